@@ -55,7 +55,7 @@ def editing(folder: Path, rounds: int) -> Iterator[Row]:
             cdap.editing.apply(opened.id, edit)
 
         def wait() -> None:
-            cdap.editing.settled(opened.id)
+            cdap.editing.wait_until_checked(opened.id)
 
         alone: list[float] = []
 

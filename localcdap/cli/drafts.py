@@ -125,7 +125,7 @@ def _list(instance: Instance, sort_by: str, descending: bool, part: str | None) 
 
 def _list_revisions(instance: Instance, name: str) -> None:
     with instance.connect() as cdap:
-        found = cdap.drafts.revisions(instance.namespace, name)
+        found = cdap.drafts.list_revisions(instance.namespace, name)
     if instance.json:
         print_json(found)
         return

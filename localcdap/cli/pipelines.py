@@ -39,7 +39,7 @@ def command(instance: Instance, action: str, name: str | None, part: str | None)
         _show(instance, *split_version(name))
     elif action == "versions":
         with instance.connect() as cdap:
-            _print_versions(instance, cdap.applications.versions(instance.namespace, name))
+            _print_versions(instance, cdap.applications.list_versions(instance.namespace, name))
     else:
         with instance.connect() as cdap:
             deleted = cdap.applications.delete(instance.namespace, name)

@@ -85,7 +85,7 @@ def _resolve_document(cdap: Cdap, request: RunRequest, pipeline: str) -> RunRequ
         return msgspec.structs.replace(
             request, document=document, application=found.name, application_version=found.version
         )
-    if pipeline.isidentifier() and cdap.applications.exists(request.namespace, pipeline):
+    if pipeline.isidentifier() and cdap.applications.has_application(request.namespace, pipeline):
         click.echo(
             f"Running the file '{pipeline}', not the deployed pipeline of that name.", err=True
         )

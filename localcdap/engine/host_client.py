@@ -220,7 +220,7 @@ class RedactingSpoolWriter(SpoolWriter):
     def append(self, *messages: msgspec.Struct, durable: bool = False) -> None:
         """Append messages, see :meth:`SpoolWriter.append`."""
         redacted = [
-            self._secrets.without([message])[0]
+            self._secrets.clean([message])[0]
             if isinstance(message, LogLine | LogLines | Failed)
             else message
             for message in messages

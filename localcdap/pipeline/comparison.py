@@ -16,7 +16,7 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.api.schema import Schema
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 
-_ALIKE: Final = 0.5
+_LEAST_SIMILARITY: Final = 0.5
 """Part of its properties that a stage keeps at least when it is renamed."""
 _SETTINGS: Final = {
     "name": "name",
@@ -76,25 +76,29 @@ class PipelineComparison(msgspec.Struct):
 
 
 def compare_pipelines(first: PipelineDocument, second: PipelineDocument) -> PipelineComparison:
-    """What is different in ``second`` from ``first``.
+    """Return what is different in ``second`` from ``first``.
 
     A stage that has another name and the same plugin with at least half of its properties is renamed.
     """
-    before, after = _stages(first), _stages(second)
-    renamed = _renamed(before, after)
+    before, after = _index_stages(first), _index_stages(second)
+    renamed = _find_renamed(before, after)
     kept = {**{name: name for name in before if name in after}, **renamed}
     return PipelineComparison(
-        settings=list(_settings(first, second)),
+        settings=list(_compare_settings(first, second)),
         stages=[
-            *(change for name in before for change in _stage(before[name], after, kept)),
-            *(_added(stage) for name, stage in after.items() if name not in kept.values()),
+            *(change for name in before for change in _compare_stage(before[name], after, kept)),
+            *(
+                _create_addition(stage)
+                for name, stage in after.items()
+                if name not in kept.values()
+            ),
         ],
-        added_connections=_missing(second.connections, first.connections, {}, kept),
-        removed_connections=_missing(first.connections, second.connections, kept, {}),
+        added_connections=_find_missing(second.connections, first.connections, {}, kept),
+        removed_connections=_find_missing(first.connections, second.connections, kept, {}),
     )
 
 
-def _stages(document: PipelineDocument) -> dict[str, StageUse]:
+def _index_stages(document: PipelineDocument) -> dict[str, StageUse]:
     """By name; of stages with the same name the first one counts."""
     stages: dict[str, StageUse] = {}
     for stage in (*document.stages, *document.post_actions):
@@ -102,23 +106,23 @@ def _stages(document: PipelineDocument) -> dict[str, StageUse]:
     return stages
 
 
-def _renamed(before: Mapping[str, StageUse], after: Mapping[str, StageUse]) -> dict[str, str]:
+def _find_renamed(before: Mapping[str, StageUse], after: Mapping[str, StageUse]) -> dict[str, str]:
     """New names by old ones, the most alike first."""
     gone = [stage for name, stage in before.items() if name not in after]
     new = [stage for name, stage in after.items() if name not in before]
     pairs = sorted(
-        ((_likeness(old, other), old.name, other.name) for old in gone for other in new),
+        ((_compute_similarity(old, other), old.name, other.name) for old in gone for other in new),
         key=lambda pair: -pair[0],
     )
     renamed: dict[str, str] = {}
-    for likeness, old, other in pairs:
-        if likeness >= _ALIKE and old not in renamed and other not in renamed.values():
+    for similarity, old, other in pairs:
+        if similarity >= _LEAST_SIMILARITY and old not in renamed and other not in renamed.values():
             renamed[old] = other
     return renamed
 
 
-def _likeness(one: StageUse, other: StageUse) -> float:
-    """The part of all properties that are equal; -1 for different plugins."""
+def _compute_similarity(one: StageUse, other: StageUse) -> float:
+    """Return the part of all properties that are equal; -1 for different plugins."""
     if (one.plugin.type, one.plugin.name) != (other.plugin.type, other.plugin.name):
         return -1.0
     before, after = one.plugin.properties, other.plugin.properties
@@ -130,55 +134,55 @@ def _likeness(one: StageUse, other: StageUse) -> float:
 def _are_equal(one: str | None, other: str | None) -> bool:
     if one == other:
         return True
-    schema = _schema(one)
-    return schema is not None and schema == _schema(other)
+    schema = _parse_schema(one)
+    return schema is not None and schema == _parse_schema(other)
 
 
-def _stage(
+def _compare_stage(
     stage: StageUse, after: Mapping[str, StageUse], kept: Mapping[str, str]
 ) -> Iterator[StageDifference]:
-    plugin = _plugin_of(stage)
+    plugin = _describe_plugin(stage)
     if stage.name not in kept:
         yield StageDifference(stage.name, "removed", stage.name, plugin, [])
         return
     other = after[kept[stage.name]]
-    changes = [*_plugin(stage, other), *_properties(stage, other)]
+    changes = [*_compare_plugins(stage, other), *_compare_properties(stage, other)]
     if stage.name != other.name:
-        yield StageDifference(other.name, "renamed", stage.name, _plugin_of(other), changes)
+        yield StageDifference(other.name, "renamed", stage.name, _describe_plugin(other), changes)
     elif changes:
-        yield StageDifference(other.name, "changed", stage.name, _plugin_of(other), changes)
+        yield StageDifference(other.name, "changed", stage.name, _describe_plugin(other), changes)
 
 
-def _added(stage: StageUse) -> StageDifference:
-    return StageDifference(stage.name, "added", None, _plugin_of(stage), [])
+def _create_addition(stage: StageUse) -> StageDifference:
+    return StageDifference(stage.name, "added", None, _describe_plugin(stage), [])
 
 
-def _plugin_of(stage: StageUse) -> str:
+def _describe_plugin(stage: StageUse) -> str:
     return f"{stage.plugin.type} {stage.plugin.name}".strip()
 
 
-def _plugin(stage: StageUse, other: StageUse) -> Iterator[Difference]:
-    if _plugin_of(stage) != _plugin_of(other):
-        yield Difference("plugin", _plugin_of(stage), _plugin_of(other))
+def _compare_plugins(stage: StageUse, other: StageUse) -> Iterator[Difference]:
+    if _describe_plugin(stage) != _describe_plugin(other):
+        yield Difference("plugin", _describe_plugin(stage), _describe_plugin(other))
     if stage.plugin.artifact != other.plugin.artifact:
         yield Difference("artifact", stage.plugin.artifact, other.plugin.artifact)
 
 
-def _properties(stage: StageUse, other: StageUse) -> Iterator[Difference]:
+def _compare_properties(stage: StageUse, other: StageUse) -> Iterator[Difference]:
     before, after = stage.plugin.properties, other.plugin.properties
     for name in dict.fromkeys((*before, *after)):
         one, two = before.get(name), after.get(name)
         if one == two:
             continue
-        schemas = _schema(one), _schema(two)
+        schemas = _parse_schema(one), _parse_schema(two)
         if schemas[0] is not None and schemas[1] is not None:
-            yield from _fields(name, schemas[0], schemas[1])
+            yield from _compare_fields(name, schemas[0], schemas[1])
         else:
             yield Difference(name, one, two)
 
 
-def _schema(text: str | None) -> Schema | None:
-    """The schema that a property's text is; None when it is none."""
+def _parse_schema(text: str | None) -> Schema | None:
+    """Return the schema that a property's text is; None when it is none."""
     if text is None or not text.lstrip().startswith("{") or '"fields"' not in text:
         return None
     try:
@@ -187,8 +191,8 @@ def _schema(text: str | None) -> Schema | None:
         return None
 
 
-def _fields(path: str, before: Schema, after: Schema) -> Iterator[Difference]:
-    """The fields that differ; the order of fields when nothing else does."""
+def _compare_fields(path: str, before: Schema, after: Schema) -> Iterator[Difference]:
+    """Yield the fields that differ; the order of fields when nothing else does."""
     changes = []
     for name in dict.fromkeys((*before.field_names, *after.field_names)):
         one, two = before.field(name), after.field(name)
@@ -205,7 +209,7 @@ def _fields(path: str, before: Schema, after: Schema) -> Iterator[Difference]:
     yield from changes
 
 
-def _settings(first: PipelineDocument, second: PipelineDocument) -> Iterator[Difference]:
+def _compare_settings(first: PipelineDocument, second: PipelineDocument) -> Iterator[Difference]:
     for attribute, key in _SETTINGS.items():
         one, two = getattr(first, attribute), getattr(second, attribute)
         if one != two:
@@ -216,22 +220,22 @@ def _settings(first: PipelineDocument, second: PipelineDocument) -> Iterator[Dif
             yield Difference(f"properties.{name}", *values)
 
 
-def _missing(
+def _find_missing(
     connections: Sequence[StageConnection],
     others: Sequence[StageConnection],
     names: Mapping[str, str],
     other_names: Mapping[str, str],
 ) -> list[StageConnection]:
-    """The connections that are not among the others, both with new names."""
-    known = {_with_names(connection, other_names) for connection in others}
+    """Return the connections that are not among the others, both with new names."""
+    known = {_rename_ends(connection, other_names) for connection in others}
     return [
         named
-        for named in (_with_names(connection, names) for connection in connections)
+        for named in (_rename_ends(connection, names) for connection in connections)
         if named not in known
     ]
 
 
-def _with_names(connection: StageConnection, names: Mapping[str, str]) -> StageConnection:
+def _rename_ends(connection: StageConnection, names: Mapping[str, str]) -> StageConnection:
     return msgspec.structs.replace(
         connection,
         source=names.get(connection.source, connection.source),

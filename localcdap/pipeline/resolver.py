@@ -19,7 +19,7 @@ from localcdap.pipeline.validation.stage_configuration import Configurer
 from localcdap.sandbox.configure_cache import ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
-FindDetected = Callable[[ConfigureRequest], ConnectedCheckResult | None]
+FindConnected = Callable[[ConfigureRequest], ConnectedCheckResult | None]
 """Finds the last result of connected checks; see :meth:`localcdap.sandbox.pool.PluginWorkers.detected`."""
 
 
@@ -29,18 +29,18 @@ class PipelineResolver:
     :param environments: creates the environment of a namespace.
     :param configurer: such as ``PluginWorkers.configure``, which remembers results: after an edit only
         the edited stage and the stages whose input schemas change are configured again.
-    :param find_detected: such as ``PluginWorkers.detected``.
+    :param find_connected: such as ``PluginWorkers.detected``.
     """
 
     def __init__(
         self,
         environments: EnvironmentFactory,
         configurer: Configurer,
-        find_detected: FindDetected = lambda _: None,
+        find_connected: FindConnected = lambda _: None,
     ) -> None:
         self.environments = environments
         self._configurer = configurer
-        self._find_detected = find_detected
+        self._find_connected = find_connected
 
     def resolve(
         self,
@@ -77,16 +77,16 @@ class PipelineResolver:
             ),
             use_suggested=use_suggested,
             locations=environment.locations if connected else None,
-            places=environment.locations,
+            path_locations=environment.locations,
             unevaluated=unevaluated,
             warn=True,
         )
         secrets = environment.secrets
         resolved.detected = configurer.times
-        resolved.errors = secrets.without(resolved.errors)
-        resolved.stages = {k: secrets.stage_without(v) for k, v in resolved.stages.items()}
+        resolved.errors = secrets.clean(resolved.errors)
+        resolved.stages = {k: secrets.clean_stage(v) for k, v in resolved.stages.items()}
         if resolved.spec is not None:
-            resolved.spec = secrets.pipeline_without(resolved.spec)
+            resolved.spec = secrets.clean_pipeline(resolved.spec)
         return resolved
 
     def create_configurer(
@@ -94,7 +94,7 @@ class PipelineResolver:
     ) -> DetectingConfigurer:
         """Return a configurer of stages that notes when connected checks were made."""
         return DetectingConfigurer(
-            self._configurer, self._find_detected, environment, use_detected=use_detected
+            self._configurer, self._find_connected, environment, use_detected=use_detected
         )
 
 
@@ -107,13 +107,13 @@ class DetectingConfigurer:
     def __init__(
         self,
         configurer: Configurer,
-        find_detected: FindDetected,
+        find_connected: FindConnected,
         environment: NamespaceEnvironment,
         *,
         use_detected: bool,
     ) -> None:
         self._configurer = configurer
-        self._find_detected = find_detected
+        self._find_connected = find_connected
         self._environment = environment
         self._use_detected = use_detected
         self.times: dict[str, int] = {}
@@ -130,7 +130,7 @@ class DetectingConfigurer:
 
     def _find(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
         """Return the last result of connected checks, and note its time."""
-        found = self._find_detected(request)
+        found = self._find_connected(request)
         if found is not None:
             self.times[request.stage] = found.at_ms
         return found

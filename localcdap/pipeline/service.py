@@ -132,15 +132,15 @@ class StudioService:
             configurer,
             environment.create_macros(arguments),
             locations=environment.locations if request.connected else None,
-            places=environment.locations,
+            path_locations=environment.locations,
         )
         known = [schema for schema in inputs.values() if schema is not None]
         common, different = merge_schemas(stage.name, stage.plugin.type, known)
         outcome = configure(stage, inputs)
         outcome.set_output_schemas(common)
         secrets = environment.secrets
-        failures = secrets.without(failures + outcome.failures + different)
-        spec = None if failures else secrets.stage_without(create_stage_spec(outcome))
+        failures = secrets.clean(failures + outcome.failures + different)
+        spec = None if failures else secrets.clean_stage(create_stage_spec(outcome))
         return StageValidation(failures, spec, find_warnings(outcome), configurer.times)
 
     def _resolve(self, request: PipelineRequest) -> ResolvedPipeline:

@@ -61,10 +61,10 @@ def test_clients_and_host_edit_the_same_session(tmp_path: Path, document: dict):
         )
         assert client.returncode == 0, client.stderr
         assert client.stdout.splitlines() == ["convert False", "True", "['Slim']"]
-        change = cdap.editing.changes(opened.id, opened.change.revision)
+        change = cdap.editing.get_changes(opened.id, opened.change.revision)
         assert change.removed == ["Slim"]
         assert change.stages["Out"].input_schemas["In"].field_names == ["id", "name"]
-        written = json.loads(cdap.editing.document(opened.id))
+        written = json.loads(cdap.editing.get_document(opened.id))
         assert written["config"]["connections"] == [{"from": "In", "to": "Out"}]
 
 
@@ -85,9 +85,9 @@ def test_sessions_see_plugins_that_are_dropped_in(tmp_path: Path, document: dict
         )
         cdap.artifacts.sync()
         end = time.monotonic() + 60
-        while not cdap.editing.settled(opened.id).valid and time.monotonic() < end:
+        while not cdap.editing.wait_until_checked(opened.id).valid and time.monotonic() < end:
             time.sleep(0.02)
-        assert cdap.editing.settled(opened.id).stages["Slim"].errors == []
+        assert cdap.editing.wait_until_checked(opened.id).stages["Slim"].errors == []
 
 
 def test_a_session_ends_with_its_host(tmp_path: Path, document: dict):

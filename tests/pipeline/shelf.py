@@ -76,7 +76,7 @@ def resolved(document: PipelineDocument, **options) -> ResolvedPipeline:
 def create_resolver(
     artifacts: Shelf | None = None,
     configurer=configure_stage,
-    find_detected=lambda _: None,
+    find_connected=lambda _: None,
     **options,
 ) -> PipelineResolver:
     """A resolver of pipelines against the mock plugins, or others.
@@ -84,7 +84,7 @@ def create_resolver(
     :param options: of :class:`EnvironmentFactory`.
     """
     environments = EnvironmentFactory(artifacts or mock_shelf(), **options)
-    return PipelineResolver(environments, configurer, find_detected)
+    return PipelineResolver(environments, configurer, find_connected)
 
 
 def resolve(

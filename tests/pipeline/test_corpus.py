@@ -78,7 +78,7 @@ def test_tally_of_what_the_shipped_plugins_say(files, shipped):
         document = read_document(file.read_text(), file.name)
         answer = resolve_pipeline(document, finder, configure_stage, use_suggested=True, warn=True)
         assert (answer.spec is None) == bool(answer.errors), file.name
-        if document.app.name == "BATCH":
+        if document.type.name == "BATCH":
             fixed = read_document(apply_repairs(document, answer.repairs))
             again = resolve_pipeline(fixed, finder, configure_stage)
             assert [e.message for e in again.errors] == [e.message for e in answer.errors]

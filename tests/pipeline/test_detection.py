@@ -30,7 +30,7 @@ def locations(folder: Path) -> Locations:
 def studio(locations: Locations) -> StudioService:
     workers = InProcess()
     return StudioService(
-        create_resolver(None, workers.configure, workers.detected, locations=locations)
+        create_resolver(None, workers.configure, workers.find_connected, locations=locations)
     )
 
 

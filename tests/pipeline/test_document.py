@@ -61,7 +61,7 @@ def test_all_forms_hold_the_same_pipeline(document):
         read = read_document(given_as)
         assert [stage.name for stage in read.stages] == ["a", "z"]
         assert read.connections == [StageConnection("a", "z")]
-        assert read.app is PipelineType.BATCH
+        assert read.type is PipelineType.BATCH
         assert read.source == before
         assert check(read) == []
 
@@ -330,7 +330,7 @@ def test_realtime_configurations_are_streaming(marks):
     old = {"source": {"name": "Kafka"}, "sink": {"name": "Table"}}
     document = {"config": old} | marks if "template" in marks else {"config": old | marks}
     read = read_document(document)
-    assert read.app is PipelineType.STREAMING
+    assert read.type is PipelineType.STREAMING
     assert [stage.plugin.type for stage in read.stages] == ["realtimesource", "realtimesink"]
     assert len(check(read)) == 1
 
@@ -345,8 +345,8 @@ def test_a_3_x_configuration_without_ends():
 
 
 def test_streaming_is_recognised_without_a_wrapper():
-    assert read_document({"stages": [], "batchInterval": "10s"}).app is PipelineType.STREAMING
-    assert read_document(config("streamingsource:a sink:z", "a>z")).app is PipelineType.STREAMING
+    assert read_document({"stages": [], "batchInterval": "10s"}).type is PipelineType.STREAMING
+    assert read_document(config("streamingsource:a sink:z", "a>z")).type is PipelineType.STREAMING
 
 
 # -- repairs ---------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def test_logical_start_time_that_cannot_be_understood(arguments, part):
 
 def evaluate(text: str, **providers) -> str:
     context = MacroContext({}, create_macro_functions(0, **providers), runtime=True)
-    return context.parser(escaping=False).expand(text).text
+    return context.get_parser(escaping=False).expand(text).text
 
 
 def test_secrets_come_from_their_provider():

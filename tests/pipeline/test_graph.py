@@ -20,28 +20,28 @@ def graph(stages: str, connections: str = "") -> Graph:
 
 
 def test_order_puts_inputs_first_and_keeps_the_document_otherwise():
-    assert graph("zab", "bz az").order() == ["a", "b", "z"]
-    assert graph("abc").order() == ["a", "b", "c"]
+    assert graph("zab", "bz az").sort() == ["a", "b", "z"]
+    assert graph("abc").sort() == ["a", "b", "c"]
 
 
 def test_order_holds_the_stages_of_cycles_and_those_behind_them():
-    assert graph("abcd", "ab bc cb cd").order() == ["a", "b", "c", "d"]
+    assert graph("abcd", "ab bc cb cd").sort() == ["a", "b", "c", "d"]
 
 
 def test_long_pipelines_need_no_deep_stack():
     names = [str(i) for i in range(5000)]
     line = Graph(names, [StageConnection(a, b) for a, b in zip(names, names[1:], strict=False)])
-    assert line.order() == names
-    assert line.cyclic_groups() == []
-    assert len(line.after("0")) == 4999
+    assert line.sort() == names
+    assert line.find_cyclic_groups() == []
+    assert len(line.find_descendants("0")) == 4999
 
 
 def test_cycles_are_told_once_each_in_the_order_of_connections():
-    assert graph("abcdef", "ab bc ca cd de ed").cycles() == [["a", "b", "c"], ["d", "e"]]
+    assert graph("abcdef", "ab bc ca cd de ed").find_cycles() == [["a", "b", "c"], ["d", "e"]]
 
 
 def test_components():
-    assert graph("abcde", "ab cd").components() == [["a", "b"], ["c", "d"], ["e"]]
+    assert graph("abcde", "ab cd").find_components() == [["a", "b"], ["c", "d"], ["e"]]
 
 
 LETTERS = "abcdefgh"
@@ -60,9 +60,9 @@ def graphs(draw):
 def test_every_stage_has_its_place_after_inputs_that_are_on_no_cycle_with_it(drawn):
     stages, pairs = drawn
     made = Graph(stages, [StageConnection(*pair) for pair in pairs])
-    order = made.order()
+    order = made.sort()
     assert sorted(order) == sorted(stages)
-    together = {frozenset((a, b)) for knot in made.cyclic_groups() for a in knot for b in knot}
+    together = {frozenset((a, b)) for knot in made.find_cyclic_groups() for a in knot for b in knot}
     for source, target in pairs:
         if frozenset((source, target)) not in together:
             assert order.index(source) < order.index(target)
@@ -72,10 +72,10 @@ def test_every_stage_has_its_place_after_inputs_that_are_on_no_cycle_with_it(dra
 def test_cycles_are_ways_and_are_found_exactly_when_there_are_some(drawn):
     stages, pairs = drawn
     made = Graph(stages, [StageConnection(*pair) for pair in pairs])
-    cycles = made.cycles()
-    for cycle in cycles:
+    find_cycles = made.find_cycles()
+    for cycle in find_cycles:
         assert all(pair in pairs for pair in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
-    assert bool(cycles) == any(stage in made.after(stage) for stage in stages)
+    assert bool(find_cycles) == any(stage in made.find_descendants(stage) for stage in stages)
 
 
 @st.composite
@@ -104,5 +104,5 @@ def test_every_graph_is_resolved(document):
     if answer.spec is not None:
         assert [stage.name for stage in answer.spec.stages] == PipelineStructure(
             document
-        ).graph.order()
+        ).graph.sort()
     assert set(answer.requests) <= {stage.name for stage in document.stages}

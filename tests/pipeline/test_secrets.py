@@ -26,7 +26,7 @@ def test_values_are_hidden_wherever_they_stand():
     )
 
     assert secrets.hide("password1, pass, other") == f"{HIDDEN}, {HIDDEN}, other"
-    (clean,) = secrets.without([failure])
+    (clean,) = secrets.clean([failure])
     assert clean.message == f"'{HIDDEN}' is wrong"
     assert clean.causes[0].attributes == {"stacktrace": f"{HIDDEN}!"}
     assert (clean.type, clean.stage, failure.message) == (
@@ -40,7 +40,7 @@ def test_nothing_is_changed_while_nothing_was_asked_for():
     failure = ValidationFailure("Invalid Stage", "x", None, [])
 
     assert Secrets(None).source is None
-    assert Secrets(None).without([failure])[0] is failure
+    assert Secrets(None).clean([failure])[0] is failure
     assert Secrets(str).hide("k") == "k"
 
 

@@ -113,7 +113,7 @@ class PreviewDriver(RunDriver):
         runner.run()
 
     def _report_sample(self, spool: SpoolWriter, stage: str, sample: StageSample) -> None:
-        sample.problems = get_secrets(self._order).without(sample.problems)
+        sample.problems = get_secrets(self._order).clean(sample.problems)
         spool.append(Sampled(stage, sample))
 
     def _undo(self, spool: SpoolWriter, end: RunStatus, reasons: list[Failed]) -> RunStatus:

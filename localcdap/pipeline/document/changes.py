@@ -15,13 +15,13 @@ StageChange = Callable[[dict[str, Any]], None]
 
 
 def get_plugin_node(stage: dict[str, Any]) -> dict[str, Any]:
-    """The node of a stage's plugin; a stage of CDAP 3.2 is its own."""
+    """Return the node of a stage's plugin; a stage of CDAP 3.2 is its own."""
     plugin: dict[str, Any] = stage.get("plugin") or stage
     return plugin
 
 
 def change_stages(document: PipelineDocument, changes: Mapping[str, StageChange]) -> Any:
-    """A copy of the document's source with changes to the nodes of stages, by stage."""
+    """Return a copy of the document's source with changes to the nodes of stages, by stage."""
     source = copy.deepcopy(document.source)
     if not changes:
         return source
@@ -29,30 +29,30 @@ def change_stages(document: PipelineDocument, changes: Mapping[str, StageChange]
     def rewrite(config: Any) -> None:
         for stage in (*document.stages, *document.post_actions):
             if stage.name in changes:
-                changes[stage.name](_node(config, stage.path))
+                changes[stage.name](_get_node(config, stage.path))
 
-    return _inside(source, list(document.config_path), rewrite)
+    return _rewrite_at(source, list(document.config_path), rewrite)
 
 
 def copy_configuration(document: PipelineDocument) -> Any:
-    """A copy of the decoded configuration, in its old form where it has one."""
+    """Return a copy of the decoded configuration, in its old form where it has one."""
     found: list[Any] = []
-    _inside(copy.deepcopy(document.source), list(document.config_path), found.append)
+    _rewrite_at(copy.deepcopy(document.source), list(document.config_path), found.append)
     return found[0]
 
 
-def _inside(node: Any, path: list[str | int], rewrite: Callable[[Any], None]) -> Any:
-    """The node with the configuration at the path rewritten; JSON text on the way stays text."""
+def _rewrite_at(node: Any, path: list[str | int], rewrite: Callable[[Any], None]) -> Any:
+    """Return the node with the configuration at the path rewritten; JSON text on the way stays text."""
     if isinstance(node, str):
-        return encode_json(_inside(json.loads(node), path, rewrite))
+        return encode_json(_rewrite_at(json.loads(node), path, rewrite))
     if path:
-        node[path[0]] = _inside(node[path[0]], path[1:], rewrite)
+        node[path[0]] = _rewrite_at(node[path[0]], path[1:], rewrite)
     else:
         rewrite(node)
     return node
 
 
-def _node(config: Any, path: Path) -> Any:
+def _get_node(config: Any, path: Path) -> Any:
     for key in path:
         config = config[key]
     return config

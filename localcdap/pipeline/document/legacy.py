@@ -20,23 +20,23 @@ _Entry = tuple[Any, Path]
 
 
 def is_legacy(config: Mapping[str, Any]) -> bool:
-    """Whether the configuration has no stages but the parts of CDAP 3."""
+    """Return whether the configuration has no stages but the parts of CDAP 3."""
     parts = ("source", "sinks", "sink", "transforms")
     return not config.get("stages") and any(config.get(part) for part in parts)
 
 
 def is_realtime(config: Mapping[str, Any]) -> bool:
-    """Whether a CDAP 3 configuration is one of ``cdap-etl-realtime``, which had ``instances``."""
+    """Return whether a CDAP 3 configuration is one of ``cdap-etl-realtime``, which had ``instances``."""
     return "instances" in config
 
 
 def upgrade(
     config: Mapping[str, Any], realtime: bool, problems: list[ValidationFailure]
 ) -> dict[str, Any]:
-    """The same configuration with stages, connections and post actions."""
+    """Return the same configuration with stages, connections and post actions."""
     kind = "realtime" if realtime else "batch"
     sources = [(config["source"], ("source",))] if config.get("source") else []
-    sinks = _entries(config.get("sinks"), "sinks")
+    sinks = _list_entries(config.get("sinks"), "sinks")
     if config.get("sink"):
         sinks.append((config["sink"], ("sink",)))
     if not sources:
@@ -47,27 +47,27 @@ def upgrade(
         problems.append(
             create_structural_failure("Pipeline does not contain any sinks.", "Add a sink.")
         )
-    first = _stages(sources, f"{kind}source", 1)
-    middle = _stages(_entries(config.get("transforms"), "transforms"), "transform", 2)
-    last = _stages(sinks, f"{kind}sink", 2 + len(middle))
-    actions = _stages(_entries(config.get("actions"), "actions"), "postaction", 1)
+    first = _convert_stages(sources, f"{kind}source", 1)
+    middle = _convert_stages(_list_entries(config.get("transforms"), "transforms"), "transform", 2)
+    last = _convert_stages(sinks, f"{kind}sink", 2 + len(middle))
+    actions = _convert_stages(_list_entries(config.get("actions"), "actions"), "postaction", 1)
     return {
         **config,
         "stages": [*first, *middle, *last],
-        "connections": config.get("connections") or _chain([*first, *middle], last),
+        "connections": config.get("connections") or _connect_line([*first, *middle], last),
         "postActions": config.get("postActions") or actions,
     }
 
 
-def _entries(value: Any, key: str) -> list[_Entry]:
+def _list_entries(value: Any, key: str) -> list[_Entry]:
     return [(e, (key, i)) for i, e in enumerate(value)] if isinstance(value, list) else []
 
 
-def _stages(entries: Iterable[_Entry], type: str, number: int) -> list[Any]:
-    return [_stage(node, path, type, number + i) for i, (node, path) in enumerate(entries)]
+def _convert_stages(entries: Iterable[_Entry], type: str, number: int) -> list[Any]:
+    return [_convert_stage(node, path, type, number + i) for i, (node, path) in enumerate(entries)]
 
 
-def _stage(node: Any, path: Path, type: str, number: int) -> Any:
+def _convert_stage(node: Any, path: Path, type: str, number: int) -> Any:
     if not isinstance(node, Mapping):
         return node
     if isinstance(node.get("plugin"), Mapping):
@@ -77,13 +77,13 @@ def _stage(node: Any, path: Path, type: str, number: int) -> Any:
     return MovedStage(stage, path)
 
 
-def _chain(line: list[Any], ends: list[Any]) -> list[dict[str, Any]]:
-    """One line of stages, and from its last one to every sink."""
-    names = [_name(stage) for stage in line]
+def _connect_line(line: list[Any], ends: list[Any]) -> list[dict[str, Any]]:
+    """Return one line of stages, and from its last one to every sink."""
+    names = [_get_name(stage) for stage in line]
     pairs = list(itertools.pairwise(names))
-    pairs += [(names[-1], _name(sink)) for sink in ends] if names else []
+    pairs += [(names[-1], _get_name(sink)) for sink in ends] if names else []
     return [{"from": a, "to": b} for a, b in pairs if a and b]
 
 
-def _name(stage: Any) -> str | None:
+def _get_name(stage: Any) -> str | None:
     return as_text(stage.get("name")) if isinstance(stage, Mapping) else None

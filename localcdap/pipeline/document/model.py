@@ -62,7 +62,7 @@ class PipelineDocument(msgspec.Struct):
     """The text that it was read from, without a byte order mark; None when it came decoded."""
     config_path: Path
     """Where the configuration stands in the source; empty for a bare configuration."""
-    app: PipelineType
+    type: PipelineType
     artifact_name: str | None
     """The application's artifact as the document names it; None in a bare configuration."""
     name: str | None

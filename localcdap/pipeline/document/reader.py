@@ -30,14 +30,14 @@ STREAMING_ARTIFACTS: Final = frozenset(("cdap-data-streams", "cdap-etl-realtime"
 BATCH_ARTIFACTS: Final = frozenset(("cdap-data-pipeline", "cdap-etl-batch", "etlbatch"))
 """Names of application artifacts, those of CDAP 3 included, in lower case."""
 
-_MARKS: Final = ("stages", "source", "config", "configuration")
+_PIPELINE_KEYS: Final = ("stages", "source", "config", "configuration")
 _STREAMING_SOURCES: Final = frozenset(("streamingsource", "realtimesource"))
 _MAX_DEPTH: Final = 4
 """Envelopes around a configuration: more than a draft of an exported application is not known."""
 
 
 def read_document(document: Any, file: str | None = None) -> PipelineDocument:
-    """The typed document of JSON text, UTF-8 bytes, or decoded JSON.
+    """Return the typed document of JSON text, UTF-8 bytes, or decoded JSON.
 
     :param file: where it came from, named in errors.
     :raises DocumentError: when it is no JSON or no pipeline. What is wrong inside a pipeline is not an
@@ -47,7 +47,7 @@ def read_document(document: Any, file: str | None = None) -> PipelineDocument:
         document = decode_text(document, file)
         source = decode_json(document, file)
         found = _Envelope(source, file)
-        return _document(source, found, document if isinstance(document, str) else None)
+        return _create_document(source, found, document if isinstance(document, str) else None)
     except RecursionError:
         raise DocumentError(
             f"{describe_source(file)} is nested too deeply to be a pipeline.", file=file
@@ -63,8 +63,8 @@ class _Envelope:
         path: list[str | int] = []
         node = source
         for _ in range(_MAX_DEPTH):
-            if not isinstance(node, Mapping) or not any(key in node for key in _MARKS):
-                raise _not_a_pipeline(node, path, file)
+            if not isinstance(node, Mapping) or not any(key in node for key in _PIPELINE_KEYS):
+                raise _create_not_a_pipeline_error(node, path, file)
             if "stages" in node or not _is_envelope(node):
                 break
             keys = ("name", "description", "artifact", "template", "artifactName", "version")
@@ -75,7 +75,7 @@ class _Envelope:
             if key == "config" and isinstance(node, Mapping) and not _is_envelope(node):
                 break  # a configuration without stages, which is for the rules to say
         if not isinstance(node, Mapping):
-            raise _not_a_pipeline(node, path, file)
+            raise _create_not_a_pipeline_error(node, path, file)
         self.path: Path = tuple(path)
         self.config: Mapping[str, Any] = node
 
@@ -84,7 +84,9 @@ def _is_envelope(node: Mapping[str, Any]) -> bool:
     return "config" in node or "configuration" in node
 
 
-def _not_a_pipeline(node: Any, path: list[str | int], file: str | None) -> DocumentError:
+def _create_not_a_pipeline_error(
+    node: Any, path: list[str | int], file: str | None
+) -> DocumentError:
     found = describe_kind(node)
     if isinstance(node, Mapping):
         keys = [str(key) for key in list(node)[:8]]
@@ -99,9 +101,9 @@ def _not_a_pipeline(node: Any, path: list[str | int], file: str | None) -> Docum
     )
 
 
-def _document(source: Any, found: _Envelope, text: str | None) -> PipelineDocument:
+def _create_document(source: Any, found: _Envelope, text: str | None) -> PipelineDocument:
     config, problems = found.config, list[ValidationFailure]()
-    artifact_name, app = _application(found.labels, config, problems)
+    artifact_name, app = _read_application(found.labels, config, problems)
     if is_legacy(config):
         config = upgrade(config, app is PipelineType.STREAMING, problems)
     stages = read_stages(config, "stages", problems)
@@ -111,7 +113,7 @@ def _document(source: Any, found: _Envelope, text: str | None) -> PipelineDocume
         source=source,
         text=text,
         config_path=found.path,
-        app=app,
+        type=app,
         artifact_name=artifact_name,
         name=as_text(found.labels.get("name", config.get("name"))),
         description=as_text(found.labels.get("description", config.get("description"))),
@@ -132,10 +134,10 @@ def _document(source: Any, found: _Envelope, text: str | None) -> PipelineDocume
     )
 
 
-def _application(
+def _read_application(
     labels: Mapping[str, Any], config: Mapping[str, Any], problems: list[ValidationFailure]
 ) -> tuple[str | None, PipelineType]:
-    """The artifact's name and the kind of pipeline, guessed for a bare configuration."""
+    """Return the artifact's name and the kind of pipeline, guessed for a bare configuration."""
     artifact = labels.get("artifact")
     if isinstance(artifact, Mapping):
         name = as_text(artifact.get("name")) or ""
@@ -146,11 +148,11 @@ def _application(
                     f"Set the name of 'artifact' to '{PipelineType.BATCH.value}'.",
                 )
             )
-            return None, _guess(config)
+            return None, _guess_type(config)
     else:
         name = as_text(artifact) or as_text(labels.get("template")) or ""
     if not name:
-        return None, _guess(config)
+        return None, _guess_type(config)
     if name.lower() in STREAMING_ARTIFACTS:
         return name, PipelineType.STREAMING
     if name.lower() not in BATCH_ARTIFACTS:
@@ -164,7 +166,7 @@ def _application(
     return name, PipelineType.BATCH
 
 
-def _guess(config: Mapping[str, Any]) -> PipelineType:
+def _guess_type(config: Mapping[str, Any]) -> PipelineType:
     if is_legacy(config):
         return PipelineType.STREAMING if is_realtime(config) else PipelineType.BATCH
     stages = config.get("stages")

@@ -9,7 +9,7 @@ from localcdap.api.errors import BadRequestError, DocumentError
 
 
 def decode_json(document: Any, file: str | None = None, part: str | None = None) -> Any:
-    """The JSON value of a document; what is decoded already is returned as it is.
+    """Return the JSON value of a document; what is decoded already is returned as it is.
 
     :param file: named in errors.
     :param part: the key whose text this is, when it is text inside a document; named in errors.
@@ -39,7 +39,7 @@ def decode_json(document: Any, file: str | None = None, part: str | None = None)
 
 
 def describe_source(file: str | None) -> str:
-    """How a message calls the document."""
+    """Return how a message calls the document."""
     return f"File '{file}'" if file else "The document"
 
 

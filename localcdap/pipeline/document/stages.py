@@ -28,16 +28,16 @@ def read_stages(
     problems: list[ValidationFailure],
     default_type: str = "",
 ) -> list[StageUse]:
-    """The stages under a key, in order. What is no stage is left out and told in ``problems``.
+    """Return the stages under a key, in order. What is no stage is left out and told in ``problems``.
 
     Stages that are equal in name and plugin are one stage (CDAP 6 ``ETLConfig``: a set).
 
     :param default_type: the plugin type of a stage that does not say one.
     """
-    nodes = _list(config, key, problems)
+    nodes = _read_list(config, key, problems)
     found: dict[tuple[Any, ...], StageUse] = {}
     for index, node in enumerate(nodes):
-        path = _path_of(node, key, index)
+        path = _get_path(node, key, index)
         stage = _read_stage(node, path, f"{key}[{index}]", problems, default_type)
         if stage is not None:
             use = stage.plugin
@@ -47,13 +47,13 @@ def read_stages(
 
 
 def read_stage(node: Any) -> tuple[StageUse | None, list[ValidationFailure]]:
-    """A stage on its own, and what is wrong with its form; None when it has not even a name."""
+    """Return a stage on its own, and what is wrong with its form; None when it has not even a name."""
     problems: list[ValidationFailure] = []
     return _read_stage(node, (), "stage", problems, ""), problems
 
 
-def _path_of(node: Any, key: str, index: int) -> Path:
-    """Where a stage stands; a converted one remembers where it came from."""
+def _get_path(node: Any, key: str, index: int) -> Path:
+    """Return where a stage stands; a converted one remembers where it came from."""
     return node.path if isinstance(node, MovedStage) else (key, index)
 
 
@@ -65,7 +65,7 @@ class MovedStage(dict[str, Any]):
         self.path = path
 
 
-def _list(config: Mapping[str, Any], key: str, problems: list[ValidationFailure]) -> list[Any]:
+def _read_list(config: Mapping[str, Any], key: str, problems: list[ValidationFailure]) -> list[Any]:
     value = config.get(key)
     if value is None:
         return []
@@ -80,21 +80,21 @@ def _list(config: Mapping[str, Any], key: str, problems: list[ValidationFailure]
 
 
 def _read_stage(
-    node: Any, path: Path, place: str, problems: list[ValidationFailure], default_type: str
+    node: Any, path: Path, label: str, problems: list[ValidationFailure], default_type: str
 ) -> StageUse | None:
     if not isinstance(node, Mapping):
-        message = f"Invalid stage '{place}': it must be an object, not {describe_kind(node)}."
+        message = f"Invalid stage '{label}': it must be an object, not {describe_kind(node)}."
         problems.append(
             create_structural_failure(message, "Write name and plugin of the stage, or remove it.")
         )
         return None
     name = as_text(node.get("name")) or ""
     if not name:
-        message = f"Invalid stage '{place}': name must be specified."
+        message = f"Invalid stage '{label}': name must be specified."
         problems.append(create_structural_failure(message, _NAME_IT))
     raw = node.get("plugin")
     if not isinstance(raw, Mapping):
-        message = f"Invalid stage '{name or place}': plugin must be specified."
+        message = f"Invalid stage '{name or label}': plugin must be specified."
         action = "Set 'plugin' to an object with name, type and properties."
         problems.append(create_structural_failure(message, action, stage=name or None))
         raw = {}
@@ -102,11 +102,11 @@ def _read_stage(
     else:
         plugin = read_plugin(raw, default_type, node)
         _check_plugin(plugin, raw, name or None, problems)
-    return StageUse(name, plugin, path, _noted_schema(node)) if name else None
+    return StageUse(name, plugin, path, _read_noted_schema(node)) if name else None
 
 
-def _noted_schema(node: Mapping[str, Any]) -> str | None:
-    """The output schema of a stage as CDAP's studio notes it: text, an object, or a list of named ones."""
+def _read_noted_schema(node: Mapping[str, Any]) -> str | None:
+    """Return the output schema of a stage as CDAP's studio notes it: text, an object, or a list of named ones."""
     noted = node.get("outputSchema")
     if isinstance(noted, list) and noted and isinstance(noted[0], Mapping):
         noted = noted[0].get("schema")
@@ -118,7 +118,7 @@ def _noted_schema(node: Mapping[str, Any]) -> str | None:
 def read_plugin(
     node: Mapping[str, Any], default_type: str = "", stage: Mapping[str, Any] | None = None
 ) -> PluginUse:
-    """The plugin of a stage; name and type are empty where they are missing."""
+    """Return the plugin of a stage; name and type are empty where they are missing."""
     marks = [(each or {}).get(TEMPLATE_MARK) for each in (node, stage)]
     return PluginUse(
         type=as_text(node.get("type")) or default_type,
@@ -151,9 +151,9 @@ def _check_plugin(
 def read_connections(
     config: Mapping[str, Any], problems: list[ValidationFailure]
 ) -> list[StageConnection]:
-    """The connections in order, each once (CDAP 6 ``ETLConfig``: a set)."""
+    """Return the connections in order, each once (CDAP 6 ``ETLConfig``: a set)."""
     found: dict[StageConnection, None] = {}
-    for index, node in enumerate(_list(config, "connections", problems)):
+    for index, node in enumerate(_read_list(config, "connections", problems)):
         if not isinstance(node, Mapping):
             message = f"Invalid connection 'connections[{index}]': it must be an object."
             problems.append(create_structural_failure(message, 'Write it as {"from": …, "to": …}.'))
@@ -167,10 +167,10 @@ def read_connections(
             )
             continue
         port = as_text(node.get("port")) or None
-        found[StageConnection(source, target, port, _condition(node.get("condition")))] = None
+        found[StageConnection(source, target, port, _read_condition(node.get("condition")))] = None
     return list(found)
 
 
-def _condition(value: Any) -> str | None:
+def _read_condition(value: Any) -> str | None:
     text = as_text(value) or None
     return text.lower() if text and text.lower() in ("true", "false") else text

@@ -15,7 +15,7 @@ from localcdap.artifacts.model import ArtifactSelector
 
 
 def as_text(value: Any) -> str | None:
-    """The text of a scalar; None for null; the JSON text of an object.
+    """Return the text of a scalar; None for null; the JSON text of an object.
 
     A list of scalars is written with commas, which is how a property holds a list; any other list is
     written as JSON.
@@ -43,7 +43,7 @@ def encode_json(value: Any) -> str:
 
 
 def as_properties(value: Any) -> dict[str, str]:
-    """The properties of a plugin; a null is no property. Not an object: none."""
+    """Return the properties of a plugin; a null is no property. Not an object: none."""
     if not isinstance(value, Mapping):
         return {}
     found: dict[str, str] = {}
@@ -67,7 +67,7 @@ def as_bool(value: Any, default: bool) -> bool:
 
 
 def as_int(value: Any, default: int | None) -> int | None:
-    """A whole number of 32 bits, also from text or a float without a fraction; else the default."""
+    """Return a whole number of 32 bits, also from text or a float without a fraction; else the default."""
     match value:
         case bool():
             return default
@@ -93,7 +93,7 @@ def as_resources(value: Any) -> Resources:
 
 
 def as_selector(value: Any) -> ArtifactSelector | None:
-    """The artifact that a plugin asks for; None when it asks for nothing."""
+    """Return the artifact that a plugin asks for; None when it asks for nothing."""
     if not isinstance(value, Mapping):
         return None
     scope, name, version = (as_text(value.get(key)) or None for key in ("scope", "name", "version"))
@@ -107,7 +107,7 @@ def artifact_to_json(artifact: ArtifactId) -> dict[str, str]:
 
 
 def describe_kind(value: Any) -> str:
-    """What a JSON value is, with its article: ``an object``, ``a list`` …"""
+    """Return what a JSON value is, with its article: ``an object``, ``a list`` …"""
     match value:
         case None:
             return "null"

@@ -33,7 +33,7 @@ _Config = Mapping[str, Any]
 
 
 def apply_edit(draft: EditedDocument, edit: Edit) -> EditedDocument:
-    """The draft after an edit.
+    """Return the draft after an edit.
 
     :raises NotFoundError: when a stage or connection that it names is not there.
     :raises ConflictError: when a name is taken, or a connection is there already.
@@ -49,111 +49,118 @@ def apply_edit(draft: EditedDocument, edit: Edit) -> EditedDocument:
         case Undo() | Redo():
             raise BadRequestError("Undo and redo cannot be part of other edits.")
         case _:
-            return draft.with_config(_WRITERS[type(edit)](draft.config, edit))
+            return draft.with_config(_APPLIERS[type(edit)](draft.config, edit))
 
 
-def _with_properties(config: _Config, edit: SetProperties) -> _Config:
-    plugin = {**_plugin(config, edit.stage), "properties": edit.properties}
-    return _with_stage(config, edit.stage, plugin=plugin)
+def _set_properties(config: _Config, edit: SetProperties) -> _Config:
+    plugin = {**_get_plugin(config, edit.stage), "properties": edit.properties}
+    return _change_stage(config, edit.stage, plugin=plugin)
 
 
-def _with_plugin(config: _Config, edit: SetPlugin) -> _Config:
-    plugin = {**_plugin(config, edit.stage), "type": edit.type, "name": edit.name}
+def _set_plugin(config: _Config, edit: SetPlugin) -> _Config:
+    plugin = {**_get_plugin(config, edit.stage), "type": edit.type, "name": edit.name}
     plugin.pop("artifact", None)
     if edit.artifact is not None:
         plugin["artifact"] = edit.artifact
-    return _with_stage(config, edit.stage, plugin=plugin)
+    return _change_stage(config, edit.stage, plugin=plugin)
 
 
-def _with_property(config: _Config, edit: SetProperty) -> _Config:
-    plugin = _plugin(config, edit.stage)
+def _set_property(config: _Config, edit: SetProperty) -> _Config:
+    plugin = _get_plugin(config, edit.stage)
     properties = plugin.get("properties")
     changed = dict(properties) if isinstance(properties, Mapping) else {}
     changed[edit.name] = edit.value
     if edit.value is None:
         del changed[edit.name]
-    return _with_stage(config, edit.stage, plugin={**plugin, "properties": changed})
+    return _change_stage(config, edit.stage, plugin={**plugin, "properties": changed})
 
 
-def _with_note(config: _Config, edit: SetNote) -> _Config:
+def _set_note(config: _Config, edit: SetNote) -> _Config:
     key, index = _find(config, edit.stage)
-    nodes = list(_list(config, key))
+    nodes = list(_require_list(config, key))
     node = {k: v for k, v in nodes[index].items() if k != "description"}
     nodes[index] = node if edit.text is None else {**nodes[index], "description": edit.text}
     return {**config, key: nodes}
 
 
-def _with_new(config: _Config, edit: AddStage) -> _Config:
+def _add_stage(config: _Config, edit: AddStage) -> _Config:
     name = as_text(edit.stage.get("name"))
     if not name:
         raise BadRequestError("A stage needs a name.", "Give it one that no other stage has.")
     _require_free(config, name)
     key = "postActions" if edit.post_action else "stages"
-    return {**config, key: [*_list(config, key), edit.stage]}
+    return {**config, key: [*_require_list(config, key), edit.stage]}
 
 
-def _without(config: _Config, edit: RemoveStage) -> _Config:
+def _remove_stage(config: _Config, edit: RemoveStage) -> _Config:
     stage = edit.stage
     key, index = _find(config, stage)
-    nodes = _list(config, key)
+    nodes = _require_list(config, key)
     changed = {**config, key: [*nodes[:index], *nodes[index + 1 :]]}
-    if key == "stages" and not any(_name(each) == stage for each in changed[key]):
-        changed = _with_connections(changed, [c for c in _links(config) if stage not in _ends(c)])
+    if key == "stages" and not any(_get_name(each) == stage for each in changed[key]):
+        changed = _set_connections(
+            changed, [c for c in _list_connections(config) if stage not in _get_ends(c)]
+        )
     return changed
 
 
-def _renamed(config: _Config, edit: RenameStage) -> _Config:
+def _rename_stage(config: _Config, edit: RenameStage) -> _Config:
     if not edit.name:
         raise BadRequestError("A stage needs a name.", "Give it one that no other stage has.")
     key, _ = _find(config, edit.stage)
     if edit.name == edit.stage:
         return config
     _require_free(config, edit.name)
-    changed = _with_stage(config, edit.stage, name=edit.name)
-    if key != "stages" or any(_name(each) == edit.stage for each in _list(changed, key)):
+    changed = _change_stage(config, edit.stage, name=edit.name)
+    if key != "stages" or any(
+        _get_name(each) == edit.stage for each in _require_list(changed, key)
+    ):
         return changed  # the connections are those of the other one
 
-    def renamed(node: Any) -> Any:
-        if not isinstance(node, Mapping) or edit.stage not in _ends(node):
+    def rename_ends(node: Any) -> Any:
+        if not isinstance(node, Mapping) or edit.stage not in _get_ends(node):
             return node
         ends = {k: edit.name for k in ("from", "to") if as_text(node.get(k)) == edit.stage}
         return {**node, **ends}
 
-    return _with_connections(changed, [renamed(node) for node in _links(config)])
+    return _set_connections(changed, [rename_ends(node) for node in _list_connections(config)])
 
 
-def _duplicated(config: _Config, edit: DuplicateStage) -> _Config:
+def _duplicate_stage(config: _Config, edit: DuplicateStage) -> _Config:
     key, index = _find(config, edit.stage)
-    nodes = _list(config, key)
-    name = edit.name or _free_name(config, edit.stage)
+    nodes = _require_list(config, key)
+    name = edit.name or _find_free_name(config, edit.stage)
     _require_free(config, name)
     copy = {k: v for k, v in nodes[index].items() if k != "id"} | {"name": name}
     return {**config, key: [*nodes[: index + 1], copy, *nodes[index + 1 :]]}
 
 
-def _connected(config: _Config, edit: Connect) -> _Config:
+def _connect(config: _Config, edit: Connect) -> _Config:
     for name in (edit.source, edit.target):
         if _find(config, name)[0] != "stages":
             raise BadRequestError(f"Post action '{name}' cannot be connected.")
-    if any(_is_meant(node, edit) and _marks(node) == _marks_of(edit) for node in _links(config)):
+    if any(
+        _is_matched(node, edit) and _get_marks(node) == _get_edit_marks(edit)
+        for node in _list_connections(config)
+    ):
         raise ConflictError(f"'{edit.source}' and '{edit.target}' are connected already.")
     marks = {k: v for k, v in (("port", edit.port), ("condition", edit.condition)) if v}
     node = {"from": edit.source, "to": edit.target, **marks}
-    return _with_connections(config, [*_links(config), node])
+    return _set_connections(config, [*_list_connections(config), node])
 
 
-def _disconnected(config: _Config, edit: Disconnect) -> _Config:
-    links = _links(config)
-    kept = [node for node in links if not _is_meant(node, edit)]
+def _disconnect(config: _Config, edit: Disconnect) -> _Config:
+    links = _list_connections(config)
+    kept = [node for node in links if not _is_matched(node, edit)]
     if len(kept) == len(links):
         raise NotFoundError(
             f"There is no such connection from '{edit.source}' to '{edit.target}'.",
             "Look at the connections of the pipeline.",
         )
-    return _with_connections(config, kept)
+    return _set_connections(config, kept)
 
 
-def _with_setting(config: _Config, edit: SetSetting) -> _Config:
+def _set_setting(config: _Config, edit: SetSetting) -> _Config:
     if edit.key in _PARTS:
         raise BadRequestError(
             f"'{edit.key}' is no setting.", "Add, remove and connect stages one by one."
@@ -164,18 +171,18 @@ def _with_setting(config: _Config, edit: SetSetting) -> _Config:
     return changed
 
 
-_WRITERS: Final[Mapping[type, Callable[[_Config, Any], _Config]]] = {
-    SetProperty: _with_property,
-    SetProperties: _with_properties,
-    SetPlugin: _with_plugin,
-    SetNote: _with_note,
-    AddStage: _with_new,
-    RemoveStage: _without,
-    RenameStage: _renamed,
-    DuplicateStage: _duplicated,
-    Connect: _connected,
-    Disconnect: _disconnected,
-    SetSetting: _with_setting,
+_APPLIERS: Final[Mapping[type, Callable[[_Config, Any], _Config]]] = {
+    SetProperty: _set_property,
+    SetProperties: _set_properties,
+    SetPlugin: _set_plugin,
+    SetNote: _set_note,
+    AddStage: _add_stage,
+    RemoveStage: _remove_stage,
+    RenameStage: _rename_stage,
+    DuplicateStage: _duplicate_stage,
+    Connect: _connect,
+    Disconnect: _disconnect,
+    SetSetting: _set_setting,
 }
 
 
@@ -183,39 +190,39 @@ _WRITERS: Final[Mapping[type, Callable[[_Config, Any], _Config]]] = {
 
 
 def stage_names(config: _Config) -> list[str]:
-    """Names of the stages and post actions, in document order."""
-    nodes = [node for key in _LISTS for node in _nodes(config, key)]
-    return [name for node in nodes if (name := _name(node))]
+    """Return names of the stages and post actions, in document order."""
+    nodes = [node for key in _LISTS for node in _list_nodes(config, key)]
+    return [name for node in nodes if (name := _get_name(node))]
 
 
 def _find(config: _Config, stage: str) -> tuple[str, int]:
     """Under which key and where in its list a stage is."""
     for key in _LISTS:
-        for index, node in enumerate(_nodes(config, key)):
-            if _name(node) == stage:
+        for index, node in enumerate(_list_nodes(config, key)):
+            if _get_name(node) == stage:
                 return key, index
     names = ", ".join(stage_names(config)) or "none"
     raise NotFoundError(f"The pipeline has no stage '{stage}'.", f"Its stages: {names}.")
 
 
-def _with_stage(config: _Config, stage: str, **changes: Any) -> _Config:
+def _change_stage(config: _Config, stage: str, **changes: Any) -> _Config:
     key, index = _find(config, stage)
-    nodes = list(_list(config, key))
+    nodes = list(_require_list(config, key))
     nodes[index] = {**nodes[index], **changes}
     return {**config, key: nodes}
 
 
-def _with_connections(config: _Config, connections: list[Any]) -> dict[str, Any]:
+def _set_connections(config: _Config, connections: list[Any]) -> dict[str, Any]:
     return {**config, "connections": connections}
 
 
-def _plugin(config: _Config, stage: str) -> dict[str, Any]:
+def _get_plugin(config: _Config, stage: str) -> dict[str, Any]:
     key, index = _find(config, stage)
-    plugin = _list(config, key)[index].get("plugin")
+    plugin = _require_list(config, key)[index].get("plugin")
     return dict(plugin) if isinstance(plugin, Mapping) else {}
 
 
-def _list(config: _Config, key: str) -> Sequence[Any]:
+def _require_list(config: _Config, key: str) -> Sequence[Any]:
     """:raises BadRequestError: when there is something else, which an edit would lose."""
     value = config.get(key)
     if value is None:
@@ -227,51 +234,53 @@ def _list(config: _Config, key: str) -> Sequence[Any]:
     return value
 
 
-def _nodes(config: _Config, key: str) -> Sequence[Any]:
+def _list_nodes(config: _Config, key: str) -> Sequence[Any]:
     value = config.get(key)
     return value if isinstance(value, list) else []
 
 
-def _links(config: _Config) -> Sequence[Any]:
-    return _list(config, "connections")
+def _list_connections(config: _Config) -> Sequence[Any]:
+    return _require_list(config, "connections")
 
 
-def _name(node: Any) -> str | None:
+def _get_name(node: Any) -> str | None:
     return as_text(node.get("name")) if isinstance(node, Mapping) else None
 
 
-def _ends(node: Any) -> tuple[str | None, ...]:
+def _get_ends(node: Any) -> tuple[str | None, ...]:
     if not isinstance(node, Mapping):
         return ()
     return as_text(node.get("from")), as_text(node.get("to"))
 
 
-def _marks(node: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def _get_marks(node: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return as_text(node.get("port")) or None, as_text(node.get("condition")) or None
 
 
-def _marks_of(edit: Connect | Disconnect) -> tuple[str | None, str | None]:
+def _get_edit_marks(edit: Connect | Disconnect) -> tuple[str | None, str | None]:
     return edit.port or None, edit.condition or None
 
 
-def _is_meant(node: Any, edit: Connect | Disconnect) -> bool:
-    """Whether a connection has the ends of the edit, and the port and condition that it gives."""
-    if _ends(node) != (edit.source, edit.target):
+def _is_matched(node: Any, edit: Connect | Disconnect) -> bool:
+    """Return whether a connection has the ends of the edit, and the port and condition that it gives."""
+    if _get_ends(node) != (edit.source, edit.target):
         return False
     return all(
-        wanted in (None, found) for wanted, found in zip(_marks_of(edit), _marks(node), strict=True)
+        wanted in (None, found)
+        for wanted, found in zip(_get_edit_marks(edit), _get_marks(node), strict=True)
     )
 
 
 def _require_free(config: _Config, name: str) -> None:
     if name in stage_names(config):
         raise ConflictError(
-            f"There is a stage '{name}' already.", f"Call it '{_free_name(config, name)}', say."
+            f"There is a stage '{name}' already.",
+            f"Call it '{_find_free_name(config, name)}', say.",
         )
 
 
-def _free_name(config: _Config, name: str) -> str:
-    """The name with the lowest number that makes it no other stage's."""
+def _find_free_name(config: _Config, name: str) -> str:
+    """Return the name with the lowest number that makes it no other stage's."""
     taken, number = set(stage_names(config)), 2
     while f"{name} {number}" in taken:
         number += 1

@@ -35,16 +35,16 @@ class EditedDocument:
     def read(
         cls, document: Any, file: str | None = None
     ) -> tuple[EditedDocument, PipelineDocument]:
-        """A document as it is given; one of CDAP 3 is edited in the form of CDAP 6.
+        """Return a document as it is given; one of CDAP 3 is edited in the form of CDAP 6.
 
         :param document: JSON text, or decoded JSON.
         :returns: the draft, and the typed document.
         :raises DocumentError: when it is no pipeline at all.
         """
         found = read_document(document, file)
-        config = _at(found.source, found.config_path)
+        config = _get_node(found.source, found.config_path)
         if is_legacy(config):
-            config = _upgraded(config, found.app)
+            config = _upgrade_configuration(config, found.type)
         original = found.text if found.text is not None else encode_json(found.source)
         return cls(found.source, found.config_path, config, original), found
 
@@ -54,53 +54,53 @@ class EditedDocument:
     def with_label(self, key: str, value: Any) -> EditedDocument:
         """With another value of a key beside the configuration, or in it when nothing is around it."""
         if not self._path:
-            return self.with_config(_with(self.config, key, value))
-        holder = _at(self._around, self._path[:-1])
-        around = _put(self._around, self._path[:-1], _with(holder, key, value))
+            return self.with_config(_set_key(self.config, key, value))
+        holder = _get_node(self._around, self._path[:-1])
+        around = _set_node(self._around, self._path[:-1], _set_key(holder, key, value))
         return EditedDocument(around, self._path, self.config, None)
 
-    def source(self) -> Any:
-        """The decoded JSON with the configuration as it is now, all else as it was."""
-        return _put(self._around, self._path, self.config)
+    def to_source(self) -> Any:
+        """Return the decoded JSON with the configuration as it is now, all else as it was."""
+        return _set_node(self._around, self._path, self.config)
 
-    def text(self) -> str:
-        """The document as JSON text; the very text that it was read from while nothing is changed."""
+    def to_text(self) -> str:
+        """Return the document as JSON text; the very text that it was read from while nothing is changed."""
         if self._original is not None:
             return self._original
-        return json.dumps(self.source(), indent=2, ensure_ascii=False)
+        return json.dumps(self.to_source(), indent=2, ensure_ascii=False)
 
-    def document(self) -> PipelineDocument:
-        """The typed document, of what :meth:`text` gives."""
-        return read_document(self._around if self._original is not None else self.source())
+    def to_document(self) -> PipelineDocument:
+        """Return the typed document, of what :meth:`text` gives."""
+        return read_document(self._around if self._original is not None else self.to_source())
 
 
-def _at(node: Any, path: Path) -> Any:
+def _get_node(node: Any, path: Path) -> Any:
     for key in path:
-        node = _decoded(node)[key]
-    return _decoded(node)
+        node = _decode(node)[key]
+    return _decode(node)
 
 
-def _put(node: Any, path: Path, value: Any) -> Any:
-    """The node with another value at the path; JSON text on the way stays text."""
+def _set_node(node: Any, path: Path, value: Any) -> Any:
+    """Return the node with another value at the path; JSON text on the way stays text."""
     if isinstance(node, str):
-        return encode_json(_put(json.loads(node), path, value))
+        return encode_json(_set_node(json.loads(node), path, value))
     if not path:
         return value
-    return {**node, path[0]: _put(node[path[0]], path[1:], value)}
+    return {**node, path[0]: _set_node(node[path[0]], path[1:], value)}
 
 
-def _decoded(node: Any) -> Any:
+def _decode(node: Any) -> Any:
     return json.loads(node) if isinstance(node, str) else node
 
 
-def _with(node: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+def _set_key(node: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     changed = {**node, key: value}
     if value is None:
         del changed[key]
     return changed
 
 
-def _upgraded(config: Mapping[str, Any], app: PipelineType) -> dict[str, Any]:
+def _upgrade_configuration(config: Mapping[str, Any], app: PipelineType) -> dict[str, Any]:
     problems: list[ValidationFailure] = []
     changed = upgrade(config, app is PipelineType.STREAMING, problems)
     for part in _LEGACY_PARTS:
@@ -110,7 +110,7 @@ def _upgraded(config: Mapping[str, Any], app: PipelineType) -> dict[str, Any]:
     return changed
 
 
-_KEPT: Final = 1000
+_MOST_UNDO_STEPS: Final = 1000
 """Edits that can be taken back; drafts share what they have in common."""
 
 
@@ -119,44 +119,44 @@ class EditHistory:
 
     def __init__(self, draft: EditedDocument) -> None:
         self._drafts = [draft]
-        self._place = 0
+        self._position = 0
         self._last: Edit | None = None
         """The edit that led here; None after going back or forth."""
 
     @property
     def draft(self) -> EditedDocument:
-        return self._drafts[self._place]
+        return self._drafts[self._position]
 
     @property
     def can_undo(self) -> bool:
-        return self._place > 0
+        return self._position > 0
 
     @property
     def can_redo(self) -> bool:
-        return self._place + 1 < len(self._drafts)
+        return self._position + 1 < len(self._drafts)
 
     def add(self, draft: EditedDocument, edit: Edit | None = None) -> None:
         """Go on to another draft; what was taken back is forgotten.
 
         :param edit: what led to it; one that continues the last edit takes its place.
         """
-        kept = self._place + (not _is_continued(self._last, edit))
-        self._drafts = [*self._drafts[:kept][-_KEPT:], draft]
-        self._place = len(self._drafts) - 1
+        kept = self._position + (not _is_continued(self._last, edit))
+        self._drafts = [*self._drafts[:kept][-_MOST_UNDO_STEPS:], draft]
+        self._position = len(self._drafts) - 1
         self._last = edit
 
     def undo(self) -> None:
         """:raises ConflictError: when there is nothing to take back."""
         if not self.can_undo:
             raise ConflictError("There is nothing to undo.")
-        self._place -= 1
+        self._position -= 1
         self._last = None
 
     def redo(self) -> None:
         """:raises ConflictError: when nothing was taken back, or another edit came since."""
         if not self.can_redo:
             raise ConflictError("There is nothing to redo.")
-        self._place += 1
+        self._position += 1
         self._last = None
 
 

@@ -31,63 +31,65 @@ class IncrementalValidator:
         self._configure = configure
         self._secrets = secrets
         self._propagation = SchemaPropagation(configure)
-        self._shape: Any = None
+        self._get_structure_key: Any = None
         self._structure: PipelineStructure | None = None
         self._structural: dict[str | None, list[ValidationFailure]] = {}
-        self._endings: dict[int, ConfiguredStage] = {}
+        self._post_actions: dict[int, ConfiguredStage] = {}
         self._shown: dict[str, tuple[list[ConfiguredStage], tuple[Any, ...], StageState]] = {}
 
     def reset(self, configure: StageConfiguration, secrets: Secrets) -> None:
         """Configure everything anew the next time: plugins or values of macros may be others now."""
         self._configure, self._secrets = configure, secrets
         self._propagation.reset(configure)
-        self._endings, self._shown = {}, {}
+        self._post_actions, self._shown = {}, {}
 
     def forget(self, stage: str) -> None:
         """Configure a stage anew the next time."""
         self._propagation.forget(stage)
-        self._endings = {k: v for k, v in self._endings.items() if v.stage.name != stage}
+        self._post_actions = {k: v for k, v in self._post_actions.items() if v.stage.name != stage}
 
-    def late(self, stage: str, *, is_late: bool) -> None:
+    def set_late(self, stage: str, *, is_late: bool) -> None:
         """Let those behind a stage whose plugin takes long go on without it, or wait for it again."""
-        (self._propagation.late.add if is_late else self._propagation.late.discard)(stage)
+        (self._propagation.late_stages.add if is_late else self._propagation.late_stages.discard)(
+            stage
+        )
 
     def update(self, document: PipelineDocument) -> None:
         """Judge a document that may be another one than before, or whose plugins have answered since."""
-        shape = _shape(document)
-        if self._structure is None or shape != self._shape:
-            self._shape, self._structure = shape, PipelineStructure(document)
+        shape = _get_structure_key(document)
+        if self._structure is None or shape != self._get_structure_key:
+            self._get_structure_key, self._structure = shape, PipelineStructure(document)
             self._structural = {}
             for failure in check_structure(self._structure):
                 self._structural.setdefault(failure.stage, []).append(failure)
         else:
             self._structure = self._structure.with_document(document)
-        if document.app is PipelineType.STREAMING:
+        if document.type is PipelineType.STREAMING:
             self._propagation = SchemaPropagation(self._configure)
-            self._endings = {}
+            self._post_actions = {}
             return
-        self._endings = {
-            place: self._ending(place, stage)
-            for place, stage in enumerate(document.post_actions)
+        self._post_actions = {
+            position: self._configure_post_action(position, stage)
+            for position, stage in enumerate(document.post_actions)
             if stage.plugin.name
         }
         self._propagation.update(self._structure)
 
-    def outcome(self, stage: str) -> ConfiguredStage | None:
-        """The outcome of a stage; None when there is no such stage, or it was not configured."""
-        return next(iter(self._outcomes().get(stage, [])), None)
+    def find_stage(self, stage: str) -> ConfiguredStage | None:
+        """Return the outcome of a stage; None when there is no such stage, or it was not configured."""
+        return next(iter(self._group_by_name().get(stage, [])), None)
 
-    def errors(self) -> list[ValidationFailure]:
-        """The failures that belong to no stage."""
+    def list_errors(self) -> list[ValidationFailure]:
+        """Return the failures that belong to no stage."""
         assert self._structure is not None
         document = self._structure.document
-        _, conflicts = pipeline_properties(document, self._propagation.outcomes.values())
-        return self._secrets.without(self._structural.get(None, []) + conflicts)
+        _, conflicts = pipeline_properties(document, self._propagation.stages.values())
+        return self._secrets.clean(self._structural.get(None, []) + conflicts)
 
-    def states(self, detected_at: DetectedAt, detecting: set[str]) -> dict[str, StageState]:
-        """The state of every stage and post action, in document order."""
+    def create_states(self, detected_at: DetectedAt, detecting: set[str]) -> dict[str, StageState]:
+        """Return the state of every stage and post action, in document order."""
         assert self._structure is not None
-        outcomes = self._outcomes()
+        outcomes = self._group_by_name()
         shown, self._shown = self._shown, {}
         document = self._structure.document
         for stage in (*document.stages, *document.post_actions):
@@ -96,13 +98,13 @@ class IncrementalValidator:
             structural = self._structural.get(name, [])
             more = (structural, detected_at(name), name in detecting)
             before = shown.get(name)
-            if before is not None and _same(before[0], found) and before[1] == more:
+            if before is not None and _are_same(before[0], found) and before[1] == more:
                 self._shown[name] = before
             else:
-                self._shown[name] = (found, more, self._state(found, *more))
+                self._shown[name] = (found, more, self._create_state(found, *more))
         return {name: state for name, (_, _, state) in self._shown.items()}
 
-    def _state(
+    def _create_state(
         self,
         outcomes: list[ConfiguredStage],
         structural: list[ValidationFailure],
@@ -115,28 +117,28 @@ class IncrementalValidator:
             first, structural, secrets, detected_ms, is_detecting=is_detecting
         )
         for each in outcomes[1:]:
-            state.errors = state.errors + secrets.without(each.failures)
+            state.errors = state.errors + secrets.clean(each.failures)
             state.checking = state.checking or each.is_checking
         return state
 
-    def _ending(self, place: int, stage: StageUse) -> ConfiguredStage:
-        before = self._endings.get(place)
+    def _configure_post_action(self, position: int, stage: StageUse) -> ConfiguredStage:
+        before = self._post_actions.get(position)
         if before is not None and before.stage == stage and not before.is_checking:
             return before
         return self._configure(stage, {})
 
-    def _outcomes(self) -> dict[str, list[ConfiguredStage]]:
-        """All outcomes by name: of stages first, of the first stage of a name before further ones."""
-        found = {name: [outcome] for name, outcome in self._propagation.outcomes.items()}
-        for outcome in (*self._propagation.further, *self._endings.values()):
+    def _group_by_name(self) -> dict[str, list[ConfiguredStage]]:
+        """Return all outcomes by name: of stages first, of the first stage of a name before further ones."""
+        found = {name: [outcome] for name, outcome in self._propagation.stages.items()}
+        for outcome in (*self._propagation.duplicates, *self._post_actions.values()):
             found.setdefault(outcome.stage.name, []).append(outcome)
         return found
 
 
-def _shape(document: PipelineDocument) -> Any:
+def _get_structure_key(document: PipelineDocument) -> Any:
     """Everything of a document that the rules of the structure look at."""
     return (
-        document.app,
+        document.type,
         document.problems,
         document.connections,
         [(each.name, each.plugin.type) for each in document.stages],
@@ -144,5 +146,5 @@ def _shape(document: PipelineDocument) -> Any:
     )
 
 
-def _same(some: list[ConfiguredStage], others: list[ConfiguredStage]) -> bool:
+def _are_same(some: list[ConfiguredStage], others: list[ConfiguredStage]) -> bool:
     return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))

@@ -53,7 +53,7 @@ class PluginCheckQueue:
         self._watch: threading.Thread | None = None
         self._closed = False
 
-    def ask(self, key: Hashable, check: PluginCheck) -> None:
+    def submit(self, key: Hashable, check: PluginCheck) -> None:
         """Ask a plugin in the background.
 
         :param key: whose question it is, such as a session and a stage.
@@ -67,9 +67,9 @@ class PluginCheckQueue:
             queue = self._queues.setdefault((plugin.digest, plugin.class_name), _PluginQueue())
             queue.waiting[key] = check
             if queue.thread is None:
-                queue.thread = _thread(lambda: self._serve(queue))
+                queue.thread = _start_thread(lambda: self._serve(queue))
             if self._watch is None:
-                self._watch = _thread(self._look)
+                self._watch = _start_thread(self._watch_late)
             self._asked.notify_all()
 
     def close(self) -> None:
@@ -91,16 +91,20 @@ class PluginCheckQueue:
             try:
                 result = self._configure(check.request)
             except LocalcdapError as error:
-                result = _failed(check.request, error.message, error.corrective_action)
+                result = _create_failed_result(
+                    check.request, error.message, error.corrective_action
+                )
             except Exception as error:  # such as a text that no process can be sent
                 _LOG.warning("a plugin could not be asked", exc_info=True)
-                result = _failed(check.request, f"The plugin could not be asked: {error}.", None)
+                result = _create_failed_result(
+                    check.request, f"The plugin could not be asked: {error}.", None
+                )
             with self._asked:
                 if self._open.get(key) is check:
                     del self._open[key]
             _call(partial(check.answer, check.request, result))
 
-    def _look(self) -> None:
+    def _watch_late(self) -> None:
         """Tell who waits for a late plugin that it is late."""
         while True:
             with self._asked:
@@ -127,7 +131,7 @@ class _PluginQueue:
         self.thread: threading.Thread | None = None
 
 
-def _thread(target: Callable[[], None]) -> threading.Thread:
+def _start_thread(target: Callable[[], None]) -> threading.Thread:
     thread = threading.Thread(target=target, name="localcdap-editing-check", daemon=True)
     thread.start()
     return thread
@@ -140,7 +144,9 @@ def _call(function: Callable[[], object]) -> None:
         _LOG.exception("an answer of a plugin could not be taken")
 
 
-def _failed(request: ConfigureRequest, message: str, action: str | None) -> ConfigureResult:
+def _create_failed_result(
+    request: ConfigureRequest, message: str, action: str | None
+) -> ConfigureResult:
     failures = FailureCollector(request.stage)
     failures.add(message, action)
     return ConfigureResult(list(failures))

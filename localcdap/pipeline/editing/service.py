@@ -95,13 +95,13 @@ class EditingService:
                 raise ConflictError(f"There are {_MOST} editing sessions.", "Close some first.")
             self._sessions[key] = session
             self._spare_the_loaded()
-        return OpenedSession(key, session.settled(-1, min(wait_s, _LONGEST_WAIT_S)))
+        return OpenedSession(key, session.wait_until_checked(-1, min(wait_s, _LONGEST_WAIT_S)))
 
     @non_idempotent
     def apply(self, id: str, edit: Edit, wait_s: float = PATIENCE_S) -> EditResult:
         """Make an edit; what is different after it.
 
-        What plugins answer later than after ``wait_s`` seconds is in :meth:`changes`.
+        What plugins answer later than after ``wait_s`` seconds is in :meth:`get_changes`.
 
         :raises NotFoundError: when there is no such session, or what the edit is about is not there.
         :raises ConflictError: when a name is taken, or there is nothing to undo or redo.
@@ -109,16 +109,18 @@ class EditingService:
         """
         return self._session(id).apply(edit, min(wait_s, _LONGEST_WAIT_S))
 
-    def changes(self, id: str, after: int = -1, wait_s: float = 0.0) -> EditResult:
-        """What is different since a revision, as soon as anything is; all that is known with -1.
+    def get_changes(self, id: str, after: int = -1, wait_s: float = 0.0) -> EditResult:
+        """Return what is different since a revision, as soon as anything is; all that is known with -1.
 
         :param wait_s: seconds to wait for it, at most 60.
         """
-        return self._session(id).changes(after, min(wait_s, _LONGEST_WAIT_S))
+        return self._session(id).get_changes(after, min(wait_s, _LONGEST_WAIT_S))
 
-    def settled(self, id: str, after: int = -1, wait_s: float = _LONGEST_WAIT_S) -> EditResult:
-        """What is different since a revision, as soon as all plugins have answered."""
-        return self._session(id).settled(after, min(wait_s, _LONGEST_WAIT_S))
+    def wait_until_checked(
+        self, id: str, after: int = -1, wait_s: float = _LONGEST_WAIT_S
+    ) -> EditResult:
+        """Return what is different since a revision, as soon as all plugins have answered."""
+        return self._session(id).wait_until_checked(after, min(wait_s, _LONGEST_WAIT_S))
 
     def detect(self, id: str, stages: list[str] | None = None) -> EditResult:
         """Look at files and databases for stages, by default for all that do; results are in the changes.
@@ -128,17 +130,17 @@ class EditingService:
         """
         session = self._session(id)
         session.detect(stages)
-        return session.changes(-1, 0)
+        return session.get_changes(-1, 0)
 
     def refresh(self, id: str) -> EditResult:
         """Judge everything anew, with the preferences and plugins of now."""
         session = self._session(id)
         session.refresh()
-        return session.changes(-1, 0)
+        return session.get_changes(-1, 0)
 
-    def document(self, id: str) -> str:
-        """The pipeline as it is now, as JSON text: what saving and exporting write."""
-        return self._session(id).text()
+    def get_document(self, id: str) -> str:
+        """Return the pipeline as it is now, as JSON text: what saving and exporting write."""
+        return self._session(id).get_text()
 
     def close(self, id: str) -> None:
         """End a session; one that is not there has ended already."""
@@ -203,7 +205,7 @@ class EditingService:
             environment.plugins,
             configurer,
             environment.create_macros(arguments),
-            places=environment.locations,
+            path_locations=environment.locations,
         )
         return EditingContext(configure, environment.secrets, environment.templates)
 

@@ -102,26 +102,26 @@ class EditingSession:
             self._changed.wait_for(lambda: self._asked.items() <= asked.items(), wait_s)
             return self._since(before)
 
-    def changes(self, after: int, wait_s: float) -> EditResult:
-        """What changed after a revision (-1: everything), as soon as something has, or the time is over."""
+    def get_changes(self, after: int, wait_s: float) -> EditResult:
+        """Return what changed after a revision (-1: everything), as soon as something has, or the time is over."""
         with self._changed:
             self._require_open()
             self._changed.wait_for(lambda: self._closed or self._states.revision > after, wait_s)
             self.used = time.monotonic()
             return self._since(after)
 
-    def settled(self, after: int, wait_s: float) -> EditResult:
-        """What changed after a revision, as soon as no plugin has to answer, or the time is over."""
+    def wait_until_checked(self, after: int, wait_s: float) -> EditResult:
+        """Return what changed after a revision, as soon as no plugin has to answer, or the time is over."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._closed or not (self._asked or self._detecting), wait_s
             )
             return self._since(after)
 
-    def text(self) -> str:
-        """The document as it is now, as JSON text."""
+    def get_text(self) -> str:
+        """Return the document as it is now, as JSON text."""
         with self._changed:
-            return self._history.draft.text()
+            return self._history.draft.to_text()
 
     def detect(self, stages: Collection[str] | None) -> None:
         """Make the connected checks of stages in the background.
@@ -172,7 +172,7 @@ class EditingSession:
         self._update(is_edited=True)
 
     def _read(self, draft: EditedDocument) -> PipelineDocument:
-        return expand_templates(draft.document(), self._templates)
+        return expand_templates(draft.to_document(), self._templates)
 
     def _update(self, *, is_edited: bool = False) -> None:
         self._to_ask = []
@@ -183,16 +183,18 @@ class EditingSession:
 
     def _show(self, *, is_edited: bool = False) -> None:
         validator = self._validator
-        states = validator.states(self._detected_at.get, self._detecting)
-        self._states.put(validator.errors(), states, is_edited=is_edited)
+        states = validator.create_states(self._detected_at.get, self._detecting)
+        self._states.record(validator.list_errors(), states, is_edited=is_edited)
         self._changed.notify_all()
 
     def _since(self, revision: int) -> EditResult:
         history = self._history
-        return self._states.since(revision, can_undo=history.can_undo, can_redo=history.can_redo)
+        return self._states.get_changes(
+            revision, can_undo=history.can_undo, can_redo=history.can_redo
+        )
 
     def _configured(self, request: ConfigureRequest) -> ConfigureResult | None:
-        """What is known of a stage; if nothing is, its plugin will be asked."""
+        """Return what is known of a stage; if nothing is, its plugin will be asked."""
         self._detected_at.pop(request.stage, None)
         detected = self._memory.find_connected(request)
         if detected is not None:
@@ -212,14 +214,14 @@ class EditingSession:
         if self._asked.get(stage) != request:
             self._asked[stage] = request
             check = PluginCheck(request, self._answered, partial(self._is_late, stage, request))
-            self._checks.ask((self._key, stage), check)
+            self._checks.submit((self._key, stage), check)
 
     def _detect(self, stage: str) -> None:
-        outcome = self._validator.outcome(stage)
+        outcome = self._validator.find_stage(stage)
         if outcome is not None and outcome.request is not None:
             self._detecting.add(stage)
             check = PluginCheck(self._connect(outcome.request), self._was_detected, lambda: None)
-            self._checks.ask((self._key, stage, "detect"), check)
+            self._checks.submit((self._key, stage, "detect"), check)
 
     def _require_open(self) -> None:
         if self._closed:
@@ -230,7 +232,7 @@ class EditingSession:
             if self._closed or self._asked.get(request.stage) != request:
                 return  # the stage was changed meanwhile
             del self._asked[request.stage]
-            self._validator.late(request.stage, is_late=False)
+            self._validator.set_late(request.stage, is_late=False)
             self._given = (request, result)
             self._update()
             self._given = None
@@ -238,7 +240,7 @@ class EditingSession:
     def _is_late(self, stage: str, request: ConfigureRequest) -> None:
         with self._changed:
             if not self._closed and self._asked.get(stage) == request:
-                self._validator.late(stage, is_late=True)
+                self._validator.set_late(stage, is_late=True)
                 self._update()
 
     def _was_detected(self, request: ConfigureRequest, result: ConfigureResult) -> None:

@@ -59,14 +59,14 @@ def create_stage_state(
     """:param outcome: None for a stage that was not configured, of a streaming pipeline."""
     if outcome is None:
         return StageState(structural, [], {}, None, None, {}, None)
-    shown = secrets.schema_without
-    ports = {port: shown(schema) for port, schema in outcome.ports.items()}
+    shown = secrets.clean_schema
+    ports = {port: shown(schema) for port, schema in outcome.port_schemas.items()}
     return StageState(
-        errors=secrets.without(structural + outcome.failures),
+        errors=secrets.clean(structural + outcome.failures),
         warnings=find_warnings(outcome),
-        input_schemas={stage: shown(schema) for stage, schema in outcome.inputs.items()},
-        output_schema=shown(outcome.output),
-        error_schema=shown(outcome.error),
+        input_schemas={stage: shown(schema) for stage, schema in outcome.input_schemas.items()},
+        output_schema=shown(outcome.output_schema),
+        error_schema=shown(outcome.error_schema),
         port_schemas={port: schema for port, schema in ports.items() if schema is not None},
         artifact=outcome.plugin.artifact if outcome.plugin is not None else None,
         checking=outcome.is_checking or is_detecting,
@@ -83,7 +83,7 @@ class StageStateLog:
         self._removed: dict[str, int] = {}
         self._errors: tuple[int, list[ValidationFailure]] = (0, [])
 
-    def put(
+    def record(
         self,
         errors: list[ValidationFailure],
         states: dict[str, StageState],
@@ -112,8 +112,8 @@ class StageStateLog:
             self._errors, changed = (revision, errors), True
         self.revision += changed
 
-    def since(self, revision: int, *, can_undo: bool, can_redo: bool) -> EditResult:
-        """What changed after a revision; everything after -1."""
+    def get_changes(self, revision: int, *, can_undo: bool, can_redo: bool) -> EditResult:
+        """Return what changed after a revision; everything after -1."""
         told, errors = self._errors
         states = {name: state for name, (at, state) in self._states.items() if at > revision}
         checking = [name for name, (_, state) in self._states.items() if state.checking]

@@ -100,7 +100,7 @@ class Deployment(msgspec.Struct, rename="camel"):
 
 
 def choose_application_name(request: DeployRequest, document: PipelineDocument) -> str:
-    """What the application is called.
+    """Return what the application is called.
 
     :raises BadRequestError: when it cannot be called so, or there is no name at all.
     """
@@ -124,5 +124,5 @@ def check_name(name: str) -> None:
 
 
 def get_application_artifact(document: PipelineDocument) -> ArtifactId:
-    """The artifact that a pipeline is an application of, in the version that localcdap stands for."""
-    return ArtifactId(document.app.value, APP_VERSION.text, "SYSTEM")
+    """Return the artifact that a pipeline is an application of, in the version that localcdap stands for."""
+    return ArtifactId(document.type.value, APP_VERSION.text, "SYSTEM")

@@ -23,7 +23,7 @@ _OF_ALL: Final = "FROM applications a WHERE a.namespace = ?"
 _OF_ONE: Final = f"{_OF_ALL} AND a.name = ?"
 
 
-def add(tx: Transaction, application: Application, document: str) -> None:
+def add(tx: Transaction, application: Application, read_document_text: str) -> None:
     """Keep a version with the text of its document."""
     change = application.change
     tx.execute(
@@ -35,7 +35,7 @@ def add(tx: Transaction, application: Application, document: str) -> None:
             application.version,
             application.description,
             msgspec.json.encode(application.artifact).decode(),
-            document,
+            read_document_text,
             change.author,
             change.description,
             change.creation_time_millis,
@@ -43,29 +43,29 @@ def add(tx: Transaction, application: Application, document: str) -> None:
     )
 
 
-def versions(tx: Transaction, namespace: str, name: str) -> list[Application]:
-    """The versions of an application, newest first; none when there is no such application."""
+def list_versions(tx: Transaction, namespace: str, name: str) -> list[Application]:
+    """Return the versions of an application, newest first; none when there is no such application."""
     rows = tx.execute(f"SELECT {_COLUMNS} {_OF_ONE} ORDER BY a.number DESC", (namespace, name))
-    return [_application(row) for row in rows]
+    return [_read_application(row) for row in rows]
 
 
-def latest_of_all(tx: Transaction, namespace: str) -> list[Application]:
-    """The latest version of each application, by name."""
+def list_latest(tx: Transaction, namespace: str) -> list[Application]:
+    """Return the latest version of each application, by name."""
     rows = tx.execute(
         f"SELECT {_COLUMNS} {_OF_ALL} ORDER BY a.name, a.number",
         (namespace,),
     )
-    return [each for each in map(_application, rows) if each.change.latest]
+    return [each for each in map(_read_application, rows) if each.change.latest]
 
 
 def find(tx: Transaction, namespace: str, name: str, version: str | None = None) -> Application:
-    """A version by its id, the beginning of that, its number, ``latest`` or ``-SNAPSHOT``.
+    """Return a version by its id, the beginning of that, its number, ``latest`` or ``-SNAPSHOT``.
 
     :raises NotFoundError: when there is none, or several; the message lists what there is.
     """
-    known = versions(tx, namespace, name)
+    known = list_versions(tx, namespace, name)
     if not known:
-        raise _no_application(tx, namespace, name)
+        raise _create_not_found_error(tx, namespace, name)
     if version is None or version in LATEST:
         return known[0]
     found = [each for each in known if version == str(each.number)]
@@ -79,8 +79,8 @@ def find(tx: Transaction, namespace: str, name: str, version: str | None = None)
     return found[0]
 
 
-def document(tx: Transaction, application: Application) -> str:
-    """The text of a version's document."""
+def read_document_text(tx: Transaction, application: Application) -> str:
+    """Return the text of a version's document."""
     rows = tx.execute(
         f"SELECT a.document {_OF_ONE} AND a.number = ?",
         (application.namespace, application.name, application.number),
@@ -99,12 +99,12 @@ def remove_all(tx: Transaction, namespace: str) -> None:
     tx.execute("DELETE FROM applications WHERE namespace = ?", (namespace,))
 
 
-def new_version() -> str:
-    """A version's id that is larger in time than those before it."""
+def create_version() -> str:
+    """Return a version's id that is larger in time than those before it."""
     return str(uuid.uuid1())
 
 
-def _application(row: Sequence[Any]) -> Application:
+def _read_application(row: Sequence[Any]) -> Application:
     namespace, name, version, number, description, artifact, author, change, created, latest = row
     return Application(
         namespace=namespace,
@@ -117,8 +117,8 @@ def _application(row: Sequence[Any]) -> Application:
     )
 
 
-def _no_application(tx: Transaction, namespace: str, name: str) -> NotFoundError:
-    names = [each.name for each in latest_of_all(tx, namespace)]
+def _create_not_found_error(tx: Transaction, namespace: str, name: str) -> NotFoundError:
+    names = [each.name for each in list_latest(tx, namespace)]
     similar = nearest_names(name, names, limit=5) or names[:10]
     known = ", ".join(similar) or "none; deploy one: localcdap import FILE"
     return NotFoundError(

@@ -103,7 +103,7 @@ class ApplicationService:
             upgrades(given),
         )
         if not resolved.errors:
-            answer.application = self._keep(request, name, given, text)
+            answer.application = self._store_version(request, name, given, text)
         return answer
 
     def list_applications(
@@ -113,13 +113,13 @@ class ApplicationService:
         artifact_version: str | None = None,
         name_filter: str | None = None,
     ) -> list[Application]:
-        """The latest versions of the applications of a namespace, by name.
+        """Return the latest versions of the applications of a namespace, by name.
 
         :param name_filter: part of the name, without regard to case.
         """
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
-            found = records.latest_of_all(tx, namespace)
+            found = records.list_latest(tx, namespace)
         return [
             each
             for each in found
@@ -128,24 +128,24 @@ class ApplicationService:
             and (name_filter or "").lower() in each.name.lower()
         ]
 
-    def exists(self, namespace: str, name: str) -> bool:
-        """Whether there is an application of that name."""
+    def has_application(self, namespace: str, name: str) -> bool:
+        """Return whether there is an application of that name."""
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
-            return bool(records.versions(tx, namespace, name))
+            return bool(records.list_versions(tx, namespace, name))
 
-    def versions(self, namespace: str, name: str) -> list[Application]:
-        """All versions of an application, newest first.
+    def list_versions(self, namespace: str, name: str) -> list[Application]:
+        """Return all versions of an application, newest first.
 
         :raises NotFoundError: when there is no such application.
         """
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
             records.find(tx, namespace, name)
-            return records.versions(tx, namespace, name)
+            return records.list_versions(tx, namespace, name)
 
     def describe(self, namespace: str, name: str, version: str | None = None) -> ApplicationDetail:
-        """A version of an application; the latest one unless another is asked for.
+        """Return a version of an application; the latest one unless another is asked for.
 
         :param version: its id, the beginning of that, its number, or ``latest``.
         :raises NotFoundError: when there is none; the message lists what there is.
@@ -163,7 +163,7 @@ class ApplicationService:
     def export(
         self, namespace: str, name: str, version: str | None = None, upgrade: bool = False
     ) -> str:
-        """The JSON text of the document as it was deployed, keys in their order, indented by two.
+        """Return the JSON text of the document as it was deployed, keys in their order, indented by two.
 
         :param upgrade: in the form that CDAP 6 exports, where it has another one.
         :raises NotFoundError: likewise.
@@ -190,29 +190,35 @@ class ApplicationService:
                     "Wait until that has ended, or stop it: localcdap stop RUN",
                 )
             records.remove(tx, namespace, name)
-            self._topics.publish_event(tx, EntityDeleted(_entity(namespace, name), _now()))
+            self._topics.publish_event(
+                tx, EntityDeleted(_create_entity(namespace, name), _get_now_ms())
+            )
         return found
 
-    def _keep(
+    def _store_version(
         self, request: DeployRequest, name: str, document: PipelineDocument, text: str
     ) -> Application:
         namespace = request.namespace
         with self._store.transaction() as tx:
             self._namespaces.require_in_transaction(tx, namespace)
-            before = records.versions(tx, namespace, name)
+            before = records.list_versions(tx, namespace, name)
             _require_parent(tx, request, name, before)
             application = Application(
                 namespace=namespace,
                 name=name,
-                version=records.new_version(),
+                version=records.create_version(),
                 number=before[0].number + 1 if before else 1,
                 description=document.description,
                 artifact=get_application_artifact(document),
-                change=ChangeDetail(getpass.getuser(), _change(request, document), _now(), True),
+                change=ChangeDetail(
+                    getpass.getuser(), _change(request, document), _get_now_ms(), True
+                ),
             )
             records.add(tx, application, text)
             if not before:
-                self._topics.publish_event(tx, EntityCreated(_entity(namespace, name), _now()))
+                self._topics.publish_event(
+                    tx, EntityCreated(_create_entity(namespace, name), _get_now_ms())
+                )
         return application
 
     def _read(
@@ -221,7 +227,7 @@ class ApplicationService:
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
             application = records.find(tx, namespace, name, version)
-            return application, read_document(records.document(tx, application))
+            return application, read_document(records.read_document_text(tx, application))
 
 
 def _require_parent(
@@ -241,7 +247,7 @@ def _require_parent(
 
 
 def _change(request: DeployRequest, document: PipelineDocument) -> str | None:
-    """What is said to be new."""
+    """Return what is said to be new."""
     if request.change is not None:
         return request.change
     source: Any = document.source
@@ -250,9 +256,9 @@ def _change(request: DeployRequest, document: PipelineDocument) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _entity(namespace: str, name: str) -> Entity:
+def _create_entity(namespace: str, name: str) -> Entity:
     return Entity("application", {"namespace": namespace, "application": name})
 
 
-def _now() -> int:
+def _get_now_ms() -> int:
     return time.time_ns() // 1_000_000

@@ -70,7 +70,7 @@ def choose_draft_name(request: DraftRequest, document: PipelineDocument) -> str:
 
 
 def choose_draft_artifact(document: PipelineDocument) -> ArtifactId:
-    """The application's artifact, guessed for a bare configuration.
+    """Return the application's artifact, guessed for a bare configuration.
 
     :raises BadRequestError: when it makes no pipelines (texts of CDAP 6 ``DraftHandler``).
     """
@@ -97,6 +97,6 @@ def choose_draft_artifact(document: PipelineDocument) -> ArtifactId:
 
 
 def hash_draft(name: str, description: str | None, document: PipelineDocument) -> str:
-    """A text that is another one when anything of a draft is; how its JSON is laid out does not count."""
+    """Return a text that is another one when anything of a draft is; how its JSON is laid out does not count."""
     content = json.dumps([name, description, document.source])
     return hashlib.sha256(content.encode()).hexdigest()

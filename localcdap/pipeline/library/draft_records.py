@@ -49,7 +49,7 @@ class DraftRecords:
         self._space = (namespace, generation)
 
     def list(self, sort_by: str = "name", descending: bool = False) -> list[Draft]:
-        """The latest revision of each.
+        """Return the latest revision of each.
 
         :raises BadRequestError: when there is no such column (text of CDAP 6).
         """
@@ -61,15 +61,15 @@ class DraftRecords:
             )
         order = f"{column} {'DESC' if descending else 'ASC'} NULLS FIRST, d.id"
         sql = f"{_SELECT} WHERE {_OF_ALL} AND {_LATEST} ORDER BY {order}"
-        return [_draft(row) for row in self._tx.execute(sql, self._space)]
+        return [_read_draft(row) for row in self._tx.execute(sql, self._space)]
 
     def find(self, key: str) -> Draft | None:
-        """The latest revision of the draft of an id, or else of a name.
+        """Return the latest revision of the draft of an id, or else of a name.
 
         :raises ConflictError: when several have that name.
         """
         sql = f"{_SELECT} WHERE {_OF_ALL} AND {_LATEST} AND (d.id = ? OR r.name = ?)"
-        found = [_draft(row) for row in self._tx.execute(sql, (*self._space, key, key))]
+        found = [_read_draft(row) for row in self._tx.execute(sql, (*self._space, key, key))]
         for each in found:
             if each.id == key:
                 return each
@@ -79,7 +79,7 @@ class DraftRecords:
         return found[0] if found else None
 
     def get(self, key: str, revision: int | None = None) -> Draft:
-        """A revision of the draft of an id, or else of a name; None: the latest.
+        """Return a revision of the draft of an id, or else of a name; None: the latest.
 
         :raises NotFoundError: when there is none; the message lists what there is.
         """
@@ -93,20 +93,20 @@ class DraftRecords:
             )
         if revision is None or revision == draft.revision:
             return draft
-        for each in self.revisions(draft.id):
+        for each in self.list_revisions(draft.id):
             if each.revision == revision:
                 return each
         raise NotFoundError(
             f"Draft '{draft.name}' has no revision {revision}.", f"The latest is {draft.revision}."
         )
 
-    def revisions(self, id: str) -> Sequence[Draft]:
-        """What a draft was after each save, newest first."""
+    def list_revisions(self, id: str) -> Sequence[Draft]:
+        """Return what a draft was after each save, newest first."""
         sql = f"{_SELECT} WHERE {_OF_ALL} AND d.id = ? ORDER BY r.revision DESC"
-        return [_draft(row) for row in self._tx.execute(sql, (*self._space, id))]
+        return [_read_draft(row) for row in self._tx.execute(sql, (*self._space, id))]
 
-    def text(self, draft: Draft) -> str:
-        """The pipeline of a revision, JSON text."""
+    def read_text(self, draft: Draft) -> str:
+        """Return the pipeline of a revision, JSON text."""
         rows = self._tx.execute(
             "SELECT pipeline FROM draft_revisions WHERE namespace = ? AND generation = ? "
             "AND owner = '' AND id = ? AND revision = ?",
@@ -154,7 +154,7 @@ def remove_all(tx: Transaction, namespace: str) -> None:
     tx.execute("DELETE FROM draft_revisions WHERE namespace = ?", (namespace,))
 
 
-def _draft(row: Sequence[Any]) -> Draft:
+def _read_draft(row: Sequence[Any]) -> Draft:
     id, name, description, artifact, revision, hash, parent, created, updated = row
     return Draft(
         id,

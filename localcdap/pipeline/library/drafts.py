@@ -53,8 +53,8 @@ class DraftService:
         name = choose_draft_name(request, document)
         given = request.description
         description = document.description if given is None else given
-        artifact, now = choose_draft_artifact(document), _now()
-        with self._changing(namespace) as drafts:
+        artifact, now = choose_draft_artifact(document), _get_now_ms()
+        with self._open_transaction(namespace) as drafts:
             before = drafts.find(draft or name)
             _require_latest(name, before, request)
             saved = Draft(
@@ -80,14 +80,14 @@ class DraftService:
         sort_order: str = "ASC",
         filter: str | None = None,
     ) -> list[Draft]:
-        """The drafts of a namespace (CDAP 6 ``DraftHandler``).
+        """Return the drafts of a namespace (CDAP 6 ``DraftHandler``).
 
         :param sort_by: a column of CDAP's table of drafts, such as ``updatedTimeMillis``.
         :param sort_order: anything but ``ASC`` is the other way round.
         :param filter: part of the name, without regard to case.
         :raises BadRequestError: when there is no such column.
         """
-        with self._reading(namespace) as drafts:
+        with self._open_snapshot(namespace) as drafts:
             found = [
                 each
                 for each in drafts.list(sort_by, descending=sort_order.upper() != "ASC")
@@ -96,28 +96,28 @@ class DraftService:
             return [_with_config(drafts, each) for each in found] if include_config else found
 
     def get(self, namespace: str, draft: str, revision: int | None = None) -> Draft:
-        """A revision of a draft with its configuration; the latest one unless another is asked for.
+        """Return a revision of a draft with its configuration; the latest one unless another is asked for.
 
         :raises NotFoundError: when there is none; the message lists what there is.
         """
-        with self._reading(namespace) as drafts:
+        with self._open_snapshot(namespace) as drafts:
             return _with_config(drafts, drafts.get(draft, revision))
 
     def export(self, namespace: str, draft: str, revision: int | None = None) -> str:
-        """The JSON text of the document as it was saved, keys in their order, indented by two.
+        """Return the JSON text of the document as it was saved, keys in their order, indented by two.
 
         :raises NotFoundError: likewise.
         """
-        with self._reading(namespace) as drafts:
-            return format_json(drafts.text(drafts.get(draft, revision)))
+        with self._open_snapshot(namespace) as drafts:
+            return format_json(drafts.read_text(drafts.get(draft, revision)))
 
-    def revisions(self, namespace: str, draft: str) -> list[Draft]:
-        """What a draft was after each save, newest first.
+    def list_revisions(self, namespace: str, draft: str) -> list[Draft]:
+        """Return what a draft was after each save, newest first.
 
         :raises NotFoundError: likewise.
         """
-        with self._reading(namespace) as drafts:
-            return list(drafts.revisions(drafts.get(draft).id))
+        with self._open_snapshot(namespace) as drafts:
+            return list(drafts.list_revisions(drafts.get(draft).id))
 
     @non_idempotent
     def restore(self, namespace: str, draft: str, revision: int) -> Draft:
@@ -125,12 +125,12 @@ class DraftService:
 
         :raises NotFoundError: likewise.
         """
-        with self._changing(namespace) as drafts:
+        with self._open_transaction(namespace) as drafts:
             latest, earlier = drafts.get(draft), drafts.get(draft, revision)
             saved = msgspec.structs.replace(
-                earlier, revision=latest.revision + 1, updated_time_millis=_now()
+                earlier, revision=latest.revision + 1, updated_time_millis=_get_now_ms()
             )
-            drafts.save(saved, drafts.text(earlier))
+            drafts.save(saved, drafts.read_text(earlier))
         return saved
 
     def delete(self, namespace: str, draft: str) -> Draft:
@@ -138,20 +138,20 @@ class DraftService:
 
         :raises NotFoundError: likewise.
         """
-        with self._changing(namespace) as drafts:
+        with self._open_transaction(namespace) as drafts:
             found = drafts.get(draft)
             drafts.remove(found.id)
         return found
 
     @contextlib.contextmanager
-    def _reading(self, namespace: str) -> Iterator[DraftRecords]:
+    def _open_snapshot(self, namespace: str) -> Iterator[DraftRecords]:
         with self._store.snapshot() as tx:
             yield DraftRecords(
                 tx, namespace, self._namespaces.require_in_transaction(tx, namespace)
             )
 
     @contextlib.contextmanager
-    def _changing(self, namespace: str) -> Iterator[DraftRecords]:
+    def _open_transaction(self, namespace: str) -> Iterator[DraftRecords]:
         with self._store.transaction() as tx:
             yield DraftRecords(
                 tx, namespace, self._namespaces.require_in_transaction(tx, namespace)
@@ -181,9 +181,9 @@ def _require_latest(name: str, before: Draft | None, request: DraftRequest) -> N
 
 
 def _with_config(drafts: DraftRecords, draft: Draft) -> Draft:
-    config = copy_configuration(read_document(drafts.text(draft)))
+    config = copy_configuration(read_document(drafts.read_text(draft)))
     return msgspec.structs.replace(draft, config=config)
 
 
-def _now() -> int:
+def _get_now_ms() -> int:
     return time.time_ns() // 1_000_000

@@ -14,7 +14,7 @@ from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 
 
 def encode_document(document: Any) -> str:
-    """The JSON text of a document that can be read as JSON; a text stays as it is."""
+    """Return the JSON text of a document that can be read as JSON; a text stays as it is."""
     if isinstance(document, str):
         return document.removeprefix("\ufeff")
     if isinstance(document, (bytes, bytearray)):
@@ -35,7 +35,7 @@ _ENVELOPE: Final = ("name", "description", "artifact", "config", "configuration"
 
 
 def upgrades(document: PipelineDocument) -> list[str]:
-    """What of a document has an old form, and how it is read; one sentence each."""
+    """Return what of a document has an old form, and how it is read; one sentence each."""
     config, found = copy_configuration(document), []
     if is_legacy(config):
         parts = " and ".join(f"'{part}'" for part in _OLD_PARTS if config.get(part))
@@ -49,23 +49,23 @@ def upgrades(document: PipelineDocument) -> list[str]:
     if len(keys) > 1:
         found.append(f"The pipeline is taken out of its envelope: {'.'.join(map(str, keys))}.")
     name = document.artifact_name
-    if name is not None and name != document.app.value:
-        found.append(f"The application '{name}' is '{document.app.value}' now.")
+    if name is not None and name != document.type.value:
+        found.append(f"The application '{name}' is '{document.type.value}' now.")
     return found
 
 
 def upgrade_document(document: PipelineDocument) -> dict[str, Any]:
-    """The document as CDAP 6 exports it: name, artifact and configuration with stages.
+    """Return the document as CDAP 6 exports it: name, artifact and configuration with stages.
 
     Keys of the configuration and of the outermost envelope that are not known stay.
     """
     config = copy_configuration(document)
     if is_legacy(config):
-        new = upgrade(config, document.app is PipelineType.STREAMING, [])
+        new = upgrade(config, document.type is PipelineType.STREAMING, [])
         config = {key: value for key, value in new.items() if key not in _OLD_PARTS}
     source = document.source if document.config_path else {}
-    artifact = {"name": document.app.value, "version": APP_VERSION.text, "scope": "SYSTEM"}
-    if document.artifact_name == document.app.value and isinstance(source.get("artifact"), dict):
+    artifact = {"name": document.type.value, "version": APP_VERSION.text, "scope": "SYSTEM"}
+    if document.artifact_name == document.type.value and isinstance(source.get("artifact"), dict):
         artifact = source["artifact"]
     return {
         "name": document.name,

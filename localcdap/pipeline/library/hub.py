@@ -39,12 +39,12 @@ class HubPackage(msgspec.Struct):
 
 
 def is_package(source: Any) -> bool:
-    """Whether decoded JSON is the specification of a package."""
+    """Return whether decoded JSON is the specification of a package."""
     return isinstance(source, Mapping) and "specVersion" in source and "actions" in source
 
 
 def read_package(source: Mapping[str, Any], file: str) -> HubPackage:
-    """What a specification asks for.
+    """Return what a specification asks for.
 
     :param file: where it came from, named in errors.
     :raises DocumentError: when an action cannot be read, or none makes a pipeline.
@@ -52,7 +52,7 @@ def read_package(source: Mapping[str, Any], file: str) -> HubPackage:
     actions = source["actions"] if isinstance(source["actions"], list) else []
     kinds = [as_text(each.get("type")) if isinstance(each, Mapping) else None for each in actions]
     pipelines = [
-        _pipeline(action, kind == _DRAFTS, file)
+        _read_pipeline(action, kind == _DRAFTS, file)
         for action, kind in zip(actions, kinds, strict=True)
         if kind in (_DEPLOYS, _DRAFTS)
     ]
@@ -64,17 +64,17 @@ def read_package(source: Mapping[str, Any], file: str) -> HubPackage:
             file=file,
         )
     label = as_text(source.get("label")) or file
-    return HubPackage(label, pipelines, list(_notes(source, kinds)))
+    return HubPackage(label, pipelines, list(_list_notes(source, kinds)))
 
 
 def create_packaged_document(pipeline: PackagedPipeline, config: Any) -> Any:
-    """The document of a packaged pipeline: its configuration in the wrapper of an export."""
+    """Return the document of a packaged pipeline: its configuration in the wrapper of an export."""
     if isinstance(config, Mapping) and "config" in config:
         return {**config, "name": pipeline.name}
     return {"name": pipeline.name, "artifact": pipeline.artifact, "config": config}
 
 
-def _pipeline(action: Mapping[str, Any], is_draft: bool, file: str) -> PackagedPipeline:
+def _read_pipeline(action: Mapping[str, Any], is_draft: bool, file: str) -> PackagedPipeline:
     listed = action.get("arguments")
     arguments = {
         as_text(each.get("name")): each.get("value")
@@ -94,7 +94,7 @@ def _pipeline(action: Mapping[str, Any], is_draft: bool, file: str) -> PackagedP
     return PackagedPipeline(name, arguments.get("artifact"), config, is_draft)
 
 
-def _notes(source: Mapping[str, Any], kinds: list[str | None]) -> Iterator[str]:
+def _list_notes(source: Mapping[str, Any], kinds: list[str | None]) -> Iterator[str]:
     for kind in dict.fromkeys(kinds):
         if kind not in (_DEPLOYS, _DRAFTS):
             yield f"The package's action '{kind}' is not done here."

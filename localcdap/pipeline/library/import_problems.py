@@ -12,7 +12,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import ArtifactSelector, PluginLookup, PluginRef
 from localcdap.artifacts.version import ArtifactVersion, VersionRange
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.validation.plugins import PluginFinder, describe
+from localcdap.pipeline.validation.plugins import PluginFinder, describe_selector
 from localcdap.pipeline.validation.repairs import Repair, create_repair
 
 
@@ -54,11 +54,11 @@ def find_import_problems(
         found
         for stage in (*document.stages, *document.post_actions)
         if stage.plugin.type and stage.plugin.name
-        for found in _problems(stage, finder)
+        for found in _check_stage(stage, finder)
     ]
 
 
-def _problems(
+def _check_stage(
     stage: StageUse, finder: PluginFinder
 ) -> Iterator[tuple[ImportProblem, Repair | None]]:
     asked = stage.plugin.artifact or ArtifactSelector()
@@ -67,26 +67,28 @@ def _problems(
         range_ = VersionRange.parse(asked.version) if asked.version else None
     except BadRequestError as error:
         found = _find(stage, finder, ArtifactSelector())
-        yield _problem(stage, asked, ProblemKind.UNREADABLE, found.plugin, error.message)
+        yield _create_problem(stage, asked, ProblemKind.UNREADABLE, found.plugin, error.message)
         return
     is_range = range_ is not None and not range_.is_exact
     if lookup.plugin is not None:
         if is_range:
-            yield _problem(stage, asked, ProblemKind.RANGE, lookup.plugin, "it takes")
+            yield _create_problem(stage, asked, ProblemKind.RANGE, lookup.plugin, "it takes")
         return
     if lookup.suggested is None:
         similar = f"; similar ones here: {', '.join(lookup.nearest)}" if lookup.nearest else ""
         what = f"there is no plugin '{stage.plugin.name}' of type '{stage.plugin.type}'{similar}"
-        yield _problem(stage, asked, ProblemKind.MISSING, None, what)
+        yield _create_problem(stage, asked, ProblemKind.MISSING, None, what)
         return
-    other = _in_other_scope(stage, finder, asked)
+    other = _find_in_other_scope(stage, finder, asked)
     if other is not None:
-        yield _problem(stage, asked, ProblemKind.SCOPE, other, "in the other scope there is")
+        yield _create_problem(stage, asked, ProblemKind.SCOPE, other, "in the other scope there is")
     else:
-        yield _problem(stage, asked, *_difference(asked, lookup.suggested, is_range))
+        yield _create_problem(
+            stage, asked, *_describe_difference(asked, lookup.suggested, is_range)
+        )
 
 
-def _in_other_scope(
+def _find_in_other_scope(
     stage: StageUse, finder: PluginFinder, asked: ArtifactSelector
 ) -> PluginRef | None:
     if not asked.scope:
@@ -94,7 +96,7 @@ def _in_other_scope(
     return _find(stage, finder, msgspec.structs.replace(asked, scope=None)).plugin
 
 
-def _difference(
+def _describe_difference(
     asked: ArtifactSelector, suggested: PluginRef, is_range: bool
 ) -> tuple[ProblemKind, PluginRef, str]:
     """Kind, repair, and what leads up to its name."""
@@ -111,7 +113,7 @@ def _find(stage: StageUse, finder: PluginFinder, selector: ArtifactSelector) -> 
     return finder.find(stage.name, msgspec.structs.replace(stage.plugin, artifact=selector))
 
 
-def _problem(
+def _create_problem(
     stage: StageUse, asked: ArtifactSelector, kind: ProblemKind, found: PluginRef | None, what: str
 ) -> tuple[ImportProblem, Repair | None]:
     use = stage.plugin
@@ -120,7 +122,7 @@ def _problem(
     if found is not None and kind is not ProblemKind.UNREADABLE:
         artifact = found.artifact
         shown = f" {artifact.name} {artifact.version} ({artifact.scope})"
-    message = f"Stage '{stage.name}' asks for {describe(asked)}: {what}{shown}"
+    message = f"Stage '{stage.name}' asks for {describe_selector(asked)}: {what}{shown}"
     return (
         ImportProblem(
             stage.name,

@@ -48,7 +48,7 @@ class TemplateService:
         with self._store.transaction() as tx:
             self._namespaces.require_in_transaction(tx, namespace)
             key = (namespace, template.plugin_type, template.name)
-            if _of(tx, namespace).get(key[1:]) is not None:
+            if _read_index(tx, namespace).get(key[1:]) is not None:
                 if not replace:
                     raise ConflictError(
                         f"There is a template '{template.name}' of type '{template.plugin_type}' already.",
@@ -60,21 +60,21 @@ class TemplateService:
                 (
                     *key,
                     template.plugin_name,
-                    _json(template.artifact),
-                    _json(template.properties),
-                    _json(template.locked),
+                    _encode(template.artifact),
+                    _encode(template.properties),
+                    _encode(template.locked),
                     template.description,
                 ),
             )
         return template
 
     def list_templates(self, namespace: str) -> list[PluginTemplate]:
-        """The templates of a namespace, by type and name."""
+        """Return the templates of a namespace, by type and name."""
         self._namespaces.require(namespace)
         return read_templates(self._store, namespace)
 
     def get(self, namespace: str, name: str, type: str | None = None) -> PluginTemplate:
-        """A template by its name, and its type where several have that name.
+        """Return a template by its name, and its type where several have that name.
 
         :raises NotFoundError: when there is none; the message lists what there is.
         :raises ConflictError: when several types have one of that name.
@@ -124,15 +124,15 @@ class TemplateService:
 
 def read_templates(store: Store, namespace: str) -> list[PluginTemplate]:
     """Return the templates of a namespace by type and name; none when there is no such namespace."""
-    return [_template(row) for row in store.read(_SELECT, (namespace,))]
+    return [_read_template(row) for row in store.read(_SELECT, (namespace,))]
 
 
-def _of(tx: Transaction, namespace: str) -> dict[tuple[str, str], PluginTemplate]:
-    return dict(index_templates([_template(row) for row in tx.execute(_SELECT, (namespace,))]))
+def _read_index(tx: Transaction, namespace: str) -> dict[tuple[str, str], PluginTemplate]:
+    return dict(index_templates([_read_template(row) for row in tx.execute(_SELECT, (namespace,))]))
 
 
 def _find(tx: Transaction, namespace: str, name: str, type: str | None) -> PluginTemplate:
-    known = _of(tx, namespace)
+    known = _read_index(tx, namespace)
     found = [t for (of, called), t in known.items() if called == name and type in (None, of)]
     if len(found) > 1:
         types = ", ".join(each.plugin_type for each in found)
@@ -150,11 +150,11 @@ def _remove_all(tx: Transaction, namespace: str) -> None:
     tx.execute("DELETE FROM plugin_templates WHERE namespace = ?", (namespace,))
 
 
-def _json(value: Any) -> str:
+def _encode(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _template(row: Sequence[Any]) -> PluginTemplate:
+def _read_template(row: Sequence[Any]) -> PluginTemplate:
     type, name, plugin, artifact, properties, locked, description = row
     return PluginTemplate(
         name=name,

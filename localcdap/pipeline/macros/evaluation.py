@@ -47,22 +47,22 @@ class MacroContext:
         self.runtime = runtime
         self._given = (arguments, functions)
         self._lookup = create_lookup(arguments or {})
-        self._call = _caught(functions or {})
-        self._parsers = {escaping: self._parser(escaping) for escaping in (False, True)}
+        self._call = _wrap_errors(functions or {})
+        self._parsers = {escaping: self._create_parser(escaping) for escaping in (False, True)}
 
-    def _parser(self, escaping: bool) -> MacroParser:
+    def _create_parser(self, escaping: bool) -> MacroParser:
         whitelist = frozenset() if self.runtime else SECRET_FUNCTIONS
         options = MacroOptions(
             whitelist=whitelist, escaping=escaping, skip_invalid=not self.runtime
         )
         return MacroParser(self._lookup, create_call(self._call), options)
 
-    def before_runtime(self) -> MacroContext:
-        """The same at a time when a macro may still be without a value."""
+    def without_runtime(self) -> MacroContext:
+        """Return the same at a time when a macro may still be without a value."""
         return MacroContext(*self._given) if self.runtime else self
 
-    def missing(self, macro: str) -> MacroError | None:
-        """Why a macro that was left is wrong even before a run: it names a connection that is not there."""
+    def find_missing_connection(self, macro: str) -> MacroError | None:
+        """Return why a macro that was left is wrong even before a run: it names a connection that is not there."""
         call = _CONNECTION.fullmatch(macro)
         function = self._call.get("conn") if call is not None else None
         if call is None or function is None:
@@ -73,14 +73,14 @@ class MacroContext:
             return error if isinstance(error.__cause__, NotFoundError) else None
         return None
 
-    def parser(self, escaping: bool) -> MacroParser:
+    def get_parser(self, escaping: bool) -> MacroParser:
         return self._parsers[escaping]
 
 
-def _caught(functions: Mapping[str, Function]) -> dict[str, Function]:
-    """The functions with every error of a provider as the error of a macro."""
+def _wrap_errors(functions: Mapping[str, Function]) -> dict[str, Function]:
+    """Return the functions with every error of a provider as the error of a macro."""
 
-    def caught(function: Function) -> Function:
+    def wrap(function: Function) -> Function:
         def call(*arguments: str) -> str:
             try:
                 return function(*arguments)
@@ -91,7 +91,7 @@ def _caught(functions: Mapping[str, Function]) -> dict[str, Function]:
 
         return call
 
-    return {name: caught(function) for name, function in functions.items()}
+    return {name: wrap(function) for name, function in functions.items()}
 
 
 class Evaluated(msgspec.Struct):
@@ -118,7 +118,7 @@ def evaluate(
         if "${" not in value and not (escaping and "\\" in value):
             continue
         try:
-            expansion = context.parser(escaping).expand(value)
+            expansion = context.get_parser(escaping).expand(value)
         except MacroError as error:
             action = error.corrective_action
             failures.add(error.message, action).with_config_property(name)
@@ -127,8 +127,12 @@ def evaluate(
         properties[name] = expansion.text
         if expansion.unresolved:
             macros.append(name)
-        for missing in filter(None, map(context.missing, expansion.unresolved)):
-            failures.add(missing.message, missing.corrective_action).with_config_property(name)
+        for find_missing_connection in filter(
+            None, map(context.find_missing_connection, expansion.unresolved)
+        ):
+            failures.add(
+                find_missing_connection.message, find_missing_connection.corrective_action
+            ).with_config_property(name)
     if properties.get("useConnection", "").strip().lower() == "true":
         _use_connection(properties, macros, declared)
     return Evaluated(properties, macros, list(failures))
@@ -161,7 +165,7 @@ def _use_connection(
 
 
 def connections_used(properties: Mapping[str, str]) -> list[str]:
-    """Names of the connections that properties refer to with ``${conn(name)}``."""
+    """Return names of the connections that properties refer to with ``${conn(name)}``."""
     names: list[str] = []
     for value in properties.values():
         if "${" in value and "conn(" in value:

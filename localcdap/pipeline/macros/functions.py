@@ -37,15 +37,15 @@ def create_macro_functions(
     oauth: Credentials | None = None,
     conn: Connections | None = None,
 ) -> dict[str, Function]:
-    """The functions by name; one whose provider is None says so when it is called.
+    """Return the functions by name; one whose provider is None says so when it is called.
 
     :param logical_start_ms: when the run was meant to start, in milliseconds since 1970; None before a
         run, where ``logicalStartTime`` is not evaluated.
     """
     functions: dict[str, Function] = {
-        "secure": _texts("secure", 1, secure, "the secure store"),
-        "oauth": _maps("oauth", 2, oauth, "OAuth credentials"),
-        "conn": _maps("conn", 1, conn, "named connections"),
+        "secure": _create_text_function("secure", 1, secure, "the secure store"),
+        "oauth": _create_map_function("oauth", 2, oauth, "OAuth credentials"),
+        "conn": _create_map_function("conn", 1, conn, "named connections"),
     }
     if logical_start_ms is not None:
         functions["logicalStartTime"] = lambda *given: evaluate_logical_start_time(
@@ -54,7 +54,9 @@ def create_macro_functions(
     return functions
 
 
-def _texts(name: str, count: int, provider: Callable[..., str] | None, what: str) -> Function:
+def _create_text_function(
+    name: str, count: int, provider: Callable[..., str] | None, what: str
+) -> Function:
     def function(*arguments: str) -> str:
         if provider is None:
             raise MacroError(
@@ -71,13 +73,15 @@ def _texts(name: str, count: int, provider: Callable[..., str] | None, what: str
     return function
 
 
-def _maps(
+def _create_map_function(
     name: str, count: int, provider: Callable[..., Mapping[str, str]] | None, what: str
 ) -> Function:
-    """A function whose value is a JSON object."""
+    """Return a function whose value is a JSON object."""
     if provider is None:
-        return _texts(name, count, None, what)
-    return _texts(name, count, lambda *given: encode_json(dict(provider(*given))), what)
+        return _create_text_function(name, count, None, what)
+    return _create_text_function(
+        name, count, lambda *given: encode_json(dict(provider(*given))), what
+    )
 
 
 def evaluate_logical_start_time(start_ms: int, *arguments: str) -> str:
@@ -98,20 +102,20 @@ def evaluate_logical_start_time(start_ms: int, *arguments: str) -> str:
         )
     pattern, offset, zone = (*arguments, "", "")[:3]
     try:
-        moment = _moment(
-            start_ms - _milliseconds(offset.strip()), parse_zone(zone.strip() or "UTC")
+        moment = _compute_moment(
+            start_ms - _parse_offset(offset.strip()), parse_zone(zone.strip() or "UTC")
         )
         return format_simple_date(moment, pattern)
     except (ValueError, OverflowError) as error:
         raise MacroError(f"logicalStartTime({','.join(arguments)}): {error}.", _FORMAT) from None
 
 
-def _moment(ms: int, zone: datetime.tzinfo) -> datetime.datetime:
+def _compute_moment(ms: int, zone: datetime.tzinfo) -> datetime.datetime:
     start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     return (start + datetime.timedelta(milliseconds=ms)).astimezone(zone)
 
 
-def _milliseconds(offset: str) -> int:
+def _parse_offset(offset: str) -> int:
     total, at = 0, 0
     for part in _OFFSET.finditer(offset):
         if part.start() != at:

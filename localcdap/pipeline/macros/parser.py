@@ -57,14 +57,14 @@ class _Found(msgspec.Struct):
 
 
 def create_undefined_error(name: str) -> MacroError:
-    """The error of a lookup without a value."""
+    """Return the error of a lookup without a value."""
     return MacroError(
         f"Argument '{name}' is not defined.", f"Give it a value, for instance with -a {name}=VALUE."
     )
 
 
 def create_lookup(arguments: Mapping[str, str]) -> Lookup:
-    """The lookup of a run's arguments."""
+    """Return the lookup of a run's arguments."""
 
     def lookup(name: str) -> str:
         value = arguments.get(name)
@@ -76,7 +76,7 @@ def create_lookup(arguments: Mapping[str, str]) -> Lookup:
 
 
 def create_call(functions: Mapping[str, Function]) -> Call:
-    """The call of functions by name."""
+    """Return the call of functions by name."""
 
     def call(name: str, arguments: Sequence[str]) -> str:
         function = functions.get(name)
@@ -101,7 +101,7 @@ class MacroParser:
         self._unresolved: list[str] = []
 
     def parse(self, text: str | None) -> str | None:
-        """The text with its macros expanded; None for None.
+        """Return the text with its macros expanded; None for None.
 
         :raises MacroError: for a malformed macro, one that expands without end, and, unless invalid
             ones are skipped, one without a value.
@@ -115,7 +115,7 @@ class MacroParser:
         """
         self._budget = MAX_SUBSTITUTIONS
         self._unresolved = []
-        expanded = self._unescaped(self._expand(text, 0))
+        expanded = self._unescape(self._expand(text, 0))
         return Expansion(expanded, self._unresolved)
 
     def _expand(self, text: str, level: int) -> str:
@@ -124,10 +124,10 @@ class MacroParser:
                 f"Failed substituting macro '{text}', expansion exceeded {MAX_LEVELS} levels.",
                 "Look for a macro whose value leads back to itself.",
             )
-        found = self._rightmost(text, len(text))
+        found = self._find_rightmost(text, len(text))
         left = list[str]()
         while found is not None:
-            self._spend(text)
+            self._count_substitution(text)
             middle = found.replacement
             if found.expand:
                 middle = self._expand(middle, level + 1)
@@ -135,12 +135,12 @@ class MacroParser:
             else:
                 left.append(middle[2:-1])
             text = text[: found.start] + middle + text[found.end :]
-            found = self._rightmost(text, len(text) if found.expand else found.start - 1)
+            found = self._find_rightmost(text, len(text) if found.expand else found.start - 1)
         if level == 0:
             self._unresolved = left
         return text
 
-    def _spend(self, text: str) -> None:
+    def _count_substitution(self, text: str) -> None:
         self._budget -= 1
         if self._budget < 0:
             shown = text if len(text) <= 80 else text[:77] + "..."
@@ -149,22 +149,22 @@ class MacroParser:
                 "Look for a macro whose value leads back to itself.",
             )
 
-    def _rightmost(self, text: str, before: int) -> _Found | None:
-        """The rightmost macro that starts at or before an index."""
-        start = self._start(text, before)
+    def _find_rightmost(self, text: str, before: int) -> _Found | None:
+        """Return the rightmost macro that starts at or before an index."""
+        start = self._find_start(text, before)
         if start < 0:
             return None
-        close = self._first("}", text, start)
+        close = self._find_first("}", text, start)
         if close < 0:
             raise MacroError(
                 f"Could not find enclosing '}}' for macro '{text[start:]}'.",
                 "Close the macro with '}'.",
             )
         body = text[start + 2 : close].strip()
-        open_paren = self._first("(", body, 0)
+        open_paren = self._find_first("(", body, 0)
         if open_paren >= 0:
-            return self._function(text, start, close, body, open_paren)
-        key = self._unescaped(body)
+            return self._read_function(text, start, close, body, open_paren)
+        key = self._unescape(body)
         if self._options.lookups:
             try:
                 return _Found(start, close + 1, self._lookup(key), True)
@@ -173,21 +173,23 @@ class MacroParser:
                     raise
         return _Found(start, close + 1, f"${{{key}}}", False)
 
-    def _function(self, text: str, start: int, close: int, body: str, open_paren: int) -> _Found:
+    def _read_function(
+        self, text: str, start: int, close: int, body: str, open_paren: int
+    ) -> _Found:
         options = self._options
-        paren = self._first(")", body, 0)
+        paren = self._find_first(")", body, 0)
         if paren < 0 and (options.skip_invalid or not options.lookups):
             # An inner macro was left as it is, and its '}' was taken for this one's.
-            later = self._first(")", text, close)
+            later = self._find_first(")", text, close)
             if later > close and text[later + 1 : later + 2] == "}":
                 close = later + 1
                 body = text[start + 2 : close]
-                paren = self._first(")", body, 0)
-                if self._start(body, len(body)) >= 0:
+                paren = self._find_first(")", body, 0)
+                if self._find_start(body, len(body)) >= 0:
                     return _Found(start, close + 1, f"${{{body}}}", False)
         _check_parentheses(body, paren)
-        name = self._unescaped(body[:open_paren])
-        arguments = self._unescaped(body[open_paren + 1 : -1]).split(",")
+        name = self._unescape(body[:open_paren])
+        arguments = self._unescape(body[open_paren + 1 : -1]).split(",")
         if options.functions and (not options.whitelist or name in options.whitelist):
             try:
                 return _Found(start, close + 1, self._call(name, arguments), True)
@@ -196,20 +198,20 @@ class MacroParser:
                     raise
         return _Found(start, close + 1, f"${{{body}}}", False)
 
-    def _start(self, text: str, before: int) -> int:
+    def _find_start(self, text: str, before: int) -> int:
         index = text.rfind("${", 0, before + 2) if before >= 0 else -1
-        while index >= 0 and self._escaped(text, index):
+        while index >= 0 and self._is_escaped(text, index):
             index = text.rfind("${", 0, index - 1)
         return index
 
-    def _first(self, token: str, text: str, start: int) -> int:
+    def _find_first(self, token: str, text: str, start: int) -> int:
         index = text.find(token, start)
-        while index >= 0 and self._escaped(text, index):
+        while index >= 0 and self._is_escaped(text, index):
             index = text.find(token, index + 1)
         return index
 
-    def _escaped(self, text: str, index: int) -> bool:
-        """Whether an odd number of backslashes stands before the index."""
+    def _is_escaped(self, text: str, index: int) -> bool:
+        """Return whether an odd number of backslashes stands before the index."""
         if not self._options.escaping:
             return False
         before = index
@@ -217,8 +219,8 @@ class MacroParser:
             before -= 1
         return (index - before) % 2 == 1
 
-    def _unescaped(self, text: str) -> str:
-        """The text without its escaping backslashes; of two, one stays."""
+    def _unescape(self, text: str) -> str:
+        """Return the text without its escaping backslashes; of two, one stays."""
         if not self._options.escaping or "\\" not in text:
             return text
         kept: list[str] = []
@@ -246,17 +248,17 @@ def _check_parentheses(body: str, paren: int) -> None:
 
 
 def has_macro(text: str | None, *, escaping: bool = True) -> bool:
-    """Whether the text holds a macro.
+    """Return whether the text holds a macro.
 
     :raises MacroError: when it holds a malformed one.
     """
     if text is None or "${" not in text:
         return False
-    return bool(_recorded(text, escaping))
+    return bool(_record_macros(text, escaping))
 
 
 def list_macros(text: str | None, *, escaping: bool = True) -> list[str]:
-    """The macros of a text: keys of lookups, and calls ``function(arguments)``; rightmost first.
+    """Return the macros of a text: keys of lookups, and calls ``function(arguments)``; rightmost first.
 
     One whose name is made by another macro is left out, since it is known only with that one's value.
 
@@ -264,14 +266,14 @@ def list_macros(text: str | None, *, escaping: bool = True) -> list[str]:
     """
     if text is None or "${" not in text:
         return []
-    return [macro for macro in _recorded(text, escaping) if _UNKNOWN not in macro]
+    return [macro for macro in _record_macros(text, escaping) if _UNKNOWN not in macro]
 
 
 _UNKNOWN: Final = "\0"
 """Stands for the value of a macro that is only recorded."""
 
 
-def _recorded(text: str, escaping: bool) -> list[str]:
+def _record_macros(text: str, escaping: bool) -> list[str]:
     found: list[str] = []
 
     def lookup(key: str) -> str:

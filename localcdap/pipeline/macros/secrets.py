@@ -31,7 +31,7 @@ class Secrets:
         self._store = store
         self._connections = connections
         self._values: dict[str, str] = {}
-        self._forms: Sequence[str] = ()
+        self._list_forms: Sequence[str] = ()
         """How the values may stand in a text, longest first."""
 
     @property
@@ -56,82 +56,82 @@ class Secrets:
         }
 
     def _get(self, key: str) -> str:
-        """The value of a key, always the same one.
+        """Return the value of a key, always the same one.
 
         :raises LocalcdapError: when there is none.
         """
         if key not in self._values:
             assert self._store is not None
             self._values[key] = self._store(key)
-            found = {form for value in self._values.values() for form in _forms(value)}
-            self._forms = sorted(found, key=len, reverse=True)
+            found = {form for value in self._values.values() for form in _list_forms(value)}
+            self._list_forms = sorted(found, key=len, reverse=True)
         return self._values[key]
 
     def hide(self, text: str) -> str:
-        """The text with each value that was asked for replaced."""
-        for form in self._forms:
+        """Return the text with each value that was asked for replaced."""
+        for form in self._list_forms:
             text = text.replace(form, HIDDEN)
         return text
 
-    def without(self, told: Sequence[_T]) -> list[_T]:
+    def clean(self, told: Sequence[_T]) -> list[_T]:
         """Structs with the values taken out of every text in them."""
-        if not self._forms:
+        if not self._list_forms:
             return list(told)
         return [
-            msgspec.convert(self._cleaned(msgspec.to_builtins(each)), type(each)) for each in told
+            msgspec.convert(self._clean(msgspec.to_builtins(each)), type(each)) for each in told
         ]
 
-    def schema_without(self, schema: Schema | None) -> Schema | None:
-        """The schema with the values taken out of the names in it; None when it is none after that.
+    def clean_schema(self, schema: Schema | None) -> Schema | None:
+        """Return the schema with the values taken out of the names in it; None when it is none after that.
 
         A value of fewer than four characters is no secret, but would spoil many names.
         """
-        long = [form for form in self._forms if len(form) >= _LEAST_IN_SCHEMA]
+        long = [form for form in self._list_forms if len(form) >= _LEAST_IN_SCHEMA]
         if schema is None or not any(form in str(schema) for form in long):
             return schema
         try:
-            return Schema.parse(self._cleaned(schema.to_json()))
+            return Schema.parse(self._clean(schema.to_json()))
         except SchemaError:
             return None
 
-    def stage_without(self, spec: StageSpec) -> StageSpec:
-        """The specification of a stage with the values taken out of its schemas."""
-        if not self._forms:
+    def clean_stage(self, spec: StageSpec) -> StageSpec:
+        """Return the specification of a stage with the values taken out of its schemas."""
+        if not self._list_forms:
             return spec
-        ports = {port: self.schema_without(schema) for port, schema in spec.port_schemas.items()}
+        ports = {port: self.clean_schema(schema) for port, schema in spec.port_schemas.items()}
         return msgspec.structs.replace(
             spec,
-            input_schemas={k: self.schema_without(v) for k, v in spec.input_schemas.items()},
+            input_schemas={k: self.clean_schema(v) for k, v in spec.input_schemas.items()},
             port_schemas={port: schema for port, schema in ports.items() if schema is not None},
             output_ports={
-                target: OutputPort(each.port, self.schema_without(each.schema))
+                target: OutputPort(each.port, self.clean_schema(each.schema))
                 for target, each in spec.output_ports.items()
             },
-            output_schema=self.schema_without(spec.output_schema),
-            error_schema=self.schema_without(spec.error_schema),
+            output_schema=self.clean_schema(spec.output_schema),
+            error_schema=self.clean_schema(spec.error_schema),
         )
 
-    def pipeline_without(self, spec: PipelineSpec) -> PipelineSpec:
-        """The specification of a pipeline likewise; stages may have put values into its properties."""
-        if not self._forms:
+    def clean_pipeline(self, spec: PipelineSpec) -> PipelineSpec:
+        """Return the specification of a pipeline likewise; stages may have put values into its properties."""
+        if not self._list_forms:
             return spec
         return msgspec.structs.replace(
             spec,
-            stages=[self.stage_without(stage) for stage in spec.stages],
+            stages=[self.clean_stage(stage) for stage in spec.stages],
             properties={key: self.hide(value) for key, value in spec.properties.items()},
         )
 
-    def _cleaned(self, value: Any) -> Any:
+    def _clean(self, value: Any) -> Any:
         match value:
             case str():
                 return self.hide(value)
             case list():
-                return [self._cleaned(each) for each in value]
+                return [self._clean(each) for each in value]
             case dict():
-                return {key: self._cleaned(each) for key, each in value.items()}
+                return {key: self._clean(each) for key, each in value.items()}
         return value
 
 
-def _forms(value: str) -> set[str]:
-    """The value itself, and as Python and JSON write it inside quotation marks."""
+def _list_forms(value: str) -> set[str]:
+    """Return the value itself, and as Python and JSON write it inside quotation marks."""
     return {value, repr(value)[1:-1], json.dumps(value)[1:-1]} - {""}

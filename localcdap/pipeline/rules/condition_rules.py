@@ -12,8 +12,8 @@ from localcdap.pipeline.rules.structure import PipelineStructure
 _LABELS = ("true", "false")
 
 
-def _branches_are_marked(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    for stage in pipeline.stages_of(CONDITION):
+def _require_branch_labels(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for stage in pipeline.list_stages(CONDITION):
         for connection in pipeline.graph.outgoing[stage]:
             if connection.condition not in _LABELS:
                 yield create_structural_failure(
@@ -24,8 +24,8 @@ def _branches_are_marked(pipeline: PipelineStructure) -> Iterator[ValidationFail
                 )
 
 
-def _branches_differ(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    for stage in pipeline.stages_of(CONDITION):
+def _refuse_equal_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for stage in pipeline.list_stages(CONDITION):
         labels = [connection.condition for connection in pipeline.graph.outgoing[stage]]
         for label in _LABELS:
             if labels.count(label) > 1:
@@ -37,8 +37,8 @@ def _branches_differ(pipeline: PipelineStructure) -> Iterator[ValidationFailure]
                 )
 
 
-def _at_most_two_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    for stage in pipeline.stages_of(CONDITION):
+def _limit_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for stage in pipeline.list_stages(CONDITION):
         count = len(pipeline.graph.outputs[stage])
         if count > len(_LABELS):
             yield create_structural_failure(
@@ -50,14 +50,16 @@ def _at_most_two_branches(pipeline: PipelineStructure) -> Iterator[ValidationFai
             )
 
 
-def _branches_stay_apart(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    """A stage on a branch may be reached on ways through that condition only."""
+def _separate_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    """Yield a stage on a branch may be reached on ways through that condition only."""
     graph = pipeline.graph
-    for condition in pipeline.stages_of(CONDITION):
-        crossed = (graph.after(condition) & graph.around(condition)) - {condition}
+    for condition in pipeline.list_stages(CONDITION):
+        crossed = (graph.find_descendants(condition) & graph.find_reachable_without(condition)) - {
+            condition
+        }
         for stage in (each for each in graph.stages if each in crossed):
             if len(graph.inputs[stage]) > 1:
-                others = ",".join(graph.origins(stage, until=condition))
+                others = ",".join(graph.find_origins(stage, until=condition))
                 yield create_structural_failure(
                     f"Stage in the pipeline '{stage}' is on the branch of condition '{condition}'. "
                     f"However it also has following incoming paths: '{others}'. "
@@ -68,9 +70,9 @@ def _branches_stay_apart(pipeline: PipelineStructure) -> Iterator[ValidationFail
 
 
 CONDITION_RULES = (
-    _branches_are_marked,
-    _branches_differ,
-    _at_most_two_branches,
-    _branches_stay_apart,
+    _require_branch_labels,
+    _refuse_equal_branches,
+    _limit_branches,
+    _separate_branches,
 )
 """In the order in which their failures are told."""

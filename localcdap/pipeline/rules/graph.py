@@ -34,15 +34,15 @@ class Graph:
             self.outputs[source].append(target)
             self.inputs[target].append(source)
 
-    def after(self, stage: str) -> set[str]:
-        """Every stage that records of this one can reach; itself only on a cycle."""
-        return _reached(self.outputs[stage], self.outputs.__getitem__)
+    def find_descendants(self, stage: str) -> set[str]:
+        """Return every stage that records of this one can reach; itself only on a cycle."""
+        return _find_reachable(self.outputs[stage], self.outputs.__getitem__)
 
-    def before(self, stage: str) -> set[str]:
-        """Every stage whose records can reach this one."""
-        return _reached(self.inputs[stage], self.inputs.__getitem__)
+    def find_ancestors(self, stage: str) -> set[str]:
+        """Return every stage whose records can reach this one."""
+        return _find_reachable(self.inputs[stage], self.inputs.__getitem__)
 
-    def origins(self, stage: str, until: str) -> list[str]:
+    def find_origins(self, stage: str, until: str) -> list[str]:
         """Stages without inputs that lead to this one, on ways that do not pass ``until``."""
         seen = {stage, until}
         ahead = deque(self.inputs[stage])
@@ -57,29 +57,29 @@ class Graph:
             ahead.extend(self.inputs[each])
         return found
 
-    def around(self, stage: str) -> set[str]:
-        """What can be reached from stages without inputs on ways that do not pass this stage."""
+    def find_reachable_without(self, stage: str) -> set[str]:
+        """Return what can be reached from stages without inputs on ways that do not pass this stage."""
         starts = [each for each in self.stages if not self.inputs[each] and each != stage]
-        return _reached(starts, lambda each: [t for t in self.outputs[each] if t != stage])
+        return _find_reachable(starts, lambda each: [t for t in self.outputs[each] if t != stage])
 
-    def components(self) -> list[list[str]]:
+    def find_components(self) -> list[list[str]]:
         """Parts with no connection between them, each in document order."""
         number: dict[str, int] = {}
         parts: list[list[str]] = []
         for stage in self.stages:
             if stage not in number:
-                for each in _reached([stage], lambda s: self.inputs[s] + self.outputs[s]):
+                for each in _find_reachable([stage], lambda s: self.inputs[s] + self.outputs[s]):
                     number[each] = len(parts)
                 parts.append([])
             parts[number[stage]].append(stage)
         return parts
 
-    def order(self) -> list[str]:
-        """All stages, each after its inputs; in document order where that leaves a choice.
+    def sort(self) -> list[str]:
+        """Return all stages, each after its inputs; in document order where that leaves a choice.
 
         Stages of a cycle come in document order, after what leads to the cycle.
         """
-        knot = {stage: group for group in self.cyclic_groups() for stage in group}
+        knot = {stage: group for group in self.find_cyclic_groups() for stage in group}
         groups = [knot.get(s, [s]) for s in self.stages if knot.get(s, [s])[0] == s]
         head = {stage: group[0] for group in groups for stage in group}
         members = {group[0]: group for group in groups}
@@ -99,12 +99,12 @@ class Graph:
                         ready.append(target)
         return done
 
-    def cycles(self) -> list[list[str]]:
-        """One cycle of each knot: its stages in the order of the connections, each once."""
-        return [self._cycle(group) for group in self.cyclic_groups()]
+    def find_cycles(self) -> list[list[str]]:
+        """Return one cycle of each knot: its stages in the order of the connections, each once."""
+        return [self._find_cycle(group) for group in self.find_cyclic_groups()]
 
-    def _cycle(self, group: Sequence[str]) -> list[str]:
-        """The shortest way from the first stage of a knot back to it."""
+    def _find_cycle(self, group: Sequence[str]) -> list[str]:
+        """Return the shortest way from the first stage of a knot back to it."""
         start, inside = group[0], set(group)
         came_from: dict[str, str] = {}
         ahead = deque([start])
@@ -121,8 +121,8 @@ class Graph:
                     ahead.append(target)
         return list(group)
 
-    def cyclic_groups(self) -> list[list[str]]:
-        """The groups of stages that lead back to each other, each in document order.
+    def find_cyclic_groups(self) -> list[list[str]]:
+        """Return the groups of stages that lead back to each other, each in document order.
 
         Tarjan's algorithm without recursion: a pipeline may be longer than Python's stack.
         """
@@ -152,7 +152,7 @@ class Graph:
                     if work:
                         low[work[-1][0]] = min(low[work[-1][0]], low[stage])
                     if low[stage] == index[stage]:
-                        groups.append(_popped(stack, on_stack, stage))
+                        groups.append(_pop_group(stack, on_stack, stage))
         position = {stage: i for i, stage in enumerate(self.stages)}
         cyclic_groups = [
             sorted(group, key=position.__getitem__)
@@ -162,7 +162,7 @@ class Graph:
         return sorted(cyclic_groups, key=lambda group: position[group[0]])
 
 
-def _popped(stack: list[str], on_stack: set[str], until: str) -> set[str]:
+def _pop_group(stack: list[str], on_stack: set[str], until: str) -> set[str]:
     group: set[str] = set()
     while until not in group:
         stage = stack.pop()
@@ -171,7 +171,7 @@ def _popped(stack: list[str], on_stack: set[str], until: str) -> set[str]:
     return group
 
 
-def _reached(start: Iterable[str], step: Callable[[str], list[str]]) -> set[str]:
+def _find_reachable(start: Iterable[str], step: Callable[[str], list[str]]) -> set[str]:
     seen: set[str] = set()
     ahead = list(start)
     while ahead:

@@ -26,7 +26,7 @@ class PipelineStructure:
         self.document = document
         self.types: dict[str, str] = {}
         """Plugin type by stage; empty where the document does not say it."""
-        self.stages, self.further = _by_name(document)
+        self.stages, self.duplicates = _index_stages(document)
         """By name, and those with a name that another one has."""
         for stage in document.stages:
             self.types.setdefault(stage.name, stage.plugin.type)
@@ -44,26 +44,26 @@ class PipelineStructure:
             for name in (connection.source, connection.target)
         )
         """Stages whose real neighbour is not known because of a dangling connection."""
-        known = BATCH | STREAMING if document.app is PipelineType.STREAMING else BATCH
+        known = BATCH | STREAMING if document.type is PipelineType.STREAMING else BATCH
         self.unknown: frozenset[str] = frozenset(s for s, t in self.types.items() if t not in known)
         """Stages whose type, and so whose role, is not known."""
 
     def with_document(self, document: PipelineDocument) -> PipelineStructure:
-        """The same for a document in which nothing is different but plugins of a type and properties."""
+        """Return the same for a document in which nothing is different but plugins of a type and properties."""
         renewed = copy.copy(self)
         renewed.document = document
-        renewed.stages, renewed.further = _by_name(document)
+        renewed.stages, renewed.duplicates = _index_stages(document)
         return renewed
 
     @cached_property
     def order(self) -> list[str]:
         """See :meth:`Graph.order`."""
-        return self.graph.order()
+        return self.graph.sort()
 
     @cached_property
     def cyclic_groups(self) -> list[list[str]]:
         """See :meth:`Graph.cyclic_groups`."""
-        return self.graph.cyclic_groups()
+        return self.graph.find_cyclic_groups()
 
     def is_source(self, stage: str) -> bool:
         return self.types[stage] in SOURCES
@@ -80,11 +80,11 @@ class PipelineStructure:
     def is_control(self, stage: str) -> bool:
         return self.types[stage] in CONTROL
 
-    def stages_of(self, type: str) -> list[str]:
+    def list_stages(self, type: str) -> list[str]:
         return [stage for stage, each in self.types.items() if each == type]
 
 
-def _by_name(document: PipelineDocument) -> tuple[dict[str, StageUse], list[StageUse]]:
+def _index_stages(document: PipelineDocument) -> tuple[dict[str, StageUse], list[StageUse]]:
     first: dict[str, StageUse] = {}
     further = [s for s in document.stages if first.setdefault(s.name, s) is not s]
     return first, further

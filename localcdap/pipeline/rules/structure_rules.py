@@ -30,29 +30,29 @@ Rule = Callable[[PipelineStructure], Iterator[ValidationFailure]]
 
 
 def check_structure(structure: PipelineStructure) -> list[ValidationFailure]:
-    """All structural failures of a document, what could not be read of it first."""
+    """Return all structural failures of a document, what could not be read of it first."""
     problems = structure.document.problems
     found = [*problems, *(failure for rule in RULES for failure in rule(structure))]
     # Connections that differ only in port or condition break a rule in the same words.
     return list({(failure.message, failure.stage): failure for failure in found}.values())
 
 
-def _streaming(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    if pipeline.document.app is PipelineType.STREAMING:
+def _refuse_streaming(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    if pipeline.document.type is PipelineType.STREAMING:
         yield create_structural_failure(
             "Streaming pipelines cannot be run here; only their structure was checked.",
             f"Rebuild it as a batch pipeline with the artifact '{PipelineType.BATCH.value}'.",
         )
 
 
-def _has_stages(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+def _require_stages(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     if not pipeline.types and not pipeline.document.problems:
         yield create_structural_failure(
             "A pipeline must contain at least one stage.", "Add a source and a sink."
         )
 
 
-def _unique_names(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+def _require_unique_names(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     document = pipeline.document
     names = Counter(stage.name for stage in (*document.stages, *document.post_actions))
     for name, count in names.items():
@@ -65,7 +65,7 @@ def _unique_names(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
             )
 
 
-def _known_types(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+def _require_known_types(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage, type in pipeline.types.items():
         if stage not in pipeline.unknown or not type:
             continue
@@ -84,7 +84,7 @@ def _known_types(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
         yield create_structural_failure(message, action, stage=stage)
 
 
-def _connected_stages_exist(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+def _require_connected_stages(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     names = list(pipeline.types)
     for connection, name in pipeline.dangling:
         near = nearest_names(name, names, limit=5)
@@ -97,8 +97,8 @@ def _connected_stages_exist(pipeline: PipelineStructure) -> Iterator[ValidationF
         )
 
 
-def _has_connections(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    if _is_unconnected(pipeline) and pipeline.types:
+def _require_connections(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    if _has_no_connections(pipeline) and pipeline.types:
         names = list(pipeline.types)
         if len(names) != 1 or not (pipeline.is_action(names[0]) or names[0] in pipeline.unknown):
             yield create_structural_failure(
@@ -108,11 +108,11 @@ def _has_connections(pipeline: PipelineStructure) -> Iterator[ValidationFailure]
             )
 
 
-def _is_unconnected(pipeline: PipelineStructure) -> bool:
+def _has_no_connections(pipeline: PipelineStructure) -> bool:
     return not pipeline.document.connections
 
 
-def _sources_have_no_inputs(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+def _refuse_inputs_of_sources(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in filter(pipeline.is_source, pipeline.types):
         inputs = pipeline.graph.inputs[stage]
         if not all(map(pipeline.is_control, inputs)):
@@ -125,7 +125,7 @@ def _sources_have_no_inputs(pipeline: PipelineStructure) -> Iterator[ValidationF
             )
 
 
-def _sinks_have_no_outputs(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+def _refuse_outputs_of_sinks(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in filter(pipeline.is_sink, pipeline.types):
         outputs = pipeline.graph.outputs[stage]
         if not all(map(pipeline.is_control, outputs)):
@@ -138,8 +138,8 @@ def _sinks_have_no_outputs(pipeline: PipelineStructure) -> Iterator[ValidationFa
             )
 
 
-def _errors_come_from_emitters(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    for stage in pipeline.stages_of(ERROR_TRANSFORM):
+def _require_error_emitters(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for stage in pipeline.list_stages(ERROR_TRANSFORM):
         for source in pipeline.graph.inputs[stage]:
             type = pipeline.types[source]
             if type not in ERROR_EMITTERS and source not in pipeline.unknown:
@@ -151,8 +151,8 @@ def _errors_come_from_emitters(pipeline: PipelineStructure) -> Iterator[Validati
                 )
 
 
-def _all_are_reachable(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    for stage in _with_known_ends(pipeline):
+def _refuse_unreachable_stages(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for stage in _list_checkable_stages(pipeline):
         starts = pipeline.is_source(stage) or pipeline.is_control(stage)
         if not starts and not pipeline.graph.inputs[stage]:
             yield create_structural_failure(
@@ -162,8 +162,8 @@ def _all_are_reachable(pipeline: PipelineStructure) -> Iterator[ValidationFailur
             )
 
 
-def _none_is_a_dead_end(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    for stage in _with_known_ends(pipeline):
+def _refuse_dead_ends(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for stage in _list_checkable_stages(pipeline):
         ends = pipeline.is_sink(stage) or pipeline.is_action(stage)
         if not ends and not pipeline.graph.outputs[stage]:
             yield create_structural_failure(
@@ -173,20 +173,20 @@ def _none_is_a_dead_end(pipeline: PipelineStructure) -> Iterator[ValidationFailu
             )
 
 
-def _with_known_ends(pipeline: PipelineStructure) -> list[str]:
+def _list_checkable_stages(pipeline: PipelineStructure) -> list[str]:
     """Stages whose missing inputs or outputs have no cause that was told already."""
-    if _is_unconnected(pipeline):
+    if _has_no_connections(pipeline):
         return []
     without = pipeline.loose | pipeline.unknown
     return [stage for stage in pipeline.types if stage not in without]
 
 
-def _actions_are_outside(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+def _require_actions_at_ends(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in filter(pipeline.is_action, pipeline.types):
         graph = pipeline.graph
         if all(
             any(not pipeline.is_control(each) for each in side - {stage})
-            for side in (graph.before(stage), graph.after(stage))
+            for side in (graph.find_ancestors(stage), graph.find_descendants(stage))
         ):
             yield create_structural_failure(
                 f"Action stage '{stage}' is invalid. "
@@ -196,8 +196,8 @@ def _actions_are_outside(pipeline: PipelineStructure) -> Iterator[ValidationFail
             )
 
 
-def _splitter_ports(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    for stage in pipeline.stages_of(SPLITTER):
+def _require_splitter_ports(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for stage in pipeline.list_stages(SPLITTER):
         for connection in pipeline.graph.outgoing[stage]:
             if connection.port is None:
                 yield create_structural_failure(
@@ -207,7 +207,7 @@ def _splitter_ports(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
                 )
 
 
-def _has_ends(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+def _require_ends(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     graph = pipeline.graph
     connected = [s for s in pipeline.types if graph.inputs[s] or graph.outputs[s]]
     if not connected or pipeline.loose:
@@ -218,24 +218,24 @@ def _has_ends(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
             yield create_structural_failure(message)
 
 
-def _has_no_cycles(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    for cycle in pipeline.graph.cycles():
-        way = " -> ".join([*cycle, cycle[0]])
+def _refuse_cycles(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for cycle in pipeline.graph.find_cycles():
+        path = " -> ".join([*cycle, cycle[0]])
         yield create_structural_failure(
-            f"Invalid DAG. The stages {way} form a cycle.",
+            f"Invalid DAG. The stages {path} form a cycle.",
             "Remove one of these connections.",
         )
 
 
-def _has_no_islands(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+def _refuse_islands(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     graph = pipeline.graph
     parts = [
         part
-        for part in graph.components()
+        for part in graph.find_components()
         if len(part) > 1 or pipeline.is_action(part[0]) or graph.outputs[part[0]]
     ]
     # Every dangling connection may have been meant to connect one more part.
-    if len(parts) - 1 <= len(pipeline.dangling) or _is_unconnected(pipeline):
+    if len(parts) - 1 <= len(pipeline.dangling) or _has_no_connections(pipeline):
         return
     mainland = max(parts, key=len)
     for part in parts:
@@ -248,22 +248,22 @@ def _has_no_islands(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
 
 
 RULES: tuple[Rule, ...] = (
-    _streaming,
-    _has_stages,
-    _unique_names,
-    _known_types,
-    _connected_stages_exist,
-    _has_connections,
-    _has_ends,
-    _has_no_cycles,
-    _has_no_islands,
-    _sources_have_no_inputs,
-    _sinks_have_no_outputs,
-    _errors_come_from_emitters,
-    _all_are_reachable,
-    _none_is_a_dead_end,
-    _actions_are_outside,
-    _splitter_ports,
+    _refuse_streaming,
+    _require_stages,
+    _require_unique_names,
+    _require_known_types,
+    _require_connected_stages,
+    _require_connections,
+    _require_ends,
+    _refuse_cycles,
+    _refuse_islands,
+    _refuse_inputs_of_sources,
+    _refuse_outputs_of_sinks,
+    _require_error_emitters,
+    _refuse_unreachable_stages,
+    _refuse_dead_ends,
+    _require_actions_at_ends,
+    _require_splitter_ports,
     *CONDITION_RULES,
 )
 """In the order in which their failures are told."""

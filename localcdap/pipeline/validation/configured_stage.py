@@ -21,11 +21,11 @@ class ConfiguredStage(msgspec.Struct):
     request: ConfigureRequest | None = None
     """None when the plugin was not found."""
     result: ConfigureResult = msgspec.field(default_factory=lambda: ConfigureResult([]))
-    inputs: dict[str, Schema | None] = {}
+    input_schemas: dict[str, Schema | None] = {}
     """By input stage, in connection order."""
-    output: Schema | None = None
-    error: Schema | None = None
-    ports: dict[str, Schema] = {}
+    output_schema: Schema | None = None
+    error_schema: Schema | None = None
+    port_schemas: dict[str, Schema] = {}
     declared: frozenset[str] = frozenset()
     """Names of the properties that the plugin has."""
     is_checking: bool = False
@@ -47,18 +47,18 @@ class ConfiguredStage(msgspec.Struct):
         if type in ACTIONS:
             return
         if type == CONDITION:
-            self.output = common
+            self.output_schema = common
             return
-        self.error = result.error_schema or (None if type in SOURCES else common)
+        self.error_schema = result.error_schema or (None if type in SOURCES else common)
         if type not in SINKS:
-            self.ports = result.port_schemas
-            self.output = None if self.ports else result.output_schema
+            self.port_schemas = result.port_schemas
+            self.output_schema = None if self.port_schemas else result.output_schema
 
     def get_propagated(self) -> tuple[object, ...]:
         """Everything of it that matters to the stages behind it."""
         type = self.stage.plugin.type
         flags = (self.is_broken, self.is_tainted, tuple(self.forwarded))
-        return type, self.output, self.error, self.ports, flags
+        return type, self.output_schema, self.error_schema, self.port_schemas, flags
 
     @property
     def plugin(self) -> PluginRef | None:
@@ -66,7 +66,7 @@ class ConfiguredStage(msgspec.Struct):
 
 
 def find_warnings(outcome: ConfiguredStage) -> list[ValidationFailure]:
-    """What the plugin warns of, and a warning for each property that it does not have; an empty one is of
+    """Return what the plugin warns of, and a warning for each property that it does not have; an empty one is of
     no interest.
 
     CDAP ignores them without a word, so that a misspelt optional property goes unnoticed.
@@ -76,10 +76,10 @@ def find_warnings(outcome: ConfiguredStage) -> list[ValidationFailure]:
     told = outcome.result.warnings
     given = outcome.stage.plugin.properties
     unknown = [name for name, value in given.items() if value and name not in outcome.declared]
-    return [*told, *(_unknown(name, outcome) for name in unknown)]
+    return [*told, *(_create_warning(name, outcome) for name in unknown)]
 
 
-def _unknown(name: str, outcome: ConfiguredStage) -> ValidationFailure:
+def _create_warning(name: str, outcome: ConfiguredStage) -> ValidationFailure:
     free = outcome.declared - outcome.stage.plugin.properties.keys()
     near = nearest_names(name, free, limit=5)
     if near:

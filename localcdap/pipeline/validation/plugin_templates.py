@@ -50,7 +50,7 @@ class TemplateUse(msgspec.Struct, rename="camel"):
 def expand_templates(
     document: PipelineDocument, templates: Sequence[PluginTemplate]
 ) -> PipelineDocument:
-    """The document with the plugins that templates stand for; its source stays as it is.
+    """Return the document with the plugins that templates stand for; its source stays as it is.
 
     A locked property that a stage has otherwise is one of the problems.
     """
@@ -70,12 +70,12 @@ def expand_template(
     known: Mapping[tuple[str, str], PluginTemplate],
     problems: list[ValidationFailure],
 ) -> StageUse:
-    """The stage with the plugin that its template stands for; itself when it uses none.
+    """Return the stage with the plugin that its template stands for; itself when it uses none.
 
     :param known: templates by type and name.
     :param problems: gets a failure for each locked property that the stage has otherwise.
     """
-    template = _template_of(stage, known)
+    template = _find_template(stage, known)
     if template is None:
         return stage
     use = stage.plugin
@@ -92,7 +92,7 @@ def expand_template(
         use,
         name=template.plugin_name,
         properties={**template.properties, **use.properties, **locked},
-        artifact=use.artifact or _given(template.artifact),
+        artifact=use.artifact or _get_selector(template.artifact),
         template=None,
     )
     return msgspec.structs.replace(stage, plugin=plugin)
@@ -101,21 +101,21 @@ def expand_template(
 def write_out_templates(
     document: PipelineDocument, templates: Sequence[PluginTemplate]
 ) -> tuple[Any, list[TemplateUse]]:
-    """A copy of the document's source without templates, each written out as the plugin that it stands for;
+    """Return a copy of the document's source without templates, each written out as the plugin that it stands for;
     and the stages that used one.
     """
     known = index_templates(templates)
     uses, changes = [], {}
     for stage in (*document.stages, *document.post_actions):
-        template = _template_of(stage, known)
+        template = _find_template(stage, known)
         if template is not None:
             plugin = f"{template.plugin_type} {template.plugin_name}"
             uses.append(TemplateUse(stage.name, template.name, plugin))
-            changes[stage.name] = _Writing(expand_template(stage, known, []))
+            changes[stage.name] = _PluginWriter(expand_template(stage, known, []))
     return change_stages(document, changes), uses
 
 
-class _Writing:
+class _PluginWriter:
     """Writes a plugin into the node of its stage."""
 
     def __init__(self, stage: StageUse) -> None:
@@ -139,14 +139,14 @@ def index_templates(
     return {(each.plugin_type, each.name): each for each in templates}
 
 
-def _template_of(
+def _find_template(
     stage: StageUse, known: Mapping[tuple[str, str], PluginTemplate]
 ) -> PluginTemplate | None:
-    """A mark that names no template here is one of elsewhere and means nothing."""
+    """Return a mark that names no template here is one of elsewhere and means nothing."""
     use = stage.plugin
     marked = known.get((use.type, use.template)) if use.template else None
     return marked or known.get((use.type, use.name))
 
 
-def _given(selector: ArtifactSelector) -> ArtifactSelector | None:
+def _get_selector(selector: ArtifactSelector) -> ArtifactSelector | None:
     return selector if selector != ArtifactSelector() else None

@@ -19,10 +19,10 @@ class PluginFinder(Protocol):
     """Where plugins come from."""
 
     def find(self, stage: str, plugin: PluginUse) -> PluginLookup:
-        """The plugin that a stage asks for."""
+        """Return the plugin that a stage asks for."""
 
     def properties(self, plugin: PluginRef) -> Mapping[str, PluginProperty]:
-        """The declared properties of a plugin that was found."""
+        """Return the declared properties of a plugin that was found."""
 
 
 class Artifacts(Protocol):
@@ -47,7 +47,7 @@ class IndexedPlugins:
         self._infos: dict[PluginRef, PluginInfo] = {}
 
     def find(self, stage: str, plugin: PluginUse) -> PluginLookup:
-        """The plugin chosen now.
+        """Return the plugin chosen now.
 
         :raises BadRequestError: when the artifact asked for has a scope or version that is none.
         """
@@ -57,7 +57,7 @@ class IndexedPlugins:
         return self._lookups[key]
 
     def properties(self, plugin: PluginRef) -> Mapping[str, PluginProperty]:
-        """The declared properties of a plugin that was found."""
+        """Return the declared properties of a plugin that was found."""
         return self.get_info(plugin).properties
 
     def get_info(self, plugin: PluginRef) -> PluginInfo:
@@ -104,34 +104,34 @@ class PinnedPlugins:
         return {name: field.describe() for name, field in declared.items()}
 
 
-def describe(selector: ArtifactSelector) -> str:
-    """The artifact asked for, in words: ``core-plugins 1.2.0 (SYSTEM)``."""
+def describe_selector(selector: ArtifactSelector) -> str:
+    """Return the artifact asked for, in words: ``core-plugins 1.2.0 (SYSTEM)``."""
     parts = [selector.name or "any artifact", selector.version or ""]
     scope = f"({selector.scope})" if selector.scope else ""
     return " ".join(part for part in (*parts, scope) if part)
 
 
 def create_not_found_failure(stage: StageUse, lookup: PluginLookup) -> ValidationFailure:
-    """The failure of a plugin that is not there (CDAP 6 ``ValidationFailure.withPluginNotFound``)."""
+    """Return the failure of a plugin that is not there (CDAP 6 ``ValidationFailure.withPluginNotFound``)."""
     use, suggested = stage.plugin, lookup.suggested
     attributes = {"pluginId": stage.name, "pluginName": use.name, "pluginType": use.type}
     message = f"Plugin named '{use.name}' of type '{use.type}' not found."
     if use.artifact is not None:
-        message += f" The pipeline asks for artifact {describe(use.artifact)}."
-        attributes |= _attributes("requested", use.artifact)
+        message += f" The pipeline asks for artifact {describe_selector(use.artifact)}."
+        attributes |= _list_attributes("requested", use.artifact)
     if suggested is not None:
-        attributes |= _attributes("suggested", suggested.artifact)
+        attributes |= _list_attributes("suggested", suggested.artifact)
     return ValidationFailure(
         ARTIFACT_NOT_FOUND,
         message,
-        _action(use, lookup),
+        _suggest_action(use, lookup),
         [Cause(attributes)],
         stage=stage.name,
         suggested_artifact=suggested.artifact if suggested else None,
     )
 
 
-def _attributes(prefix: str, artifact: ArtifactSelector | ArtifactId) -> dict[str, str]:
+def _list_attributes(prefix: str, artifact: ArtifactSelector | ArtifactId) -> dict[str, str]:
     values = {
         f"{prefix}ArtifactName": artifact.name,
         f"{prefix}ArtifactScope": artifact.scope,
@@ -140,7 +140,7 @@ def _attributes(prefix: str, artifact: ArtifactSelector | ArtifactId) -> dict[st
     return {key: value for key, value in values.items() if value}
 
 
-def _action(use: PluginUse, lookup: PluginLookup) -> str:
+def _suggest_action(use: PluginUse, lookup: PluginLookup) -> str:
     if lookup.suggested is not None:
         found = lookup.suggested.artifact
         return (

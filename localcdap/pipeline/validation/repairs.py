@@ -12,7 +12,7 @@ from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.pipeline.document.changes import StageChange, change_stages, get_plugin_node
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.values import artifact_to_json
-from localcdap.pipeline.validation.plugins import describe
+from localcdap.pipeline.validation.plugins import describe_selector
 
 
 class Repair(msgspec.Struct, rename="camel"):
@@ -27,7 +27,7 @@ class Repair(msgspec.Struct, rename="camel"):
 
     def __str__(self) -> str:
         chosen = f"{self.artifact.name} {self.artifact.version}"
-        return f"Stage '{self.stage}' uses {chosen} instead of {describe(self.requested)}."
+        return f"Stage '{self.stage}' uses {chosen} instead of {describe_selector(self.requested)}."
 
 
 def create_repair(stage: StageUse, suggested: PluginRef) -> Repair:
@@ -37,7 +37,7 @@ def create_repair(stage: StageUse, suggested: PluginRef) -> Repair:
 
 
 def apply_repairs(document: PipelineDocument, repairs: Iterable[Repair]) -> Any:
-    """A copy of the document's source in which the repaired stages name their new artifacts."""
+    """Return a copy of the document's source in which the repaired stages name their new artifacts."""
 
     def change(repair: Repair) -> StageChange:
         return lambda stage: get_plugin_node(stage).update(

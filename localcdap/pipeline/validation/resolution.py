@@ -62,7 +62,7 @@ def resolve_pipeline(
     *,
     use_suggested: bool = False,
     locations: Locations | None = None,
-    places: Locations | None = None,
+    path_locations: Locations | None = None,
     done: Collection[str] = (),
     unevaluated: Collection[str] = (),
     warn: bool = False,
@@ -81,7 +81,7 @@ def resolve_pipeline(
     """
     structure = PipelineStructure(document)
     errors = check_structure(structure)
-    if document.app is PipelineType.STREAMING:
+    if document.type is PipelineType.STREAMING:
         return ResolvedPipeline(document, errors, None)
     configure = StageConfiguration(
         finder,
@@ -89,13 +89,13 @@ def resolve_pipeline(
         macros or MacroContext(),
         use_suggested=use_suggested,
         locations=locations,
-        places=places,
-        later=_behind_actions(structure, done) | set(unevaluated),
+        path_locations=path_locations,
+        pending=_find_stages_after_actions(structure, done) | set(unevaluated),
     )
     ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
     propagation = SchemaPropagation(configure)
     propagation.update(structure)
-    outcomes = propagation.outcomes
+    outcomes = propagation.stages
     properties, conflicts = pipeline_properties(document, outcomes.values())
     errors += [failure for each in ending for failure in each.failures]
     errors += propagation.failures + conflicts
@@ -115,8 +115,8 @@ def resolve_pipeline(
     )
 
 
-def _behind_actions(structure: PipelineStructure, done: Collection[str]) -> set[str]:
-    """The stages behind actions that have not run, and all post actions while there is such an action."""
+def _find_stages_after_actions(structure: PipelineStructure, done: Collection[str]) -> set[str]:
+    """Return the stages behind actions that have not run, and all post actions while there is such an action."""
     ahead = [name for name in structure.types if structure.is_action(name) and name not in done]
-    behind = {stage for action in ahead for stage in structure.graph.after(action)}
+    behind = {stage for action in ahead for stage in structure.graph.find_descendants(action)}
     return behind | ({each.name for each in structure.document.post_actions} if ahead else set())

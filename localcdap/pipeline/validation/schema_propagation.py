@@ -50,8 +50,8 @@ class InputFinder:
         self._structure = structure
         self._outcomes = outcomes
 
-    def into(self, stage: str) -> StageInputs:
-        """What flows into a stage whose inputs have been configured (but for those on a cycle)."""
+    def find_inputs(self, stage: str) -> StageInputs:
+        """Return what flows into a stage whose inputs have been configured (but for those on a cycle)."""
         structure = self._structure
         type = structure.types[stage]
         if structure.is_source(stage):
@@ -67,37 +67,37 @@ class InputFinder:
         known: list[Schema] = []
         schemas: dict[str, Schema | None] = {}
         for connection in data:
-            schema = self._along(connection)
+            schema = self._find_schema(connection)
             schemas[connection.source] = schemas.get(connection.source) or schema
             if schema is not None:
                 known.append(schema)
         unknown = [name for name, s in schemas.items() if s is None]
-        causes = [cause for each in unknown for cause in self._causes(each)]
+        causes = [cause for each in unknown for cause in self._find_causes(each)]
         is_tainted = bool(causes) or any(map(self._is_tainted, unknown))
         common, different = merge_schemas(stage, type, known)
         if type == CONDITION:
             return StageInputs(schemas, common, different, is_tainted, causes)
-        failures = [_unknown(stage, cause) for cause in dict.fromkeys(causes)]
+        failures = [_create_unknown_failure(stage, cause) for cause in dict.fromkeys(causes)]
         return StageInputs(schemas, common, failures + different, is_tainted)
 
-    def _along(self, connection: StageConnection) -> Schema | None:
+    def _find_schema(self, connection: StageConnection) -> Schema | None:
         outcome = self._outcomes.get(connection.source)
         if outcome is None:
             return None  # on a cycle, which has its own failure
         if self._structure.types[connection.target] == ERROR_TRANSFORM:
             # A source that declares nothing else would emit errors about records of its own.
-            own = outcome.output if self._structure.is_source(connection.source) else None
-            return outcome.error or own
-        if connection.port is not None and outcome.ports:
-            return outcome.ports.get(connection.port)
-        return outcome.output
+            own = outcome.output_schema if self._structure.is_source(connection.source) else None
+            return outcome.error_schema or own
+        if connection.port is not None and outcome.port_schemas:
+            return outcome.port_schemas.get(connection.port)
+        return outcome.output_schema
 
     def _is_tainted(self, stage: str) -> bool:
         outcome = self._outcomes.get(stage)
         return outcome is None or outcome.is_tainted
 
-    def _causes(self, stage: str) -> list[str]:
-        """The broken stages that make unknown what comes from this one, conditions looked through."""
+    def _find_causes(self, stage: str) -> list[str]:
+        """Return the broken stages that make unknown what comes from this one, conditions looked through."""
         outcome = self._outcomes.get(stage)
         if outcome is None:
             return []
@@ -106,7 +106,7 @@ class InputFinder:
         return [stage] if outcome.is_broken else []
 
 
-def _unknown(stage: str, cause: str) -> ValidationFailure:
+def _create_unknown_failure(stage: str, cause: str) -> ValidationFailure:
     return ValidationFailure(
         INVALID_STAGE,
         f"Input schema of stage '{stage}' is unknown because stage '{cause}' is invalid.",
@@ -119,7 +119,7 @@ def _unknown(stage: str, cause: str) -> ValidationFailure:
 def merge_schemas(
     stage: str, type: str, schemas: list[Schema]
 ) -> tuple[Schema | None, list[ValidationFailure]]:
-    """The schema common to all inputs of a stage, and the failure when they differ.
+    """Return the schema common to all inputs of a stage, and the failure when they differ.
 
     The inputs of a joiner may differ; there is no common schema then. Names of records never count.
     """
@@ -148,53 +148,55 @@ class SchemaPropagation:
 
     def __init__(self, configure: StageConfiguration) -> None:
         self._configure = configure
-        self._links: dict[str, _Links] = {}
-        self.outcomes: dict[str, ConfiguredStage] = {}
+        self._get_connections: dict[str, _Connections] = {}
+        self.stages: dict[str, ConfiguredStage] = {}
         """By stage, in topological order."""
-        self.further: list[ConfiguredStage] = []
+        self.duplicates: list[ConfiguredStage] = []
         """Of further stages with a name that another one has."""
-        self.late: set[str] = set()
+        self.late_stages: set[str] = set()
         """Stages whose plugins take so long that those behind them go on without."""
 
     @property
     def failures(self) -> list[ValidationFailure]:
         """Of all stages, in topological order, those of further stages of the same name last."""
-        return [f for outcome in (*self.outcomes.values(), *self.further) for f in outcome.failures]
+        return [
+            f for outcome in (*self.stages.values(), *self.duplicates) for f in outcome.failures
+        ]
 
     def reset(self, configure: StageConfiguration) -> None:
         """Configure every stage anew the next time, in another way."""
         self._configure = configure
-        self._links.clear()
+        self._get_connections.clear()
 
     def forget(self, stage: str) -> None:
         """Configure one stage anew the next time."""
-        self._links.pop(stage, None)
+        self._get_connections.pop(stage, None)
 
     def update(self, structure: PipelineStructure) -> None:
         """Configure the stages, each once and after its inputs."""
-        former, links = self.outcomes, self._links
+        former, links = self.stages, self._get_connections
         if structure.cyclic_groups:
             links = {}  # on a cycle, what a stage is given follows from the order too
-        self.outcomes, self._links, moved = {}, {}, set[str]()
-        flow = InputFinder(structure, self.outcomes)
+        self.stages, self._get_connections, moved = {}, {}, set[str]()
+        flow = InputFinder(structure, self.stages)
         for name in structure.order:
             stage, before = structure.stages[name], former.get(name)
-            self._links[name] = now = _links(structure, name)
+            self._get_connections[name] = now = _get_connections(structure, name)
             is_same = before is not None and _is_same(before, stage) and links.get(name) == now
             if before is not None and is_same and moved.isdisjoint(structure.graph.inputs[name]):
-                self.outcomes[name] = before
+                self.stages[name] = before
                 continue
-            outcome = self._stage(stage, structure, flow.into(name), before)
-            self.outcomes[name] = outcome
+            outcome = self._configure_stage(stage, structure, flow.find_inputs(name), before)
+            self.stages[name] = outcome
             if before is None or before.get_propagated() != outcome.get_propagated():
                 moved.add(name)
-        self.further = [
+        self.duplicates = [
             self._configure(stage, dict.fromkeys(structure.graph.inputs[stage.name]))
-            for stage in structure.further
+            for stage in structure.duplicates
             if stage.plugin.name and stage.plugin.type
         ]
 
-    def _stage(
+    def _configure_stage(
         self,
         stage: StageUse,
         structure: PipelineStructure,
@@ -205,10 +207,10 @@ class SchemaPropagation:
         is_known = name not in structure.unknown and bool(stage.plugin.name)
         if not is_known:
             outcome = ConfiguredStage(
-                stage, [], inputs=incoming.schemas
+                stage, [], input_schemas=incoming.schemas
             )  # its failure is structural
-        elif any(self._holds_up(each) for each in incoming.schemas):
-            outcome = ConfiguredStage(stage, [], inputs=incoming.schemas, is_checking=True)
+        elif any(self._must_wait_for(each) for each in incoming.schemas):
+            outcome = ConfiguredStage(stage, [], input_schemas=incoming.schemas, is_checking=True)
         else:
             ports = [c.port for c in structure.graph.outgoing[name] if c.port is not None]
             outcome = self._configure(stage, incoming.schemas, list(dict.fromkeys(ports)))
@@ -222,19 +224,19 @@ class SchemaPropagation:
         outcome.failures += incoming.failures
         return outcome
 
-    def _holds_up(self, stage: str) -> bool:
-        """Whether nothing is known yet of what a stage passes on."""
-        outcome = self.outcomes.get(stage)
-        if outcome is None or stage in self.late:
+    def _must_wait_for(self, stage: str) -> bool:
+        """Return whether nothing is known yet of what a stage passes on."""
+        outcome = self.stages.get(stage)
+        if outcome is None or stage in self.late_stages:
             return False
         return outcome.is_checking and outcome.result == _NOTHING
 
 
 _NOTHING: Final = ConfigureResult([])
-_Links = tuple[list[StageConnection], list[StageConnection]]
+_Connections = tuple[list[StageConnection], list[StageConnection]]
 
 
-def _links(structure: PipelineStructure, stage: str) -> _Links:
+def _get_connections(structure: PipelineStructure, stage: str) -> _Connections:
     return structure.graph.incoming[stage], structure.graph.outgoing[stage]
 
 

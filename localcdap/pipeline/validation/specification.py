@@ -17,14 +17,14 @@ from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 def create_stage_specs(
     document: PipelineDocument, graph: Graph, outcomes: Mapping[str, ConfiguredStage]
 ) -> dict[str, StageSpec]:
-    """The specification of each stage that has a plugin, as it stands in its pipeline."""
+    """Return the specification of each stage that has a plugin, as it stands in its pipeline."""
     stages = {}
     for name, outcome in outcomes.items():
         if outcome.plugin is None:
             continue
         spec = create_stage_spec(outcome)
         spec.input_stages = graph.inputs[name]
-        spec.output_ports = _output_ports(graph, outcome)
+        spec.output_ports = _create_output_ports(graph, outcome)
         spec.stage_logging_enabled = document.stage_logging_enabled
         spec.process_timing_enabled = document.process_timing_enabled
         spec.max_preview_records = document.num_of_records_preview
@@ -38,7 +38,7 @@ def create_pipeline_spec(
     ending: Iterable[ConfiguredStage],
     properties: dict[str, str],
 ) -> PipelineSpec:
-    """The specification of a pipeline all of whose stages and post actions have a plugin.
+    """Return the specification of a pipeline all of whose stages and post actions have a plugin.
 
     :param properties: see :func:`pipeline_properties`.
     """
@@ -53,43 +53,45 @@ def create_pipeline_spec(
         process_timing_enabled=document.process_timing_enabled,
         num_of_records_preview=document.num_of_records_preview,
         properties=properties,
-        ending_actions=[PostActionSpec(each.stage.name, _plugin_spec(each)) for each in ending],
+        ending_actions=[
+            PostActionSpec(each.stage.name, _create_plugin_spec(each)) for each in ending
+        ],
         engine=document.engine,
         connections_used=list(dict.fromkeys(used)),
     )
 
 
 def create_stage_spec(outcome: ConfiguredStage) -> StageSpec:
-    """The specification of a stage on its own, connected to nothing."""
+    """Return the specification of a stage on its own, connected to nothing."""
     return StageSpec(
         name=outcome.stage.name,
-        plugin=_plugin_spec(outcome),
-        input_schemas=outcome.inputs,
-        input_stages=list(outcome.inputs),
+        plugin=_create_plugin_spec(outcome),
+        input_schemas=outcome.input_schemas,
+        input_stages=list(outcome.input_schemas),
         output_ports={},
-        port_schemas=outcome.ports,
-        output_schema=outcome.output,
-        error_schema=outcome.error,
+        port_schemas=outcome.port_schemas,
+        output_schema=outcome.output_schema,
+        error_schema=outcome.error_schema,
     )
 
 
-def _plugin_spec(outcome: ConfiguredStage) -> PluginSpec:
+def _create_plugin_spec(outcome: ConfiguredStage) -> PluginSpec:
     assert outcome.plugin is not None  # a stage without a plugin is a failure, and ends in no spec
-    return plugin_spec(outcome.stage.plugin, outcome.plugin)
+    return create_plugin_spec(outcome.stage.plugin, outcome.plugin)
 
 
-def plugin_spec(use: PluginUse, plugin: PluginRef) -> PluginSpec:
-    """The plugin with its exact artifact, and its properties before evaluation, so that no secret shows."""
+def create_plugin_spec(use: PluginUse, plugin: PluginRef) -> PluginSpec:
+    """Return the plugin with its exact artifact, and its properties before evaluation, so that no secret shows."""
     return PluginSpec(use.type, use.name, use.properties, plugin.artifact)
 
 
-def _output_ports(graph: Graph, outcome: ConfiguredStage) -> dict[str, OutputPort]:
+def _create_output_ports(graph: Graph, outcome: ConfiguredStage) -> dict[str, OutputPort]:
     ports: dict[str, OutputPort] = {}
     for connection in graph.outgoing[outcome.stage.name]:
-        if outcome.ports and connection.port is not None:
-            port = OutputPort(connection.port, outcome.ports.get(connection.port))
+        if outcome.port_schemas and connection.port is not None:
+            port = OutputPort(connection.port, outcome.port_schemas.get(connection.port))
         else:
-            port = OutputPort(connection.port, outcome.output)
+            port = OutputPort(connection.port, outcome.output_schema)
         ports.setdefault(connection.target, port)
     return ports
 
@@ -97,7 +99,7 @@ def _output_ports(graph: Graph, outcome: ConfiguredStage) -> dict[str, OutputPor
 def pipeline_properties(
     document: PipelineDocument, outcomes: Iterable[ConfiguredStage]
 ) -> tuple[dict[str, str], list[ValidationFailure]]:
-    """The engine properties: those of the document, overridden by those that stages ask for.
+    """Return the engine properties: those of the document, overridden by those that stages ask for.
 
     Two stages must not ask for different values (CDAP 6 ``PipelineSpecGenerator``).
     """

@@ -53,29 +53,29 @@ class StageConfiguration:
         *,
         use_suggested: bool = False,
         locations: Locations | None = None,
-        places: Locations | None = None,
-        later: Collection[str] = (),
+        path_locations: Locations | None = None,
+        pending: Collection[str] = (),
     ) -> None:
         self._finder = finder
         self._configurer = configurer
         self._macros = macros
         self._use_suggested = use_suggested
         self._locations = locations
-        self._places = places
-        self._later = later
+        self._places = path_locations
+        self._later = pending
         self.repairs: list[Repair] = []
 
     def __call__(
         self, stage: StageUse, inputs: Mapping[str, Schema | None], ports: list[str] | None = None
     ) -> ConfiguredStage:
-        """The outcome of one stage, its failures included; never raises for what a user wrote."""
-        plugin, failures = self._plugin(stage)
-        outcome = ConfiguredStage(stage, failures, inputs=dict(inputs))
+        """Return the outcome of one stage, its failures included; never raises for what a user wrote."""
+        plugin, failures = self._find_plugin(stage)
+        outcome = ConfiguredStage(stage, failures, input_schemas=dict(inputs))
         if plugin is None:
-            outcome.result = ConfigureResult([], _presumed_schema(stage))
+            outcome.result = ConfigureResult([], _guess_schema(stage))
             return outcome
         is_later = stage.name in self._later
-        macros = self._macros.before_runtime() if is_later else self._macros
+        macros = self._macros.without_runtime() if is_later else self._macros
         try:
             declared = self._finder.properties(plugin)
             outcome.declared = frozenset(declared)
@@ -89,7 +89,7 @@ class StageConfiguration:
                 stage=stage.name,
                 properties=evaluated.properties,
                 macros=evaluated.macros,
-                input_schemas=outcome.inputs,
+                input_schemas=outcome.input_schemas,
                 output_ports=ports or [],
                 locations=None if is_later else self._locations,
             )
@@ -97,13 +97,15 @@ class StageConfiguration:
             outcome.is_checking = result is None
             outcome.result = result or outcome.result
         except LocalcdapError as error:
-            outcome.result = ConfigureResult(_failures_of(stage.name, error))
+            outcome.result = ConfigureResult(_create_failures(stage.name, error))
         failures += outcome.result.failures
-        failures += self._unplaced(stage.name, outcome.result.foreign_paths)
+        failures += self._check_foreign_paths(stage.name, outcome.result.foreign_paths)
         return outcome
 
-    def _unplaced(self, stage: str, paths: Mapping[str, list[str]]) -> list[ValidationFailure]:
-        """A failure for each path that must lie on this machine and does not."""
+    def _check_foreign_paths(
+        self, stage: str, paths: Mapping[str, list[str]]
+    ) -> list[ValidationFailure]:
+        """Return a failure for each path that must lie on this machine and does not."""
         collector = FailureCollector(stage)
         if self._places is None:
             return []
@@ -114,13 +116,13 @@ class StageConfiguration:
                 collector.add(error.message, error.corrective_action).with_config_property(name)
         return list(collector)
 
-    def _plugin(self, stage: StageUse) -> tuple[PluginRef | None, list[ValidationFailure]]:
+    def _find_plugin(self, stage: StageUse) -> tuple[PluginRef | None, list[ValidationFailure]]:
         try:
             lookup = self._finder.find(stage.name, stage.plugin)
         except BadRequestError as error:
             anything = msgspec.structs.replace(stage.plugin, artifact=None)
             lookup = self._finder.find(stage.name, anything)
-            return lookup.plugin, _failures_of(stage.name, error)
+            return lookup.plugin, _create_failures(stage.name, error)
         if lookup.plugin is not None:
             return lookup.plugin, []
         if lookup.suggested is not None and self._use_suggested:
@@ -130,8 +132,8 @@ class StageConfiguration:
         return lookup.suggested, [create_not_found_failure(stage, lookup)]
 
 
-def _presumed_schema(stage: StageUse) -> Schema | None:
-    """What a stage without its plugin gives, as far as the document tells, so that those behind it can be
+def _guess_schema(stage: StageUse) -> Schema | None:
+    """Return what a stage without its plugin gives, as far as the document tells, so that those behind it can be
     checked all the same: its property ``schema``, else what CDAP's studio noted.
     """
     for text in (stage.plugin.properties.get("schema"), stage.noted_schema):
@@ -141,7 +143,7 @@ def _presumed_schema(stage: StageUse) -> Schema | None:
     return None
 
 
-def _failures_of(stage: str, error: LocalcdapError) -> list[ValidationFailure]:
+def _create_failures(stage: str, error: LocalcdapError) -> list[ValidationFailure]:
     collector = FailureCollector(stage)
     collector.add(error.message, error.corrective_action)
     return list(collector)

@@ -76,7 +76,7 @@ class DebugService:
         """
         environment = self._resolver.environments.create(request.namespace)
         answer = self._debugged(request, environment)
-        answer.errors = environment.secrets.without(answer.errors)
+        answer.errors = environment.secrets.clean(answer.errors)
         answer.logs = [environment.secrets.hide(line) for line in answer.logs]
         return answer
 
@@ -241,10 +241,10 @@ def _as_run(outcome: ConfiguredStage) -> Stage:
         outcome.stage.name,
         outcome.request.plugin,
         outcome.request.properties,
-        {name: schema for name, schema in outcome.inputs.items() if schema is not None},
-        outcome.output,
-        outcome.error,
-        outcome.ports,
+        {name: schema for name, schema in outcome.input_schemas.items() if schema is not None},
+        outcome.output_schema,
+        outcome.error_schema,
+        outcome.port_schemas,
     )
 
 

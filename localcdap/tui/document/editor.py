@@ -157,7 +157,7 @@ class Editor(StudioNode, Widget):
 
     def text(self) -> str:
         """The document as JSON text: what is saved and run."""
-        return self._paper.draft.text()
+        return self._paper.draft.to_text()
 
     def node(self, stage: str) -> Mapping[str, Any]:
         """The decoded JSON of a stage; empty when there is none of that name."""
@@ -300,7 +300,7 @@ class Editor(StudioNode, Widget):
         def changes(cdap: Cdap) -> Iterator[EditResult]:
             revision = opened.change.revision
             while True:
-                change = cdap.editing.changes(opened.id, revision, _POLL_S)
+                change = cdap.editing.get_changes(opened.id, revision, _POLL_S)
                 revision = change.revision
                 yield change
 

@@ -36,7 +36,7 @@ class Paper:
     def __init__(self, draft: EditedDocument) -> None:
         self._history = EditHistory(draft)
         self._saved = draft
-        self._take(draft.document())
+        self._take(draft.to_document())
 
     @property
     def draft(self) -> EditedDocument:
@@ -68,10 +68,10 @@ class Paper:
         history = self._history
         if isinstance(edit, Undo | Redo):
             history.undo() if isinstance(edit, Undo) else history.redo()
-            self._take(history.draft.document())
+            self._take(history.draft.to_document())
         else:
             draft = apply_edit(history.draft, edit)
-            read = draft.document()  # what cannot be read is refused, as the service does
+            read = draft.to_document()  # what cannot be read is refused, as the service does
             history.add(draft, edit)
             self._take(read)
         names = nodes.keys() | self._nodes.keys()
@@ -114,7 +114,7 @@ def _shape(document: PipelineDocument) -> tuple[Any, ...]:
         [(each.name, each.plugin.type, each.plugin.name) for each in stages]
         for stages in (document.stages, document.post_actions)
     ]
-    return (*uses, document.connections, document.app)
+    return (*uses, document.connections, document.type)
 
 
 def _renames(edit: Edit) -> Iterator[tuple[str, str]]:

@@ -151,7 +151,7 @@ class Board(StudioNode, Canvas):
         use = editor.use(behind) if behind is not None else None
         palette = StagePalette(
             editor.namespace,
-            editor.document.app,
+            editor.document.type,
             use.plugin.type if use is not None else None,
             f" behind {behind}" if behind is not None else "",
         )

@@ -60,14 +60,14 @@ class Bench:
 
     def wait(self) -> EditResult:
         """Take over what changed until nothing is being checked."""
-        return self._take(self.service.settled(self.id, self.revision, LONG_S))
+        return self._take(self.service.wait_until_checked(self.id, self.revision, LONG_S))
 
     def next(self) -> EditResult:
         """Take over what changes next."""
-        return self._take(self.service.changes(self.id, self.revision, LONG_S))
+        return self._take(self.service.get_changes(self.id, self.revision, LONG_S))
 
     def text(self) -> str:
-        return self.service.document(self.id)
+        return self.service.get_document(self.id)
 
     def messages(self) -> list[str]:
         failures = [*self.errors, *(f for state in self.stages.values() for f in state.errors)]

@@ -162,15 +162,15 @@ def test_ports_and_conditions(bench):
 
 
 def test_a_note_stands_in_the_stage_and_nowhere_else(bench):
-    before = bench.service.document(bench.id)
+    before = bench.service.get_document(bench.id)
     bench.apply(SetNote("t", "Why it is here."))
-    noted = json.loads(bench.service.document(bench.id))
+    noted = json.loads(bench.service.get_document(bench.id))
     assert [s["name"] for s in noted["stages"] if s.get("description") == "Why it is here."] == [
         "t"
     ]
     assert bench.last.stages == {}
     bench.apply(SetNote("t"))
-    assert json.loads(bench.service.document(bench.id)) == json.loads(before)
+    assert json.loads(bench.service.get_document(bench.id)) == json.loads(before)
     with pytest.raises(NotFoundError):
         bench.apply(SetNote("nobody", "x"))
 
@@ -320,18 +320,20 @@ def test_changes_cross_processes(bench):
 def test_who_waits_hears_of_edits_of_others(bench):
     heard = []
     thread = threading.Thread(
-        target=lambda: heard.append(bench.service.changes(bench.id, bench.revision, 60))
+        target=lambda: heard.append(bench.service.get_changes(bench.id, bench.revision, 60))
     )
     thread.start()
     time.sleep(0.05)
     bench.apply(SetProperty("t", "field", "q"))
     thread.join(60)
     assert "t" in heard[0].stages
-    assert bench.service.changes(bench.id, bench.revision, 0).stages == {}
+    assert bench.service.get_changes(bench.id, bench.revision, 0).stages == {}
 
 
 def test_closed_sessions_are_gone_and_wake_who_waits(bench):
-    thread = threading.Thread(target=lambda: bench.service.changes(bench.id, bench.revision, 30))
+    thread = threading.Thread(
+        target=lambda: bench.service.get_changes(bench.id, bench.revision, 30)
+    )
     thread.start()
     time.sleep(0.05)
     bench.service.close(bench.id)
@@ -421,7 +423,7 @@ def test_sessions_that_nobody_uses_are_closed(monkeypatch):
     monkeypatch.setattr("localcdap.pipeline.editing.service._UNUSED_S", 0.0)
     bench.service.open(OpenRequest(small()))
     with pytest.raises(NotFoundError):
-        bench.service.document(bench.id)
+        bench.service.get_document(bench.id)
 
 
 def test_many_sessions_at_once():
@@ -439,6 +441,7 @@ def test_many_sessions_at_once():
         thread.join(30)
     for key in keys:
         assert (
-            json.loads(service.document(key))["stages"][1]["plugin"]["properties"]["note"] == "19"
+            json.loads(service.get_document(key))["stages"][1]["plugin"]["properties"]["note"]
+            == "19"
         )
-        assert service.settled(key).valid
+        assert service.wait_until_checked(key).valid

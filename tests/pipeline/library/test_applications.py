@@ -40,7 +40,7 @@ def test_each_deployment_is_a_version_and_the_last_one_the_latest(
     third = deploy(applications, document(), change="best").application
 
     assert third is not None
-    known = applications.versions("default", "orders")
+    known = applications.list_versions("default", "orders")
     assert [each.number for each in known] == [3, 2, 1]
     assert [each.change.latest for each in known] == [True, False, False]
     assert [each.change.description for each in known] == ["best", "better", None]
@@ -92,7 +92,7 @@ def test_a_pipeline_with_failures_is_not_kept_and_all_are_told(applications: App
     assert answer.application is None
     assert {error.stage for error in answer.errors} >= {"y"}
     assert len(answer.errors) > 1
-    assert not applications.exists("default", "orders")
+    assert not applications.has_application("default", "orders")
     with pytest.raises(DocumentError):
         deploy(applications, "{}")
     with pytest.raises(NotFoundError, match="Namespace 'nope'"):
@@ -149,7 +149,7 @@ def test_a_deployment_made_from_an_older_version_is_refused(applications: Applic
     deploy(applications, document(), parent_version=first.version)
     with pytest.raises(ConflictError, match=r"its version 1 .* not the latest any more; that is 2"):
         deploy(applications, document(), parent_version=first.version)
-    assert len(applications.versions("default", "orders")) == 2
+    assert len(applications.list_versions("default", "orders")) == 2
 
 
 def test_what_is_not_there_is_told_with_what_is(applications: ApplicationService):
@@ -201,4 +201,4 @@ def test_applications_go_with_their_namespace(
         applications.list_applications("team")
     namespaces.create("team")
     assert applications.list_applications("team") == []
-    assert applications.exists("default", "orders")
+    assert applications.has_application("default", "orders")

@@ -39,7 +39,7 @@ def test_each_save_is_a_revision_that_can_be_read_and_restored(drafts: DraftServ
     third = save(drafts, document("sales", a=3), first.id, description="renamed")
 
     assert first.id == second.id == third.id
-    assert [d.revision for d in drafts.revisions("default", "sales")] == [3, 2, 1]
+    assert [d.revision for d in drafts.list_revisions("default", "sales")] == [3, 2, 1]
     assert first.created_time_millis == third.created_time_millis <= third.updated_time_millis
     assert len({first.hash, second.hash, third.hash}) == 3
     assert drafts.get("default", first.id, 1).config == {"stages": [], "a": 1}

@@ -69,4 +69,4 @@ def test_every_real_pipeline_is_the_same_when_upgraded(corpus):
         document = read_document(file.read_text(), file.name)
         again = read_document(json.loads(json.dumps(upgrade_document(document))), file.name)
         assert compare_pipelines(document, again).is_equal, file.name
-        assert again.app is document.app, file.name
+        assert again.type is document.type, file.name

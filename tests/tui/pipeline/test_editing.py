@@ -23,7 +23,7 @@ def links(editor):
 async def agreed(driver, cdap, editor):
     """Wait until the service has made every edit; its document is ours then."""
     await driver.judged(editor)
-    assert json.loads(cdap.editing.document(editor._session.id)) == json.loads(editor.text())
+    assert json.loads(cdap.editing.get_document(editor._session.id)) == json.loads(editor.text())
 
 
 async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):

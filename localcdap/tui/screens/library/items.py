@@ -106,10 +106,12 @@ def read_details(cdap: Cdap, namespace: str, item: LibraryItem) -> ItemDetails:
         case Application():
             versions = [
                 _read_application_version(e)
-                for e in cdap.applications.versions(namespace, item.name)
+                for e in cdap.applications.list_versions(namespace, item.name)
             ]
         case Draft():
-            versions = [_read_revision(each) for each in cdap.drafts.revisions(namespace, item.id)]
+            versions = [
+                _read_revision(each) for each in cdap.drafts.list_revisions(namespace, item.id)
+            ]
         case PluginTemplate():
             return ItemDetails(item, [], None)
     text = export_version(cdap, namespace, item, versions[0])

@@ -170,7 +170,7 @@ def _format_item(details: ItemDetails) -> Content:
     kind = "draft" if isinstance(item, Draft) else "deployed"
     document = details.document
     assert document is not None
-    streaming = "real-time " if document.app is PipelineType.STREAMING else ""
+    streaming = "real-time " if document.type is PipelineType.STREAMING else ""
     return _join_parts(
         _format_title(
             item.name, f"{kind} {streaming}pipeline, {plural(len(document.stages), 'stage')}"

@@ -130,7 +130,7 @@ class RunsScreen(RunHistoryScreen):
         stage, version = self._view.stage, run.application_version
         if version is not None:
             self.call(
-                lambda cdap: cdap.applications.exists(run.namespace, run.pipeline),
+                lambda cdap: cdap.applications.has_application(run.namespace, run.pipeline),
                 on_result=lambda there: (
                     self.studio.navigate(DeployedTarget(run.pipeline, version, stage))
                     if there

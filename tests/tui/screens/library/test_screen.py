@@ -106,7 +106,7 @@ async def test_versions_are_opened_in_the_studio(open_studio, cdap, namespace: s
         versions.focus_list()
         for key in ("j", "enter"):
             await driver.press(key)
-        first = cdap.applications.versions(namespace, "sales")[1]
+        first = cdap.applications.list_versions(namespace, "sales")[1]
         assert gone == [
             places.DeployedTarget("sales"),
             places.DeployedTarget("sales", first.version),
@@ -213,7 +213,7 @@ async def test_what_is_exported_is_imported_again(
         await driver.settled()
         assert json.loads(file.read_text()) == document(source="Input")
         await driver.press("i")
-        await driver.until(lambda: len(cdap.applications.versions(namespace, "sales")) == 3)
+        await driver.until(lambda: len(cdap.applications.list_versions(namespace, "sales")) == 3)
         await driver.settled()
         await driver.press("C")
         assert driver.app.screen.comparison.is_equal
