@@ -18,7 +18,7 @@ from localcdap.pipeline.document.values import (
 )
 
 TEMPLATE_MARK: Final = "pluginTemplate"
-"""By it CDAP's studio notes, in a stage or its plugin, the template that it was made from."""
+"""The key under which CDAP's studio stores, in a stage or its plugin, the plugin template in use."""
 _NAME_IT = "Give it a name that no other stage has."
 
 
@@ -28,11 +28,11 @@ def read_stages(
     problems: list[ValidationFailure],
     default_type: str = "",
 ) -> list[StageUse]:
-    """Return the stages under a key, in order. What is no stage is left out and told in ``problems``.
+    """Return the stages under a key, in order; what is no stage is left out and added to ``problems``.
 
-    Stages that are equal in name and plugin are one stage (CDAP 6 ``ETLConfig``: a set).
+    Stages with the same name and plugin count as one stage (CDAP 6 ``ETLConfig``: a set).
 
-    :param default_type: the plugin type of a stage that does not say one.
+    :param default_type: the plugin type of a stage that does not state one.
     """
     nodes = _read_list(config, key, problems)
     found: dict[tuple[Any, ...], StageUse] = {}
@@ -47,18 +47,18 @@ def read_stages(
 
 
 def read_stage(node: Any) -> tuple[StageUse | None, list[ValidationFailure]]:
-    """Return a stage on its own, and what is wrong with its form; None when it has not even a name."""
+    """Return a single stage, None when it has no name, and what is wrong with its form."""
     problems: list[ValidationFailure] = []
     return _read_stage(node, (), "stage", problems, ""), problems
 
 
 def _get_path(node: Any, key: str, index: int) -> Path:
-    """Return where a stage stands; a converted one remembers where it came from."""
+    """Return the path of a stage in the configuration; a converted stage knows its original path."""
     return node.path if isinstance(node, MovedStage) else (key, index)
 
 
 class MovedStage(dict[str, Any]):
-    """A stage that the document holds in another place."""
+    """A converted stage, with its path in the original configuration."""
 
     def __init__(self, node: Mapping[str, Any], path: Path) -> None:
         super().__init__(node)
@@ -106,7 +106,7 @@ def _read_stage(
 
 
 def _read_noted_schema(node: Mapping[str, Any]) -> str | None:
-    """Return the output schema of a stage as CDAP's studio notes it: text, an object, or a list of named ones."""
+    """Return the output schema that CDAP's studio stores: a text, an object, or a list of named schemas."""
     noted = node.get("outputSchema")
     if isinstance(noted, list) and noted and isinstance(noted[0], Mapping):
         noted = noted[0].get("schema")

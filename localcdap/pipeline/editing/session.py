@@ -1,4 +1,4 @@
-"""One editing session: a pipeline, its history, and what is known of it now."""
+"""An editing session: a pipeline, its history, and its validation state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureRes
 
 
 class ResultMemory(Protocol):
-    """What plugins said before; see :class:`localcdap.sandbox.pool.PluginWorkers`."""
+    """Remembered results of plugins; see :class:`localcdap.sandbox.pool.PluginWorkers`."""
 
     def find_remembered(self, request: ConfigureRequest) -> ConfigureResult | None: ...
 
@@ -35,7 +35,7 @@ class ResultMemory(Protocol):
 
 
 class EditingContext(NamedTuple):
-    """What a session is judged with, as it is now."""
+    """What the pipeline of a session is validated with: the environment of its namespace as it is now."""
 
     configure: StageConfiguration
     secrets: Secrets
@@ -44,16 +44,20 @@ class EditingContext(NamedTuple):
 
 CreateContext = Callable[[Configurer], EditingContext]
 Connect = Callable[[ConfigureRequest], ConfigureRequest]
-"""The same request with the checks that need files, databases or a network."""
+"""Returns the request with the checks that need files, databases or a network."""
 
 
 class EditingSession:
     """A pipeline that is being edited. Threads may share it.
 
-    No call waits for a plugin for longer than it says: a plugin is asked in the background, its stage is
-    "checking" until it has answered, and what it said before stands until then.
+    No call waits for a plugin longer than its timeout: plugins are configured in the background, and a stage
+    is "checking", with its previous result, until its plugin has answered.
 
-    :param key: tells the session from others.
+    :param key: identifies the session among others.
+    :param create_context: creates the context to validate with, from a configurer.
+    :param memory: holds results of plugins.
+    :param checks: configures plugins in the background.
+    :param connect: adds the connected checks to a request.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class EditingSession:
         connect: Connect,
     ) -> None:
         self.used = time.monotonic()
-        """When it was asked for something last."""
+        """When the session was last used (``time.monotonic``)."""
         self._key = key
         self._history = EditHistory(draft)
         self._create_context = create_context
@@ -76,10 +80,10 @@ class EditingSession:
         self._states = StageStateLog()
         self._changed = threading.Condition()
         self._asked: dict[str, ConfigureRequest] = {}
-        """By stage, the question that is open."""
+        """By stage, the request that its plugin has not answered."""
         self._to_ask: list[ConfigureRequest] = []
         self._given: tuple[ConfigureRequest, ConfigureResult] | None = None
-        """An answer that just came, in case it is not remembered."""
+        """The result that just arrived, in case the memory has dropped it already."""
         self._detected_at: dict[str, int] = {}
         self._detecting: set[str] = set()
         self._closed = False
@@ -90,9 +94,9 @@ class EditingSession:
             self._update(is_edited=True)
 
     def apply(self, edit: Edit, wait_s: float) -> EditResult:
-        """Make an edit, and wait a little for the plugins that it concerns.
+        """Apply an edit, and wait up to ``wait_s`` seconds for the plugins that it concerns.
 
-        :raises LocalcdapError: when the edit cannot be made; nothing is different then.
+        :raises LocalcdapError: when the edit cannot be applied; the pipeline is unchanged then.
         """
         _require_text(edit)
         with self._changed:
@@ -103,7 +107,7 @@ class EditingSession:
             return self._since(before)
 
     def get_changes(self, after: int, wait_s: float) -> EditResult:
-        """Return what changed after a revision (-1: everything), as soon as something has, or the time is over."""
+        """Return what changed after a revision (-1: everything), once something did or at the timeout."""
         with self._changed:
             self._require_open()
             self._changed.wait_for(lambda: self._closed or self._states.revision > after, wait_s)
@@ -111,7 +115,7 @@ class EditingSession:
             return self._since(after)
 
     def wait_until_checked(self, after: int, wait_s: float) -> EditResult:
-        """Return what changed after a revision, as soon as no plugin has to answer, or the time is over."""
+        """Return what changed after a revision, as soon as no check is open or at the timeout."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._closed or not (self._asked or self._detecting), wait_s
@@ -126,7 +130,7 @@ class EditingSession:
     def detect(self, stages: Collection[str] | None) -> None:
         """Make the connected checks of stages in the background.
 
-        :param stages: None for sources, sinks and actions, which are what looks outside.
+        :param stages: None for all sources, sinks and actions, the types that use external systems.
         :raises NotFoundError: when there is no such stage.
         """
         with self._changed:
@@ -145,7 +149,7 @@ class EditingSession:
             self._show()
 
     def refresh(self) -> None:
-        """Judge everything anew: plugins or the values of macros may be others now."""
+        """Validate the whole pipeline again: plugins or the values of macros may have changed."""
         with self._changed:
             if not self._closed:
                 configure, shown, self._templates = self._create_context(self._configured)
@@ -158,7 +162,7 @@ class EditingSession:
             self._closed = True
             self._changed.notify_all()
 
-    # -- all below is called with the lock held, but for what answers -----------------------------
+    # -- called with the lock held; the callbacks of checks take it themselves ---------------------
 
     def _edit(self, edit: Edit) -> None:
         history = self._history
@@ -194,7 +198,7 @@ class EditingSession:
         )
 
     def _configured(self, request: ConfigureRequest) -> ConfigureResult | None:
-        """Return what is known of a stage; if nothing is, its plugin will be asked."""
+        """Return the known result of a stage; without one, its plugin is asked in the background."""
         self._detected_at.pop(request.stage, None)
         detected = self._memory.find_connected(request)
         if detected is not None:
@@ -230,7 +234,7 @@ class EditingSession:
     def _answered(self, request: ConfigureRequest, result: ConfigureResult) -> None:
         with self._changed:
             if self._closed or self._asked.get(request.stage) != request:
-                return  # the stage was changed meanwhile
+                return  # the stage has changed since
             del self._asked[request.stage]
             self._validator.set_late(request.stage, is_late=False)
             self._given = (request, result)
@@ -257,4 +261,4 @@ def _require_text(edit: Edit) -> None:
     except (UnicodeEncodeError, TypeError) as error:
         raise BadRequestError(f"The edit cannot be written as JSON: {error}.") from None
     except (OverflowError, RecursionError):
-        return  # a large number, or something deep, that JSON text can hold all the same
+        return  # a large number or deep nesting, which JSON text can hold

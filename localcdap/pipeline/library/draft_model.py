@@ -1,4 +1,4 @@
-"""Drafts, as they are told. Names in JSON are those of CDAP 6 ``Draft`` and ``DraftStoreRequest``."""
+"""Requests and answers about drafts. JSON names are those of CDAP 6 ``Draft`` and ``DraftStoreRequest``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from localcdap.pipeline.library.application_model import get_application_artifac
 
 
 class Draft(msgspec.Struct, rename="camel"):
-    """A draft after one of its saves."""
+    """A revision of a draft."""
 
     id: str
     name: str
@@ -29,28 +29,28 @@ class Draft(msgspec.Struct, rename="camel"):
     revision: int
     """1 after the first save."""
     hash: str
-    """Of what was saved; the ``previousHash`` of the next save."""
+    """The hash of the saved content; the ``previousHash`` of the next save."""
     parent_version: str | None
-    """The version of the application that it is an edit of."""
+    """The application version that the draft edits."""
     created_time_millis: int
     updated_time_millis: int
     config: Any = msgspec.UNSET
-    """The configuration as it was given; absent where it was not asked for."""
+    """The configuration as it was saved; absent where it was not requested."""
 
 
 class DraftRequest(msgspec.Struct, rename="camel"):
-    """A pipeline to keep as a draft; it need not be finished."""
+    """A pipeline to save as a draft; it need not be valid."""
 
     document: Any
     """The pipeline document, its JSON text or decoded JSON."""
     name: str | None = None
     """By default the name in the document, else :attr:`fallback_name`."""
     description: str | None = None
-    """By default as the document says."""
+    """By default the description in the document."""
     previous_hash: str | None = None
-    """The hash of the revision that this one was made from; None, or empty, when that is not known."""
+    """The hash of the revision that this one is based on; None, or empty, when it is not known."""
     revision: int | None = None
-    """The number of the revision that this one was made from; None, or 0, when that is not known."""
+    """The number of the revision that this one is based on; None, or 0, when it is not known."""
     parent_version: str | None = None
     file: str | None = None
     """Where the document came from, named in errors."""
@@ -59,7 +59,10 @@ class DraftRequest(msgspec.Struct, rename="camel"):
 
 
 def choose_draft_name(request: DraftRequest, document: PipelineDocument) -> str:
-    """:raises BadRequestError: when there is none, or it is no text."""
+    """Return the name of a draft.
+
+    :raises BadRequestError: when there is none, or it is not valid UTF-8.
+    """
     name = request.name or document.name or request.fallback_name
     if not name:
         raise BadRequestError(
@@ -72,7 +75,7 @@ def choose_draft_name(request: DraftRequest, document: PipelineDocument) -> str:
 def choose_draft_artifact(document: PipelineDocument) -> ArtifactId:
     """Return the application's artifact, guessed for a bare configuration.
 
-    :raises BadRequestError: when it makes no pipelines (texts of CDAP 6 ``DraftHandler``).
+    :raises BadRequestError: when it is not a pipeline artifact (messages of CDAP 6 ``DraftHandler``).
     """
     source = document.source
     given = source.get("artifact") if isinstance(source, Mapping) else None
@@ -97,6 +100,6 @@ def choose_draft_artifact(document: PipelineDocument) -> ArtifactId:
 
 
 def hash_draft(name: str, description: str | None, document: PipelineDocument) -> str:
-    """Return a text that is another one when anything of a draft is; how its JSON is laid out does not count."""
+    """Return a hash of a draft's name, description and decoded document; JSON formatting does not matter."""
     content = json.dumps([name, description, document.source])
     return hashlib.sha256(content.encode()).hexdigest()

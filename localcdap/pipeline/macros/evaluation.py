@@ -30,11 +30,11 @@ _SELF: Final = ("useConnection", "connection")
 
 
 class MacroContext:
-    """What macros mean.
+    """Evaluates macros.
 
     :param arguments: values of ``${key}``.
-    :param runtime: whether every macro must have a value. If not, a macro without one stays, and only
-        the functions that give secrets are called, so that what is shown is what is validated.
+    :param runtime: whether every macro must have a value. If not, a macro without a value is left as it is,
+        and only the functions in :data:`SECRET_FUNCTIONS` are called, as in CDAP's validation.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class MacroContext:
         return MacroParser(self._lookup, create_call(self._call), options)
 
     def without_runtime(self) -> MacroContext:
-        """Return the same at a time when a macro may still be without a value."""
+        """Return a context with the same values in which macros may lack a value."""
         return MacroContext(*self._given) if self.runtime else self
 
     def find_missing_connection(self, macro: str) -> MacroError | None:
-        """Return why a macro that was left is wrong even before a run: it names a connection that is not there."""
+        """Return the error of an unresolved ``${conn(name)}`` whose connection does not exist; else None."""
         call = _CONNECTION.fullmatch(macro)
         function = self._call.get("conn") if call is not None else None
         if call is None or function is None:
@@ -78,7 +78,7 @@ class MacroContext:
 
 
 def _wrap_errors(functions: Mapping[str, Function]) -> dict[str, Function]:
-    """Return the functions with every error of a provider as the error of a macro."""
+    """Return the functions with every error of a provider converted to a MacroError."""
 
     def wrap(function: Function) -> Function:
         def call(*arguments: str) -> str:
@@ -99,7 +99,7 @@ class Evaluated(msgspec.Struct):
 
     properties: dict[str, str]
     macros: list[str]
-    """Names of the properties that still hold a macro."""
+    """Names of the properties that still hold an unresolved macro."""
     failures: list[ValidationFailure]
 
 
@@ -122,7 +122,7 @@ def evaluate(
         except MacroError as error:
             action = error.corrective_action
             failures.add(error.message, action).with_config_property(name)
-            macros.append(name)  # or the plugin would judge the macro's own text
+            macros.append(name)  # otherwise the plugin would validate the text of the macro
             continue
         properties[name] = expansion.text
         if expansion.unresolved:
@@ -141,12 +141,12 @@ def evaluate(
 def _use_connection(
     properties: dict[str, str], macros: list[str], declared: Mapping[str, PluginProperty]
 ) -> None:
-    """Have a connection say what it knows of a plugin's properties; that goes before what the stage says.
+    """Override the properties of a stage with those of the connection that it uses.
 
-    As in CDAP 6.5, where a plugin takes its part about the connection from ``${conn(name)}`` as a whole.
+    As in CDAP 6.5, where a plugin reads its connection config from ``${conn(name)}`` as a whole.
     """
     text = properties.get("connection", "")
-    if "connection" in macros:  # it may yet give whatever is needed
+    if "connection" in macros:  # its value, known at run time, may have all required properties
         lacking = [name for name, each in declared.items() if each.required]
         for name in lacking:
             if not properties.get(name):

@@ -20,14 +20,14 @@ from localcdap.pipeline.rules.plugin_types import (
 
 
 class PipelineStructure:
-    """What the rules ask about. Of stages with the same name the first one counts."""
+    """The stages and connections of a document. Of stages with the same name the first one counts."""
 
     def __init__(self, document: PipelineDocument) -> None:
         self.document = document
         self.types: dict[str, str] = {}
-        """Plugin type by stage; empty where the document does not say it."""
+        """Plugin type by stage; empty where the document does not state it."""
         self.stages, self.duplicates = _index_stages(document)
-        """By name, and those with a name that another one has."""
+        """Stages by name, and further stages with a name that is taken already."""
         for stage in document.stages:
             self.types.setdefault(stage.name, stage.plugin.type)
         self.graph = Graph(self.types, document.connections)
@@ -37,19 +37,19 @@ class PipelineStructure:
             for name in (connection.source, connection.target)
             if name not in self.types
         ]
-        """Connections to what is no stage, with the name that is none."""
+        """Connections with an end that is no stage, and the name of that end."""
         self.loose: frozenset[str] = frozenset(
             name
             for connection, _ in self.dangling
             for name in (connection.source, connection.target)
         )
-        """Stages whose real neighbour is not known because of a dangling connection."""
+        """Stages whose neighbour is unknown because of a dangling connection."""
         known = BATCH | STREAMING if document.type is PipelineType.STREAMING else BATCH
         self.unknown: frozenset[str] = frozenset(s for s, t in self.types.items() if t not in known)
-        """Stages whose type, and so whose role, is not known."""
+        """Stages with an unknown type, and so an unknown role."""
 
     def with_document(self, document: PipelineDocument) -> PipelineStructure:
-        """Return the same for a document in which nothing is different but plugins of a type and properties."""
+        """Return a copy for a document that differs only in plugin names, artifacts and properties."""
         renewed = copy.copy(self)
         renewed.document = document
         renewed.stages, renewed.duplicates = _index_stages(document)

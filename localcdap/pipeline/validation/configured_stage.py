@@ -1,4 +1,4 @@
-"""What configuring one stage gave."""
+"""A configured stage: its failures, warnings and schemas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localcdap.text import nearest_names
 
 
 class ConfiguredStage(msgspec.Struct):
-    """A configured stage. Unlike in its result, the schemas here are those that leave the stage."""
+    """A configured stage. Its schemas are those of the records that leave it, unlike those in ``result``."""
 
     stage: StageUse
     failures: list[ValidationFailure]
@@ -29,16 +29,16 @@ class ConfiguredStage(msgspec.Struct):
     declared: frozenset[str] = frozenset()
     """Names of the properties that the plugin has."""
     is_checking: bool = False
-    """Whether the plugin has still to answer; the result is then that of the stage before, if any."""
+    """Whether the plugin has not answered yet; the result is then the previous one, if any."""
     is_broken: bool = False
-    """Whether it failed by no fault of another: what it does not tell is unknown because of it."""
+    """Whether the stage itself failed, so that its unknown schemas are its own fault."""
     is_tainted: bool = False
-    """Whether an input is unknown because of a broken stage, however far before."""
+    """Whether an input schema is unknown because of a broken stage anywhere upstream."""
     forwarded: list[str] = []
-    """Of a condition: the broken stages before it, which make unknown what it passes on."""
+    """Of a condition: the broken upstream stages that make its output unknown."""
 
     def set_output_schemas(self, common: Schema | None) -> None:
-        """Set the schemas that leave the stage, from its result and the schema common to its inputs.
+        """Set the output schemas from the result and the schema common to all inputs.
 
         A condition forwards its input; a sink and an action have no output; errors have the input's
         schema unless the plugin sets another.
@@ -55,7 +55,7 @@ class ConfiguredStage(msgspec.Struct):
             self.output_schema = None if self.port_schemas else result.output_schema
 
     def get_propagated(self) -> tuple[object, ...]:
-        """Everything of it that matters to the stages behind it."""
+        """Return everything that the configuration of downstream stages depends on."""
         type = self.stage.plugin.type
         flags = (self.is_broken, self.is_tainted, tuple(self.forwarded))
         return type, self.output_schema, self.error_schema, self.port_schemas, flags
@@ -66,10 +66,9 @@ class ConfiguredStage(msgspec.Struct):
 
 
 def find_warnings(outcome: ConfiguredStage) -> list[ValidationFailure]:
-    """Return what the plugin warns of, and a warning for each property that it does not have; an empty one is of
-    no interest.
+    """Return the plugin's own warnings, and one for each non-empty property that it does not declare.
 
-    CDAP ignores them without a word, so that a misspelt optional property goes unnoticed.
+    CDAP ignores undeclared properties silently, so that a misspelt optional property goes unnoticed.
     """
     if outcome.plugin is None:
         return []

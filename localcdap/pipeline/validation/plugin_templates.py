@@ -1,8 +1,7 @@
-"""Templates of plugins: what a stage that uses one stands for.
+"""Plugin templates: named plugins with preset properties, some of them locked.
 
-A template is a plugin with properties set beforehand, some of them locked, under a name of its own. A stage
-uses it by that name as the plugin's name, or by the key ``pluginTemplate`` of the stage or its plugin, which
-is how CDAP's studio notes it.
+A stage uses a template by its name in place of the plugin's name, or by the key ``pluginTemplate`` of the
+stage or its plugin, as CDAP's studio writes it.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from localcdap.pipeline.document.stages import TEMPLATE_MARK
 
 
 class PluginTemplate(msgspec.Struct, rename="camel"):
-    """A plugin with properties set beforehand."""
+    """A plugin with preset properties."""
 
     name: str
     plugin_type: str
     plugin_name: str
-    """Of the plugin itself."""
+    """The name of the plugin itself."""
     properties: dict[str, str]
-    """What a stage has where it does not say anything else; may hold macros."""
+    """Default values of properties; may hold macros."""
     locked: list[str] = []
-    """The properties that a stage cannot have otherwise."""
+    """The properties that a stage cannot override."""
     artifact: ArtifactSelector = ArtifactSelector()
-    """Where the plugin is from, for stages that do not say it."""
+    """The artifact of the plugin, for stages that do not name one."""
     description: str = ""
 
 
@@ -41,7 +40,7 @@ class TemplateUse(msgspec.Struct, rename="camel"):
     stage: str
     template: str
     plugin: str
-    """The plugin that it stands for, as ``batchsource File``."""
+    """Type and name of the plugin, as ``batchsource File``."""
 
     def __str__(self) -> str:
         return f"Stage '{self.stage}' uses template '{self.template}': {self.plugin}."
@@ -50,9 +49,9 @@ class TemplateUse(msgspec.Struct, rename="camel"):
 def expand_templates(
     document: PipelineDocument, templates: Sequence[PluginTemplate]
 ) -> PipelineDocument:
-    """Return the document with the plugins that templates stand for; its source stays as it is.
+    """Return the document with templates replaced by their plugins; its source is unchanged.
 
-    A locked property that a stage has otherwise is one of the problems.
+    A stage that overrides a locked property is one of the document's problems.
     """
     known = index_templates(templates)
     if not known:
@@ -70,10 +69,10 @@ def expand_template(
     known: Mapping[tuple[str, str], PluginTemplate],
     problems: list[ValidationFailure],
 ) -> StageUse:
-    """Return the stage with the plugin that its template stands for; itself when it uses none.
+    """Return the stage with its template replaced by the plugin; the stage itself when it uses none.
 
     :param known: templates by type and name.
-    :param problems: gets a failure for each locked property that the stage has otherwise.
+    :param problems: receives a failure for each locked property that the stage overrides.
     """
     template = _find_template(stage, known)
     if template is None:
@@ -101,8 +100,8 @@ def expand_template(
 def write_out_templates(
     document: PipelineDocument, templates: Sequence[PluginTemplate]
 ) -> tuple[Any, list[TemplateUse]]:
-    """Return a copy of the document's source without templates, each written out as the plugin that it stands for;
-    and the stages that used one.
+    """Return a copy of the document's source with templates replaced by their plugins, and the stages that
+    used one.
     """
     known = index_templates(templates)
     uses, changes = [], {}
@@ -135,14 +134,17 @@ class _PluginWriter:
 def index_templates(
     templates: Sequence[PluginTemplate],
 ) -> Mapping[tuple[str, str], PluginTemplate]:
-    """Templates by type and name."""
+    """Return the templates by type and name."""
     return {(each.plugin_type, each.name): each for each in templates}
 
 
 def _find_template(
     stage: StageUse, known: Mapping[tuple[str, str], PluginTemplate]
 ) -> PluginTemplate | None:
-    """Return a mark that names no template here is one of elsewhere and means nothing."""
+    """Return the template that a stage uses.
+
+    A ``pluginTemplate`` that does not exist here belongs to another instance and is ignored.
+    """
     use = stage.plugin
     marked = known.get((use.type, use.template)) if use.template else None
     return marked or known.get((use.type, use.name))

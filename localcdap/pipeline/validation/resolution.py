@@ -1,4 +1,4 @@
-"""A document made into a specification: the one way by which pipelines are validated and prepared."""
+"""Resolves a document to a specification. Validation, runs, previews and tests all use this one function."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ def resolve_pipeline(
     :param locations: where paths lie; given, the checks that need files, databases or a network are
         made too.
     :param places: where foreign paths lie by the settings, see :class:`StageConfiguration`.
-    :param done: the stages that have run. What comes behind another action is taken as it is before a run:
-        its macros may lack a value, and the world outside is not looked at.
-    :param unevaluated: stages that will not be run, which are taken as they are before a run likewise.
-    :param warn: look for what is probably a mistake, too.
+    :param done: the stages that have run. Macros of stages after any other action may lack a value, and these
+        stages get no connected checks: the action may provide both.
+    :param unevaluated: stages that will not be run, which are treated in the same way.
+    :param warn: also find warnings.
     """
     structure = PipelineStructure(document)
     errors = check_structure(structure)
@@ -116,7 +116,7 @@ def resolve_pipeline(
 
 
 def _find_stages_after_actions(structure: PipelineStructure, done: Collection[str]) -> set[str]:
-    """Return the stages behind actions that have not run, and all post actions while there is such an action."""
+    """Return the stages after actions that have not run; with such an action also all post actions."""
     ahead = [name for name in structure.types if structure.is_action(name) and name not in done]
     behind = {stage for action in ahead for stage in structure.graph.find_descendants(action)}
     return behind | ({each.name for each in structure.document.post_actions} if ahead else set())

@@ -17,7 +17,7 @@ from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 def create_stage_specs(
     document: PipelineDocument, graph: Graph, outcomes: Mapping[str, ConfiguredStage]
 ) -> dict[str, StageSpec]:
-    """Return the specification of each stage that has a plugin, as it stands in its pipeline."""
+    """Return the specification of each stage whose plugin was found, with its place in the pipeline."""
     stages = {}
     for name, outcome in outcomes.items():
         if outcome.plugin is None:
@@ -81,7 +81,7 @@ def _create_plugin_spec(outcome: ConfiguredStage) -> PluginSpec:
 
 
 def create_plugin_spec(use: PluginUse, plugin: PluginRef) -> PluginSpec:
-    """Return the plugin with its exact artifact, and its properties before evaluation, so that no secret shows."""
+    """Return the plugin with its exact artifact and its unevaluated properties, so that no secret shows."""
     return PluginSpec(use.type, use.name, use.properties, plugin.artifact)
 
 

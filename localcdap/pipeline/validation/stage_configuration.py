@@ -1,4 +1,4 @@
-"""Configuring every stage of a pipeline in order, and carrying schemas from stage to stage."""
+"""Configures a stage: finds its plugin, evaluates its properties and runs its ``configure``."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Configurer(Protocol):
 class StageConfiguration:
     """Finds the plugin of a stage, evaluates its properties and configures it.
 
-    :param use_suggested: take the suggested artifact where the one asked for is missing, and note the
-        repair instead of a failure.
-    :param locations: where paths lie; given, the checks that need files, databases or a network are
+    :param use_suggested: take the suggested artifact where the requested one is missing, and add a repair
+        instead of a failure.
+    :param locations: maps paths to files; if given, the checks that need files, databases or a network are
         made too.
-    :param places: where foreign paths lie by the settings; given, a path that must lie on this machine and
-        does not is a failure.
-    :param later: stages that come after an action which has not run yet: it may give macros their values
-        and make the files that they look for.
+    :param places: maps foreign paths by the settings; if given, a path that must exist on this machine
+        and does not is a failure.
+    :param later: stages after an action that has not run yet, which may set their macros and create the
+        files that they check.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class StageConfiguration:
     def __call__(
         self, stage: StageUse, inputs: Mapping[str, Schema | None], ports: list[str] | None = None
     ) -> ConfiguredStage:
-        """Return the outcome of one stage, its failures included; never raises for what a user wrote."""
+        """Configure one stage. Never raises for what a user wrote: it becomes a failure of the stage."""
         plugin, failures = self._find_plugin(stage)
         outcome = ConfiguredStage(stage, failures, input_schemas=dict(inputs))
         if plugin is None:
@@ -105,7 +105,7 @@ class StageConfiguration:
     def _check_foreign_paths(
         self, stage: str, paths: Mapping[str, list[str]]
     ) -> list[ValidationFailure]:
-        """Return a failure for each path that must lie on this machine and does not."""
+        """Return a failure for each path that must exist on this machine and does not."""
         collector = FailureCollector(stage)
         if self._places is None:
             return []
@@ -128,13 +128,13 @@ class StageConfiguration:
         if lookup.suggested is not None and self._use_suggested:
             self.repairs.append(create_repair(stage, lookup.suggested))
             return lookup.suggested, []
-        # With the suggested plugin the stages behind this one can be checked all the same.
+        # With the suggested plugin the stages downstream can be checked.
         return lookup.suggested, [create_not_found_failure(stage, lookup)]
 
 
 def _guess_schema(stage: StageUse) -> Schema | None:
-    """Return what a stage without its plugin gives, as far as the document tells, so that those behind it can be
-    checked all the same: its property ``schema``, else what CDAP's studio noted.
+    """Return the likely output schema of a stage whose plugin is missing, so that stages downstream can be
+    checked: its property ``schema``, else the schema that CDAP's studio stored.
     """
     for text in (stage.plugin.properties.get("schema"), stage.noted_schema):
         with contextlib.suppress(SchemaError):
