@@ -266,7 +266,7 @@ class RunService:
         """The log of a run, from the line behind ``after`` on; at most ``limit`` lines, 0 for all."""
         return self._records.log(run, after, limit)
 
-    def heed(self, run: str) -> None:
+    def drain_spool(self, run: str) -> None:
         """Give all that an active run has said by now its effect, which it has a moment later anyway.
 
         :raises StoreError: when the database cannot take it.
@@ -276,7 +276,7 @@ class RunService:
             return
         for left in reversed(range(_ATTEMPTS)):
             try:
-                watched.heed()
+                watched.drain_spool()
                 break
             except StoreError:
                 if not left:

@@ -54,7 +54,7 @@ class WatchedRun:
         self._stop_by: float | None = None
         self._since: Final = time.monotonic()
         self._heard = -1
-        self._heeding: Final = threading.Lock()
+        self._draining: Final = threading.Lock()
         self._consumer: SpoolConsumer[Message] = SpoolConsumer(
             store,
             directory / SPOOL,
@@ -76,12 +76,12 @@ class WatchedRun:
         self._stop_by = time.monotonic() + _STOP_GRACE_S
         interrupt(self.process)
 
-    def heed(self) -> None:
+    def drain_spool(self) -> None:
         """Consume what the run has said by now. Threads may share it.
 
         :raises StoreError: when the database cannot take it now.
         """
-        with self._heeding:
+        with self._draining:
             self._consumer.consume()
 
     def look(self) -> bool:
@@ -91,7 +91,7 @@ class WatchedRun:
         if alive and size == self._heard:
             self._kill_when_late()
             return False
-        self.heed()
+        self.drain_spool()
         self._heard = size
         if not self._has_ended():
             if alive:
@@ -99,7 +99,7 @@ class WatchedRun:
                 return False
             stop_spark_work(self.directory)
             recover_run(self.directory)
-            self.heed()
+            self.drain_spool()
         self._tidy()
         return True
 

@@ -49,8 +49,8 @@ def said(instance: TemporaryInstance, folder: Path, table: str, how: TableWrite)
 
 def test_rows_are_in_their_tables_when_a_run_is_heeded(instance, tmp_path):
     run = said(instance, tmp_path, "heeded", TableWrite())
-    instance.cdap.runs.heed(run)
-    instance.cdap.runs.heed(run)
+    instance.cdap.runs.drain_spool(run)
+    instance.cdap.runs.drain_spool(run)
     assert instance.cdap.tables.read_rows("default", "heeded", 9).rows == [[1]]
     assert instance.cdap.runs.get("default", run).status is RunStatus.COMPLETED
 
@@ -58,11 +58,11 @@ def test_rows_are_in_their_tables_when_a_run_is_heeded(instance, tmp_path):
 def test_what_cannot_take_effect_is_told(instance, tmp_path):
     run = said(instance, tmp_path, "wrong", TableWrite("update", ("id",), among="held.nil = 1"))
     with pytest.raises(StoreError) as raised:
-        instance.cdap.runs.heed(run)
+        instance.cdap.runs.drain_spool(run)
     assert "The rows for table wrong could not be written" in raised.value.message
     assert 'does not have a column named "nil"' in raised.value.message
     assert instance.cdap.runs.get("default", run).status is RunStatus.FAILED
 
 
 def test_a_run_that_has_ended_has_had_its_effect(instance):
-    instance.cdap.runs.heed(write_run(instance.cdap).run)
+    instance.cdap.runs.drain_spool(write_run(instance.cdap).run)
