@@ -74,7 +74,7 @@ class Driver:
 
     async def judged(self, editor: Editor) -> None:
         """Wait until all plugins have answered to a pipeline as it is, and the screen says so."""
-        await self.until(lambda: editor.is_settled)
+        await self.until(lambda: editor.is_validated)
         session, cdap = editor._session.id, self.app.connection.cdap
         assert session is not None
         assert cdap is not None

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from localcdap.tui.canvas.chart import Chart, Kind, Link, Port
-from localcdap.tui.canvas.layers import Layers, Strand, layers
-from localcdap.tui.canvas.ranks import components, forward, ranks
+from localcdap.tui.canvas.chart import Chart, Link, Port, PortKind
+from localcdap.tui.canvas.layers import Layers, Strand, assign_layers
+from localcdap.tui.canvas.ranks import assign_ranks, find_components, mark_forward_edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChartPart:
     """Stages that are connected, in columns."""
 
     names: tuple[str, ...]
@@ -37,7 +37,7 @@ class Part:
 class Arrangement:
     """The parts of a chart."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ChartPart, ...]
     """The connected stages, in document order."""
     singles: tuple[str, ...]
     """Stages without connections."""
@@ -47,14 +47,14 @@ class Arrangement:
 
 
 @lru_cache(maxsize=8)
-def arranged(chart: Chart) -> Arrangement:
+def arrange(chart: Chart) -> Arrangement:
     """Columns and order of a chart."""
     number = {name: place for place, name in enumerate(chart.nodes)}
     links = [link for link in chart.links if link.source != link.target]
     edges = [(number[link.source], number[link.target]) for link in links]
-    parts: list[Part] = []
+    parts: list[ChartPart] = []
     singles: list[str] = []
-    groups = components(len(chart.nodes), edges)
+    groups = find_components(len(chart.nodes), edges)
     of_group: dict[int, list[Link]] = {}
     home = {node: group[0] for group in groups for node in group}
     for link, (source, _) in zip(links, edges, strict=True):
@@ -69,15 +69,15 @@ def arranged(chart: Chart) -> Arrangement:
     return Arrangement(tuple(parts), tuple(singles), chart.endings, loops)
 
 
-def _part(names: tuple[str, ...], links: Sequence[Link]) -> Part:
+def _part(names: tuple[str, ...], links: Sequence[Link]) -> ChartPart:
     number = {name: place for place, name in enumerate(names)}
     edges = [(number[link.source], number[link.target]) for link in links]
-    goes = forward(len(names), edges)
+    goes = mark_forward_edges(len(names), edges)
     drawn = [
-        (source, target, link.port) if ahead else (target, source, Port(Kind.BACK))
+        (source, target, link.port) if ahead else (target, source, Port(PortKind.BACK))
         for link, (source, target), ahead in zip(links, edges, goes, strict=True)
     ]
-    rank = ranks(len(names), [(source, target) for source, target, _ in drawn])
+    rank = assign_ranks(len(names), [(source, target) for source, target, _ in drawn])
     found: list[dict[Port, list[int]]] = [{} for _ in names]
     for source, target, port in drawn:
         targets = found[source].setdefault(port, [])
@@ -94,4 +94,4 @@ def _part(names: tuple[str, ...], links: Sequence[Link]) -> Part:
         for s in strands
     )
     counts = [max(len(each), 1) for each in ports]
-    return Part(names, layers(rank, strands, counts), strands, bundles, ports)
+    return ChartPart(names, assign_layers(rank, strands, counts), strands, bundles, ports)

@@ -20,10 +20,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from localcdap.tui.canvas.chart import Chart
-from localcdap.tui.canvas.layout import Layout, layout
-from localcdap.tui.canvas.navigation import first, neighbour
-from localcdap.tui.canvas.painter import STYLES, Painter, blank, harmless
-from localcdap.tui.canvas.stage_card import Face
+from localcdap.tui.canvas.layout import Layout, lay_out
+from localcdap.tui.canvas.navigation import find_first, find_neighbour
+from localcdap.tui.canvas.painter import STYLES, Painter, build_blank, harmless
+from localcdap.tui.canvas.stage_card import StageCard
 from localcdap.tui.canvas.zoom import DOTS, NORMAL, SNUG, ZOOMS, Zoom
 
 _MARGIN: Final = 2
@@ -113,7 +113,7 @@ class Canvas(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._chart = Chart(())
-        self._faces: dict[str, Face] = {}
+        self._faces: dict[str, StageCard] = {}
         self._zoom = NORMAL
         self._layout = Layout(NORMAL)
         self._made: Painter | None = None
@@ -138,7 +138,7 @@ class Canvas(ScrollView, can_focus=True):
     @property
     def first_stage(self) -> str | None:
         """Where a reader begins."""
-        return first(self._layout)
+        return find_first(self._layout)
 
     def show_chart(self, chart: Chart, renamed: Mapping[str, str] | None = None) -> None:
         """Show another graph; the view stays where it is.
@@ -155,7 +155,7 @@ class Canvas(ScrollView, can_focus=True):
         if self._needs_fit and was_whole and self.size.width:
             self._begin()
 
-    def show_faces(self, faces: Mapping[str, Face]) -> None:
+    def show_cards(self, faces: Mapping[str, StageCard]) -> None:
         """Show other faces of some stages."""
         changed = [name for name, face in faces.items() if self._faces.get(name) != face]
         self._faces.update(faces)
@@ -203,7 +203,7 @@ class Canvas(ScrollView, can_focus=True):
             strip = Strip([Segment(side, self._ground), said])
             return strip.adjust_cell_length(width, self._ground)
         if not 0 <= row <= self._layout.height:
-            return blank(width, self._ground)
+            return build_blank(width, self._ground)
         return painter.line(row, left - self._edge.x, width)
 
     @property
@@ -224,7 +224,7 @@ class Canvas(ScrollView, can_focus=True):
         return self._made
 
     def _lay_out(self) -> None:
-        self._layout = layout(self._chart, self._zoom)
+        self._layout = lay_out(self._chart, self._zoom)
         size = self._layout.width + 2 * _MARGIN, self._layout.height + _MARGIN
         self.virtual_size = Size(*size)
         self._forget()
@@ -259,9 +259,9 @@ class Canvas(ScrollView, can_focus=True):
 
     def action_walk(self, direction: str) -> None:
         here = self.selected
-        there = first(self._layout) if here is None else None
+        there = find_first(self._layout) if here is None else None
         if here is not None:
-            there = neighbour(self._layout, self._chart, here, direction)
+            there = find_neighbour(self._layout, self._chart, here, direction)
         if there is not None:
             self._choose(there)
 
@@ -319,7 +319,7 @@ class Canvas(ScrollView, can_focus=True):
 
     def _fitted(self, zoom: Zoom) -> Zoom | None:
         """A zoom with stages as wide as their names want and there is room for; None when they have none."""
-        found = layout(self._chart, zoom)
+        found = lay_out(self._chart, zoom)
         if not self._has_room(found):
             return None
         columns = len({box.x for box in found.boxes.values()})

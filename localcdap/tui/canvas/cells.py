@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 
-from localcdap.tui.canvas.glyphs import DOWN, LEFT, LEVEL, RIGHT, UP, UPRIGHT, head, line
+from localcdap.tui.canvas.glyphs import (
+    DOWN,
+    LEFT,
+    LEVEL,
+    RIGHT,
+    UP,
+    UPRIGHT,
+    get_arrow_head,
+    get_line_glyph,
+)
 from localcdap.tui.canvas.layout import Layout, Wire
 
 
@@ -40,7 +49,7 @@ class Cells:
         for number, wire in enumerate(layout.wires):
             for x, y in wire.heads:
                 here = sides[x, y]
-                texts[x, y] = Cell(x, head(is_back=wire.is_back), (*here, number))
+                texts[x, y] = Cell(x, get_arrow_head(is_back=wire.is_back), (*here, number))
             if wire.label is not None:
                 left, y, text = wire.label
                 for x, character in enumerate(text, left):
@@ -81,9 +90,9 @@ def _cell(x: int, masks: dict[int, int], layout: Layout) -> Cell:
     if top is not None and len(masks) > 1:
         others = [n for n in masks if n != top]
         if all(masks[n] == LEVEL for n in others):
-            return Cell(x, line(UPRIGHT, layout.wires[top].port.kind), (*others, top))
+            return Cell(x, get_line_glyph(UPRIGHT, layout.wires[top].port.kind), (*others, top))
     joined = 0
     for mask in masks.values():
         joined |= mask
     numbers = tuple(masks)
-    return Cell(x, line(joined, layout.wires[numbers[-1]].port.kind), numbers)
+    return Cell(x, get_line_glyph(joined, layout.wires[numbers[-1]].port.kind), numbers)

@@ -58,7 +58,7 @@ class _Piece:
         return cls(key, enters, leaves, min(rows), max(rows), rest)
 
 
-def turns(crossings: Sequence[Crossing]) -> tuple[list[Turn], int]:
+def route_turns(crossings: Sequence[Crossing]) -> tuple[list[Turn], int]:
     """The turns of the strands that are not straight, and the number of tracks.
 
     No two strands share a place, but where they leave in the same row, or cross at right angles.

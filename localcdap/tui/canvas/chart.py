@@ -10,7 +10,7 @@ from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER, ERROR_TRANSFORM
 
 
-class Kind(enum.IntEnum):
+class PortKind(enum.IntEnum):
     """What a line carries; lines of other kinds look different. In the order of their ports at a stage."""
 
     RECORDS = 0
@@ -31,7 +31,7 @@ class Port:
     :param label: what is written at the line.
     """
 
-    kind: Kind = Kind.RECORDS
+    kind: PortKind = PortKind.RECORDS
     label: str = ""
 
 
@@ -58,7 +58,7 @@ class Chart:
     endings: tuple[str, ...] = ()
 
 
-def chart_of(document: PipelineDocument) -> Chart:
+def build_chart(document: PipelineDocument) -> Chart:
     """The chart of a document; connections to stages that do not exist are left out."""
     types = {stage.name: stage.plugin.type for stage in reversed(document.stages)}
     links = [
@@ -74,11 +74,11 @@ def chart_of(document: PipelineDocument) -> Chart:
 def _port(connection: StageConnection, target_type: str) -> Port:
     if connection.condition is not None:
         is_false = connection.condition.lower() == "false"
-        return Port(Kind.FALSE if is_false else Kind.TRUE, connection.condition)
+        return Port(PortKind.FALSE if is_false else PortKind.TRUE, connection.condition)
     if connection.port is not None:
-        return Port(Kind.PORT, connection.port)
+        return Port(PortKind.PORT, connection.port)
     if target_type == ERROR_TRANSFORM:
-        return Port(Kind.ERRORS, "errors")
+        return Port(PortKind.ERRORS, "errors")
     if target_type == ALERT_PUBLISHER:
-        return Port(Kind.ALERTS, "alerts")
+        return Port(PortKind.ALERTS, "alerts")
     return Port()

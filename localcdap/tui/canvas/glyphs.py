@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from localcdap.tui.canvas.chart import Kind
+from localcdap.tui.canvas.chart import PortKind
 
 UP: Final = 1
 RIGHT: Final = 2
@@ -25,18 +25,18 @@ _JOINTS: Final = {
     UPRIGHT | LEVEL: "┼",
 }
 _STROKES: Final = {
-    Kind.RECORDS: ("─", "│"),
-    Kind.PORT: ("─", "│"),
-    Kind.TRUE: ("─", "│"),
-    Kind.FALSE: ("╌", "╎"),
-    Kind.ERRORS: ("┄", "┆"),
-    Kind.ALERTS: ("┈", "┊"),
-    Kind.BACK: ("═", "║"),
+    PortKind.RECORDS: ("─", "│"),
+    PortKind.PORT: ("─", "│"),
+    PortKind.TRUE: ("─", "│"),
+    PortKind.FALSE: ("╌", "╎"),
+    PortKind.ERRORS: ("┄", "┆"),
+    PortKind.ALERTS: ("┈", "┊"),
+    PortKind.BACK: ("═", "║"),
 }
 """Level and upright."""
 
 
-def line(sides: int, kind: Kind) -> str:
+def get_line_glyph(sides: int, kind: PortKind) -> str:
     """The character of a line.
 
     :param sides: the sides of the cell that it leads to.
@@ -48,6 +48,6 @@ def line(sides: int, kind: Kind) -> str:
     return level if sides & LEVEL else upright
 
 
-def head(*, is_back: bool) -> str:
+def get_arrow_head(*, is_back: bool) -> str:
     """The head of an arrow."""
     return "◀" if is_back else "▶"

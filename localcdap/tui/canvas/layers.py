@@ -55,7 +55,7 @@ class Strand:
     targets: tuple[int, ...]
 
 
-def layers(rank: Sequence[int], strands: Sequence[Strand], ports: Sequence[int]) -> Layers:
+def assign_layers(rank: Sequence[int], strands: Sequence[Strand], ports: Sequence[int]) -> Layers:
     """Nodes in their columns, with waypoints, in an order that crosses few lines.
 
     :param strands: each target stands right of its source.

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from localcdap.tui.canvas.arrangement import Arrangement, Part, arranged
-from localcdap.tui.canvas.channels import Crossing, Turn, turns
-from localcdap.tui.canvas.chart import Chart, Kind, Port
-from localcdap.tui.canvas.placement import Sizes, rows
+from localcdap.tui.canvas.arrangement import Arrangement, ChartPart, arrange
+from localcdap.tui.canvas.channels import Crossing, Turn, route_turns
+from localcdap.tui.canvas.chart import Chart, Port, PortKind
+from localcdap.tui.canvas.placement import Sizes, place_rows
 from localcdap.tui.canvas.zoom import Zoom
 
 _LONGEST_LABEL: Final = 12
@@ -69,7 +69,7 @@ class Wire:
     @property
     def is_back(self) -> bool:
         """Whether its heads point to the left."""
-        return self.port.kind is Kind.BACK
+        return self.port.kind is PortKind.BACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ class Layout:
 
 
 @lru_cache(maxsize=8)
-def layout(chart: Chart, zoom: Zoom) -> Layout:
+def lay_out(chart: Chart, zoom: Zoom) -> Layout:
     """The layout of a chart."""
-    arrangement = arranged(chart)
+    arrangement = arrange(chart)
     found = Layout(zoom, loops=arrangement.loops)
     row = 0
     for part in arrangement.parts:
@@ -139,14 +139,14 @@ def _put_rows(found: Layout, names: Iterable[str], row: int) -> int:
 class _PartLayout:
     """One part, laid out."""
 
-    def __init__(self, part: Part, zoom: Zoom) -> None:
+    def __init__(self, part: ChartPart, zoom: Zoom) -> None:
         self._part = part
         self._zoom = zoom
         layers = part.layers
         heights = [zoom.height_of(len(ports)) for ports in part.ports]
         heights += [1] * (len(layers.ports) - layers.real)
         self._heights = heights
-        self._top = rows(layers, Sizes(heights, zoom.first, zoom.gap))
+        self._top = place_rows(layers, Sizes(heights, zoom.first, zoom.gap))
         self._strand = self._strands()
         self._channels = [self._turns(index) for index in range(len(layers.hops))]
         self._raise()
@@ -199,7 +199,7 @@ class _PartLayout:
         leaves: dict[tuple[int, int], list[int]] = {}
         for hop in self._part.layers.hops[channel]:
             leaves.setdefault((hop.source, hop.port), []).append(self._enter_row(hop.target))
-        return turns(
+        return route_turns(
             [
                 Crossing(key, self._leave_row(*key), tuple(sorted(set(rows))))
                 for key, rows in leaves.items()
@@ -301,7 +301,7 @@ class _PartLayout:
         channel: tuple[int, int],
     ) -> None:
         real = self._part.layers.real
-        if self._part.bundles[number].port.kind is Kind.BACK:
+        if self._part.bundles[number].port.kind is PortKind.BACK:
             if key[0] < real:
                 drawn.heads[number].append((channel[0], self._leave_row(*key)))
             return

@@ -10,20 +10,20 @@ from localcdap.tui.canvas.layout import Box, Layout
 STEPS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 
 
-def first(layout: Layout) -> str | None:
+def find_first(layout: Layout) -> str | None:
     """Where one begins: the leftmost stage of the top row."""
     best = min(layout.boxes.values(), key=lambda box: (box.x, box.y), default=None)
     return None if best is None else best.name
 
 
-def neighbour(layout: Layout, chart: Chart, name: str, direction: str) -> str | None:
+def find_neighbour(layout: Layout, chart: Chart, name: str, direction: str) -> str | None:
     """The next stage in a direction: along a line if one goes there, else the nearest. None at the end.
 
     :param direction: ``left``, ``right``, ``up`` or ``down``.
     """
     here = layout.boxes.get(name)
     if here is None:
-        return first(layout)
+        return find_first(layout)
     dx, dy = STEPS[direction]
     ahead = [box for box in layout.boxes.values() if _is_ahead(here, box, dx, dy)]
     if dx:

@@ -13,7 +13,7 @@ from textual.strip import Strip
 
 from localcdap.tui.canvas.cells import Cell, Cells
 from localcdap.tui.canvas.layout import Box, Layout
-from localcdap.tui.canvas.stage_card import Face, Mark
+from localcdap.tui.canvas.stage_card import StageCard, StageMark
 from localcdap.tui.canvas.zoom import DOTS
 
 _THIN: Final = "╭─╮│╰╯├"
@@ -49,7 +49,7 @@ class Painter:
 
     def __init__(self, layout: Layout, styles: Styles) -> None:
         self.layout = layout
-        self.faces: Mapping[str, Face] = {}
+        self.faces: Mapping[str, StageCard] = {}
         self.selected: frozenset[str] = frozenset()
         """Names of stages that are drawn with a thick frame, and their lines bright."""
         self._styles = styles
@@ -129,7 +129,7 @@ class Painter:
         return self._styles["label" if cell.is_label else "wire"]
 
     def _box_row(self, box: Box, row: int) -> list[Segment]:
-        shown = self.faces.get(box.name) or Face(box.name)
+        shown = self.faces.get(box.name) or StageCard(box.name)
         is_selected = box.name in self.selected
         if self.layout.zoom.level == DOTS.level:
             return self._dot(box, shown, row, is_selected=is_selected)
@@ -137,14 +137,14 @@ class Painter:
             return self._line_box(box, shown, row, is_selected=is_selected)
         return self._framed(box, shown, row, is_selected=is_selected)
 
-    def _framed(self, box: Box, shown: Face, row: int, *, is_selected: bool) -> list[Segment]:
+    def _framed(self, box: Box, shown: StageCard, row: int, *, is_selected: bool) -> list[Segment]:
         styles = self._styles
         frame = styles["frame-selected" if is_selected else "frame"]
         glyphs = _THICK if is_selected else _THIN
         if row == box.height - 1:
             return [Segment(glyphs[4] + glyphs[1] * (box.width - 2) + glyphs[5], frame)]
         if row == 0:
-            title = elided(_title(shown, box.width - 6), box.width - 6)
+            title = elide(_title(shown, box.width - 6), box.width - 6)
             rest = box.width - 4 - cell_len(title)
             return [
                 Segment(glyphs[0] + glyphs[1] + " ", frame),
@@ -155,24 +155,28 @@ class Painter:
         inner = self._content(shown, row, box.width - 4, is_selected=is_selected)
         return [Segment(glyphs[3] + " ", frame), *inner, Segment(" " + right, frame)]
 
-    def _content(self, shown: Face, row: int, width: int, *, is_selected: bool) -> list[Segment]:
+    def _content(
+        self, shown: StageCard, row: int, width: int, *, is_selected: bool
+    ) -> list[Segment]:
         styles = self._styles
         if row == 1:
             name = styles["name-selected" if is_selected else "name"]
             marks = (" ↺" if shown.is_loop else "") + (" ✎" if shown.remark else "")
-            return [Segment(padded(shown.name, width - len(marks)) + marks, name)]
+            return [Segment(pad(shown.name, width - len(marks)) + marks, name)]
         if row == 2:
             words = shown.words
             if shown.brief and cell_len(words) + 2 > width:
                 words = shown.brief
-            words = elided(f"{shown.mark.value} {words}", width)
+            words = elide(f"{shown.mark.value} {words}", width)
             room = width - cell_len(words)
             note = shown.note if cell_len(shown.note) < room else ""
-            note = padded(note, room, is_right=True)
+            note = pad(note, room, is_right=True)
             return [Segment(words, self._mark_style(shown.mark)), Segment(note, styles["note"])]
         return [Segment(" " * width, styles["note"])]
 
-    def _line_box(self, box: Box, shown: Face, row: int, *, is_selected: bool) -> list[Segment]:
+    def _line_box(
+        self, box: Box, shown: StageCard, row: int, *, is_selected: bool
+    ) -> list[Segment]:
         """Mark and name in one row; in the others, which are there for the ports, nothing."""
         styles = self._styles
         edge = styles["frame-selected" if is_selected else "frame"]
@@ -185,12 +189,12 @@ class Painter:
         return [
             Segment(left, edge),
             Segment(shown.mark.value + " ", self._mark_style(shown.mark)),
-            Segment(padded(shown.name, room), name),
+            Segment(pad(shown.name, room), name),
             Segment(short, styles["note"]),
             Segment(right, edge),
         ]
 
-    def _dot(self, box: Box, shown: Face, row: int, *, is_selected: bool) -> list[Segment]:
+    def _dot(self, box: Box, shown: StageCard, row: int, *, is_selected: bool) -> list[Segment]:
         styles = self._styles
         edge = styles["frame-selected" if is_selected else "frame"]
         left, right = ("[", "]") if is_selected else ("(", ")")
@@ -201,18 +205,18 @@ class Painter:
             Segment(right, edge),
         ]
 
-    def _mark_style(self, mark: Mark) -> Style:
+    def _mark_style(self, mark: StageMark) -> Style:
         return self._styles[mark.name.lower()]
 
 
-def _title(shown: Face, width: int) -> str:
+def _title(shown: StageCard, width: int) -> str:
     """Plugin and type, or the plugin alone where there is no room for both."""
     whole = f"{shown.title} · {shown.role}"
     return whole if shown.role and cell_len(whole) <= width else shown.title
 
 
 @lru_cache(maxsize=4096)
-def elided(text: str, width: int) -> str:
+def elide(text: str, width: int) -> str:
     """The text on one line, at most so many cells wide."""
     text = harmless(text)
     if cell_len(text) <= width:
@@ -221,9 +225,9 @@ def elided(text: str, width: int) -> str:
 
 
 @lru_cache(maxsize=4096)
-def padded(text: str, width: int, *, is_right: bool = False) -> str:
+def pad(text: str, width: int, *, is_right: bool = False) -> str:
     """The text, exactly so many cells wide."""
-    text = elided(text, width)
+    text = elide(text, width)
     space = " " * (width - cell_len(text))
     return space + text if is_right else text + space
 
@@ -235,6 +239,6 @@ def harmless(text: str) -> str:
     return "".join(each if each.isprintable() else "·" for each in text)
 
 
-def blank(width: int, style: Style) -> Strip:
+def build_blank(width: int, style: Style) -> Strip:
     """A row with nothing."""
     return Strip([Segment(" " * width, style)], width)

@@ -30,7 +30,7 @@ class Sizes:
     gap: int
 
 
-def rows(layers: Layers, sizes: Sizes) -> list[int]:
+def place_rows(layers: Layers, sizes: Sizes) -> list[int]:
     """The top row of each node and waypoint, from 0."""
     placement = _Placement(layers, sizes)
     return placement.rows()
@@ -81,11 +81,13 @@ class _Placement:
                 for node in column
             ]
             needed = [self._sizes.heights[node] + self._sizes.gap for node in column]
-            for node, row in zip(column, nearest_rows(wanted, needed), strict=True):
+            for node, row in zip(column, find_nearest_rows(wanted, needed), strict=True):
                 self._top[node] = row
 
 
-def nearest_rows(wanted: Sequence[Sequence[tuple[int, int]]], needed: Sequence[int]) -> list[int]:
+def find_nearest_rows(
+    wanted: Sequence[Sequence[tuple[int, int]]], needed: Sequence[int]
+) -> list[int]:
     """Rows for things one below the other that are as near as can be to where each wants to be.
 
     The sum of weighted distances is the least possible (isotonic regression by pooling neighbours that

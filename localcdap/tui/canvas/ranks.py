@@ -7,7 +7,7 @@ from collections.abc import Sequence
 Edge = tuple[int, int]
 
 
-def forward(count: int, edges: Sequence[Edge]) -> list[bool]:
+def mark_forward_edges(count: int, edges: Sequence[Edge]) -> list[bool]:
     """For each edge whether it may go to the right; one of each circle may not.
 
     :param count: of nodes, numbered from 0.
@@ -42,7 +42,7 @@ def forward(count: int, edges: Sequence[Edge]) -> list[bool]:
     return is_forward
 
 
-def ranks(count: int, edges: Sequence[Edge]) -> list[int]:
+def assign_ranks(count: int, edges: Sequence[Edge]) -> list[int]:
     """The column of each node, from 0: right of all that lead to it, and near to where it leads.
 
     :param edges: without circles.
@@ -63,7 +63,7 @@ def ranks(count: int, edges: Sequence[Edge]) -> list[int]:
     return rank
 
 
-def components(count: int, edges: Sequence[Edge]) -> list[list[int]]:
+def find_components(count: int, edges: Sequence[Edge]) -> list[list[int]]:
     """Parts with no edge between them, by their first node; each in order."""
     head = list(range(count))
 

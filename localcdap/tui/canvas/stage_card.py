@@ -13,7 +13,7 @@ from localcdap.runs.model import StageCounts
 from localcdap.text import plural
 
 
-class Mark(enum.Enum):
+class StageMark(enum.Enum):
     """How a stage is, as a glyph; a word stands beside it wherever there is room."""
 
     UNKNOWN = "·"
@@ -25,7 +25,7 @@ class Mark(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Face:
+class StageCard:
     """What a box shows.
 
     :param title: of its frame: the plugin.
@@ -41,7 +41,7 @@ class Face:
     name: str
     title: str = ""
     role: str = ""
-    mark: Mark = Mark.UNKNOWN
+    mark: StageMark = StageMark.UNKNOWN
     words: str = ""
     brief: str = ""
     note: str = ""
@@ -70,32 +70,32 @@ _TYPES: Final = {
 
 
 _RUN_WORDS: Final = {
-    Mark.RUNNING: "running",
-    Mark.VALID: "done",
-    Mark.WRONG: "failed",
-    Mark.WARNED: "done",
-    Mark.CHECKING: "waiting",
-    Mark.UNKNOWN: "stopped",
+    StageMark.RUNNING: "running",
+    StageMark.VALID: "done",
+    StageMark.WRONG: "failed",
+    StageMark.WARNED: "done",
+    StageMark.CHECKING: "waiting",
+    StageMark.UNKNOWN: "stopped",
 }
 """How a stage is in a run, where its records are not counted."""
 
 
-def type_word(type: str) -> str:
+def format_plugin_type(type: str) -> str:
     """A plugin type, as it is said."""
     return _TYPES.get(type, type)
 
 
-def face(
+def build_card(
     name: str,
     plugin: str,
     type: str,
     state: StageState | None,
     counts: StageCounts | None = None,
     *,
-    run_mark: Mark = Mark.RUNNING,
+    run_mark: StageMark = StageMark.RUNNING,
     is_loop: bool = False,
     remark: str = "",
-) -> Face:
+) -> StageCard:
     """The face of a stage.
 
     :param state: None while nothing is known.
@@ -103,16 +103,16 @@ def face(
     :param run_mark: how the stage is in that run.
     """
     title = plugin or "no plugin"
-    role = type_word(type)
+    role = format_plugin_type(type)
     mark, words, note = _judged(state)
     brief = short = ""
     if counts is not None:
         words, brief, short = _counted(counts, type)
         mark, words, note = run_mark, words or _RUN_WORDS[run_mark], ""
-    return Face(name, title, role, mark, words, brief, note, short, is_loop, remark)
+    return StageCard(name, title, role, mark, words, brief, note, short, is_loop, remark)
 
 
-def amount(count: int | None) -> str:
+def format_count(count: int | None) -> str:
     """A number in at most five characters: ``9999``, ``12.3k``, ``4.1M``."""
     if count is None:
         return "?"
@@ -126,17 +126,17 @@ def amount(count: int | None) -> str:
     return "∞"
 
 
-def _judged(state: StageState | None) -> tuple[Mark, str, str]:
+def _judged(state: StageState | None) -> tuple[StageMark, str, str]:
     if state is None:
-        return Mark.UNKNOWN, "not checked", ""
+        return StageMark.UNKNOWN, "not checked", ""
     note = _schema_note(state)
     if state.checking:
-        return Mark.CHECKING, "checking …", ""
+        return StageMark.CHECKING, "checking …", ""
     if state.errors:
-        return Mark.WRONG, plural(len(state.errors), "failure"), ""
+        return StageMark.WRONG, plural(len(state.errors), "failure"), ""
     if state.warnings:
-        return Mark.WARNED, plural(len(state.warnings), "warning"), note
-    return Mark.VALID, "valid", note
+        return StageMark.WARNED, plural(len(state.warnings), "warning"), note
+    return StageMark.VALID, "valid", note
 
 
 def _schema_note(state: StageState) -> str:
@@ -156,9 +156,9 @@ def _counted(counts: StageCounts, type: str) -> tuple[str, str, str]:
         ("err", counts.errors or None),
     )
     shown = [(word, count) for word, count in parts if count is not None]
-    words = " ".join(f"{word} {amount(count)}" for word, count in shown)
-    brief = "→".join(amount(count) for word, count in shown if word != "err")
+    words = " ".join(f"{word} {format_count(count)}" for word, count in shown)
+    brief = "→".join(format_count(count) for word, count in shown if word != "err")
     main = counts.records_in if type in SINKS else counts.records_out
-    short = "" if main is None else amount(main)
-    wrong = f" ✗{amount(counts.errors)}" if counts.errors else ""
+    short = "" if main is None else format_count(main)
+    wrong = f" ✗{format_count(counts.errors)}" if counts.errors else ""
     return words, brief + wrong, short + wrong

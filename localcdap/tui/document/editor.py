@@ -1,9 +1,17 @@
-"""The model of an open pipeline that all parts of the studio screen share."""
+"""The open pipeline that all parts of the studio screen share.
+
+An edit is applied twice: at once to the local copy of the document, so that the screen shows it with the
+next frame, and a moment later by the editing service, whose answer carries the validation. Both sides use
+the same code (:func:`localcdap.pipeline.editing.edit_application`), so the copies stay equal as long as both
+make the same edits in the same order; calls of the group ``edits`` are ordered for that. Undo and redo are
+edits too, and each side has its own history. A session that was opened later than the document does not
+know the earlier steps: :meth:`EditSession.accept_edit` counts them, and where the service could not follow,
+a new session is opened with the document as it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from textual.signal import Signal
@@ -18,9 +26,9 @@ from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.pipeline.editing.edits import Edit, Redo, Undo
 from localcdap.pipeline.editing.service import OpenedSession, OpenRequest
 from localcdap.pipeline.editing.stage_states import EditResult, StageState
-from localcdap.tui.document.local_document import Difference, Paper
-from localcdap.tui.document.session import Session
-from localcdap.tui.document.source import Source
+from localcdap.tui.document.local_document import DocumentChange, LocalDocument
+from localcdap.tui.document.session import EditSession
+from localcdap.tui.document.source import DocumentSource
 from localcdap.tui.routes import NavigationTarget
 from localcdap.tui.service_calls import FollowedSource
 from localcdap.tui.studio import StudioNode
@@ -28,107 +36,96 @@ from localcdap.tui.studio import StudioNode
 _T = TypeVar("_T")
 
 _POLL_S: Final = 5.0
+"""Seconds that one request for changes of the validation waits at most."""
 _REOPEN_S: Final = 1.0
+"""Seconds before a session is opened again after an error."""
 
 
 class Editor(StudioNode, Widget):
     """An open pipeline: its document, and what the service knows of it.
 
-    An edit is made at once on a copy of the document; the service makes the same one a moment later and
-    says what it means. When the session is lost, with its host for instance, another is opened with the
-    document as it is.
-
-    Whoever shows something of it subscribes to :attr:`changed` and :attr:`selection`.
+    When the session is lost, for instance with its host, another one is opened with the document as it is.
+    Widgets that show the pipeline subscribe to :attr:`document_changed`, :attr:`validation_changed` and
+    :attr:`selection`.
     """
 
     DEFAULT_CSS = "Editor { display: none; }"
 
-    @dataclass(frozen=True)
-    class Changed:
-        """What is different now."""
-
-        stages: frozenset[str] = frozenset()
-        """Those whose state or JSON is another one, or that are new or gone."""
-        is_graph: bool = False
-        """Whether stages, names, connections or plugins differ."""
-        is_edit: bool = False
-        """Whether the document differs."""
-        is_judged: bool = False
-        """Whether the service said something new."""
-        renamed: Mapping[str, str] = field(default_factory=dict)
-        """New names by old ones."""
-        by: object = None
-        """Who made the edit, as told to :meth:`Editor.apply`."""
-
-    def __init__(self, source: Source, paper: Paper, namespace: str) -> None:
+    def __init__(
+        self, source: DocumentSource, local_document: LocalDocument, namespace: str
+    ) -> None:
         super().__init__()
         self.source = source
         """Where the document came from, and where it is saved."""
         self.namespace = namespace
         self.arguments: dict[str, str] = {}
-        """Values of macros that the pipeline is judged with, above the preferences."""
+        """Values of macros for the validation; they take precedence over preferences."""
         self.selected: str | None = None
         """The stage that all parts show."""
-        self.changed: Signal[Editor.Changed] = Signal(self, "changed")
+        self.document_changed: Signal[DocumentChange] = Signal(self, "document_changed")
+        """After each edit, and when the document is saved or goes to another namespace."""
+        self.validation_changed: Signal[frozenset[str]] = Signal(self, "validation_changed")
+        """With the stages whose state differs, after each answer of the service."""
         self.selection: Signal[str | None] = Signal(self, "selection")
         self.checking: list[str] = []
-        """Stages whose plugins have still to answer."""
-        self.problems: list[ValidationFailure] = []
-        """Those of no stage."""
+        """Stages whose plugins have not answered yet."""
+        self.pipeline_failures: list[ValidationFailure] = []
+        """Failures that belong to no stage."""
         self.is_known = False
-        """Whether the service has said anything yet."""
+        """Whether the service has answered at all."""
         self.revision = 0
-        """That of the session which the service told of last."""
-        self._paper = paper
+        """The revision of the session in the newest answer."""
+        self._local_document = local_document
         self._states: dict[str, StageState] = {}
-        self._wrong: tuple[list[ValidationFailure], list[ValidationFailure]] | None = None
-        self._session = Session()
+        self._findings: tuple[list[ValidationFailure], list[ValidationFailure]] | None = None
+        self._session = EditSession()
         self._following: FollowedSource | None = None
-        self._was_told = False
+        self._has_reported = False
+        """Whether the error that keeps the session from opening was shown."""
 
     def on_mount(self) -> None:
-        self._open()
+        self._open_session()
 
     def on_unmount(self) -> None:
-        self._leave()
+        self._close_session()
 
-    # -- what it is ----------------------------------------------------------------------------
+    # -- the document ----------------------------------------------------------------------------
 
     @property
-    def paper(self) -> Paper:
-        return self._paper
+    def local_document(self) -> LocalDocument:
+        return self._local_document
 
     @property
     def document(self) -> PipelineDocument:
-        return self._paper.document
+        return self._local_document.document
 
     @property
     def config(self) -> Mapping[str, Any]:
         """The decoded JSON of the configuration."""
-        return self._paper.draft.config
+        return self._local_document.draft.config
 
     @property
     def target(self) -> NavigationTarget:
-        """Where the document came from, as the rest of the studio names it."""
+        """Where the document came from, as a navigation target."""
         return self.source.target
 
     @property
     def title(self) -> str:
-        """What the pipeline is called, here."""
+        """The name of the pipeline, or of its source."""
         return self.document.name or self.source.name or "pipeline"
 
     @property
     def is_changed(self) -> bool:
         """Whether there is something to save."""
-        return self._paper.is_changed
+        return self._local_document.is_changed
 
     @property
     def can_undo(self) -> bool:
-        return self._paper.can_undo
+        return self._local_document.can_undo
 
     @property
     def can_redo(self) -> bool:
-        return self._paper.can_redo
+        return self._local_document.can_redo
 
     @property
     def stages(self) -> list[str]:
@@ -138,74 +135,67 @@ class Editor(StudioNode, Widget):
 
     @property
     def failures(self) -> list[ValidationFailure]:
-        """All that is wrong: what belongs to no stage first, then by stage."""
-        return self._told_wrong()[0]
+        """All failures: those of the pipeline first, then by stage."""
+        return self._collect_findings()[0]
 
     @property
     def warnings(self) -> list[ValidationFailure]:
-        return self._told_wrong()[1]
+        return self._collect_findings()[1]
 
     @property
-    def valid(self) -> bool:
-        """Whether nothing is wrong, and no answer open."""
-        return self.is_settled and not self.failures
+    def is_valid(self) -> bool:
+        """Whether all plugins have answered and there is no failure."""
+        return self.is_validated and not self.failures
 
     @property
-    def is_settled(self) -> bool:
+    def is_validated(self) -> bool:
         """Whether all plugins have answered to the document as it is."""
-        return self.is_known and not self.checking and not self._session.open_edits
+        return self.is_known and not self.checking and not self._session.pending_edits
 
-    def text(self) -> str:
-        """The document as JSON text: what is saved and run."""
-        return self._paper.draft.to_text()
+    def to_text(self) -> str:
+        """Return the document as JSON text: what is saved and run."""
+        return self._local_document.draft.to_text()
 
-    def node(self, stage: str) -> Mapping[str, Any]:
-        """The decoded JSON of a stage; empty when there is none of that name."""
-        return self._paper.node(stage)
+    def get_node(self, stage: str) -> Mapping[str, Any]:
+        """Return the decoded JSON of a stage; empty when there is none of that name."""
+        return self._local_document.get_node(stage)
 
-    def use(self, stage: str) -> StageUse | None:
-        """The plugin that a stage asks for, typed."""
-        return self._paper.use(stage)
+    def get_stage(self, stage: str) -> StageUse | None:
+        """Return a stage of the typed document."""
+        return self._local_document.get_stage(stage)
 
-    def properties(self, stage: str) -> dict[str, Any]:
-        """The properties of a stage's plugin as they stand in the document."""
-        plugin = self.node(stage).get("plugin")
+    def get_properties(self, stage: str) -> dict[str, Any]:
+        """Return the properties of a stage's plugin as they are in the document."""
+        plugin = self.get_node(stage).get("plugin")
         properties = plugin.get("properties") if isinstance(plugin, Mapping) else None
         return dict(properties) if isinstance(properties, Mapping) else {}
 
-    def remark(self, stage: str) -> str:
-        """What somebody noted about a stage."""
-        return as_text(self.node(stage).get("description")) or ""
+    def get_note(self, stage: str) -> str:
+        """Return the note about a stage."""
+        return as_text(self.get_node(stage).get("description")) or ""
 
-    def state(self, stage: str) -> StageState | None:
-        """What the service knows of a stage; None while it knows nothing."""
+    def get_state(self, stage: str) -> StageState | None:
+        """Return what the service knows of a stage; None while it has not answered."""
         return self._states.get(stage)
 
-    # -- what can be done ----------------------------------------------------------------------
+    # -- actions -------------------------------------------------------------------------------
 
-    def apply(self, edit: Edit, by: object = None) -> bool:
-        """Make an edit. False when it is refused, which a notice says.
+    def apply(self, edit: Edit, origin: object = None) -> bool:
+        """Make an edit. An edit that cannot be made becomes a notice, and the result is False.
 
-        :param by: who makes it; told in :class:`Changed`, so that a form knows its own edits.
+        :param origin: who makes the edit; it is in :class:`DocumentChange`, so that a form can ignore its
+            own edits.
         """
         try:
-            difference = self._paper.apply(edit)
+            change = self._local_document.apply(edit, origin)
         except LocalcdapError as error:
             self.notify(error.corrective_action or "", title=error.message, severity="warning")
             return False
-        self._wrong = None
-        self._rename(difference)
+        self._findings = None
+        self._rename(change)
         self._send(edit)
-        self.changed.publish(
-            Editor.Changed(
-                difference.stages,
-                is_graph=difference.is_graph,
-                is_edit=True,
-                renamed=difference.renamed,
-                by=by,
-            )
-        )
-        if self.selected is not None and not self.node(self.selected):
+        self.document_changed.publish(change)
+        if self.selected is not None and not self.get_node(self.selected):
             self.select(None)
         return True
 
@@ -216,88 +206,90 @@ class Editor(StudioNode, Widget):
         return self.apply(Redo())
 
     def select(self, stage: str | None) -> None:
-        """Have all parts show a stage; None for none."""
-        if stage is not None and not self.node(stage):
+        """Select a stage for all parts; None for no stage."""
+        if stage is not None and not self.get_node(stage):
             stage = None
         if stage != self.selected:
             self.selected = stage
             self.selection.publish(stage)
 
     def detect(self, stages: Sequence[str] | None = None) -> None:
-        """Have files and databases looked at; what is found comes as changes.
+        """Validate with access to files and databases; the results arrive as validation changes.
 
-        :param stages: None for all that look outside.
+        :param stages: None for all stages that access something outside.
         """
         names = None if stages is None else list(stages)
         self._ask(lambda cdap, session: cdap.editing.detect(session, names))
 
-    def judge_anew(self) -> None:
-        """Have everything judged anew, with the preferences and plugins of now."""
+    def revalidate(self) -> None:
+        """Validate everything again, with the preferences and plugins installed now."""
         self._ask(lambda cdap, session: cdap.editing.refresh(session))
 
-    def judge_with(self, arguments: Mapping[str, str]) -> None:
-        """Judge the pipeline with other values of macros."""
+    def set_arguments(self, arguments: Mapping[str, str]) -> None:
+        """Validate the pipeline with other values of macros."""
         if dict(arguments) != self.arguments:
             self.arguments = dict(arguments)
-            self._open()
+            self._open_session()
 
-    def saved(self, source: Source, draft: EditedDocument) -> None:
-        """Note that a state of the document was saved.
+    def mark_saved(self, source: DocumentSource, draft: EditedDocument) -> None:
+        """Record that a state of the document was saved.
 
-        :param draft: what ``paper.draft`` was when it was saved.
+        :param draft: ``local_document.draft`` when it was saved.
         """
         self.source = source
-        self._paper.saved(draft)
-        self.changed.publish(Editor.Changed())
+        self._local_document.mark_saved(draft)
+        self.document_changed.publish(DocumentChange(is_edit=False))
 
-    def move_to(self, namespace: str) -> None:
-        """Judge the pipeline in another namespace."""
+    def set_namespace(self, namespace: str) -> None:
+        """Validate the pipeline in another namespace."""
         if namespace != self.namespace:
             self.namespace = namespace
-            self.source = self.source.detached()
-            self._open()
-            self.changed.publish(Editor.Changed())
+            self.source = self.source.detach()
+            self._open_session()
+            self.document_changed.publish(DocumentChange(is_edit=False))
 
     # -- the session -----------------------------------------------------------------------------
 
-    def _open(self) -> None:
-        """Open a session with the document as it is; what an earlier one says is not heard any more."""
-        self._leave()
-        session = self._session = Session()
+    def _open_session(self) -> None:
+        """Open a session with the document as it is. Answers of an earlier session are ignored."""
+        self._close_session()
+        session = self._session = EditSession()
         request = OpenRequest(
-            self.text(),
+            self.to_text(),
             namespace=self.namespace,
             arguments=self.arguments,
             file=self.source.file,
             name=self.source.name,
         )
 
-        def open_it(cdap: Cdap) -> OpenedSession:
+        def open_session(cdap: Cdap) -> OpenedSession:
             opened = cdap.editing.open(request)
-            session.id = opened.id  # at once: the edits that wait behind this call need it
-            if session.is_over:
+            session.id = (
+                opened.id
+            )  # set here, in the thread: the edits queued after this call need it
+            if session.is_closed:
                 cdap.editing.close(opened.id)
             return opened
 
-        def opened(answer: OpenedSession) -> None:
+        def take_opened(answer: OpenedSession) -> None:
             if session is self._session:
-                self._was_told = False
-                self._judged(answer.change)
-                self._listen(answer)
+                self._has_reported = False
+                self._take_validation(answer.change)
+                self._follow_validation(answer)
 
-        self._in_order(open_it, opened, session, is_opening=True)
+        self._call_in_order(open_session, take_opened, session, is_opening=True)
 
-    def _leave(self) -> None:
+    def _close_session(self) -> None:
         if self._following is not None:
             self._following.stop()
             self._following = None
-        self._session.is_over = True
+        self._session.is_closed = True
         session = self._session.id
         if session is not None:
             self.call(lambda cdap: cdap.editing.close(session), on_error=lambda _: None)
 
-    def _listen(self, opened: OpenedSession) -> None:
-        def changes(cdap: Cdap) -> Iterator[EditResult]:
+    def _follow_validation(self, opened: OpenedSession) -> None:
+        def poll(cdap: Cdap) -> Iterator[EditResult]:
             revision = opened.change.revision
             while True:
                 change = cdap.editing.get_changes(opened.id, revision, _POLL_S)
@@ -306,79 +298,83 @@ class Editor(StudioNode, Widget):
 
         session = self._session
         self._following = self.follow(
-            changes, self._judged, on_error=lambda error: self._lost(session, error)
+            poll, self._take_validation, on_error=lambda error: self._reopen_later(session, error)
         )
 
     def _send(self, edit: Edit) -> None:
-        """Have the service make an edit that was made here."""
+        """Send an edit that was made here to the service."""
         session = self._session
-        if not session.can_make(edit):
-            self._open()  # it does not remember what is to be taken back
+        if not session.accept_edit(edit):
+            self._open_session()  # its history does not reach back to this step
             return
-        session.open_edits += 1
+        session.pending_edits += 1
 
-        def made(_: object) -> None:
-            session.open_edits -= 1
+        def end(_: object) -> None:
+            session.pending_edits -= 1
 
-        self._in_order(lambda cdap: cdap.editing.apply(session.needed(), edit, 0.0), made, session)
+        self._call_in_order(
+            lambda cdap: cdap.editing.apply(session.require_id(), edit, 0.0), end, session
+        )
 
-    def _ask(self, what: Callable[[Cdap, str], object]) -> None:
+    def _ask(self, request: Callable[[Cdap, str], object]) -> None:
         session = self._session
-        self._in_order(lambda cdap: what(cdap, session.needed()), None, session)
+        self._call_in_order(lambda cdap: request(cdap, session.require_id()), None, session)
 
-    def _in_order(
+    def _call_in_order(
         self,
         work: Callable[[Cdap], _T],
-        done: Callable[[_T], object] | None,
-        session: Session,
+        on_result: Callable[[_T], object] | None,
+        session: EditSession,
         *,
         is_opening: bool = False,
     ) -> None:
         self.call(
             work,
-            done,
-            on_error=lambda error: self._lost(session, error, is_opening=is_opening),
+            on_result,
+            on_error=lambda error: self._reopen_later(session, error, is_opening=is_opening),
             group="edits",
             ordered=True,
         )
 
-    def _lost(self, session: Session, error: LocalcdapError, *, is_opening: bool = False) -> None:
-        """The session ended, or its copy of the document is not ours any more: go on with another."""
+    def _reopen_later(
+        self, session: EditSession, error: LocalcdapError, *, is_opening: bool = False
+    ) -> None:
+        """Open another session: this one ended, or its copy of the document differs from the local one."""
         if session is not self._session:
             return
-        if is_opening and not isinstance(error, HostError) and not self._was_told:
-            self._was_told = True
+        if is_opening and not isinstance(error, HostError) and not self._has_reported:
+            self._has_reported = True
             self.notify(error.corrective_action or "", title=error.message, severity="error")
-        self._leave()
-        self._session = Session()
-        self.set_timer(_REOPEN_S, self._open, name="reopen")
+        self._close_session()
+        self._session = EditSession()
+        self.set_timer(_REOPEN_S, self._open_session, name="reopen")
 
-    def _judged(self, change: EditResult) -> None:
-        self._wrong, self.revision = None, change.revision
+    def _take_validation(self, change: EditResult) -> None:
+        self._findings, self.revision = None, change.revision
         gone = [stage for stage in change.removed if stage in self._states]
         for stage in gone:
             del self._states[stage]
         self._states.update(change.stages)
         if change.errors is not None:
-            self.problems = change.errors
-        turned = frozenset(change.stages) | frozenset(gone)
-        is_other = bool(turned) or change.errors is not None or change.checking != self.checking
+            self.pipeline_failures = change.errors
+        stages = frozenset(change.stages) | frozenset(gone)
+        differs = bool(stages) or change.errors is not None or change.checking != self.checking
         self.checking = change.checking
-        if is_other or not self.is_known:
+        if differs or not self.is_known:
             self.is_known = True
-            self.changed.publish(Editor.Changed(turned, is_judged=True))
+            self.validation_changed.publish(stages)
 
-    def _rename(self, difference: Difference) -> None:
-        for old, new in difference.renamed.items():
+    def _rename(self, change: DocumentChange) -> None:
+        for old, new in change.renamed.items():
             if old in self._states:
                 self._states[new] = self._states.pop(old)
             if self.selected == old:
                 self.selected = new
 
-    def _told_wrong(self) -> tuple[list[ValidationFailure], list[ValidationFailure]]:
-        """All failures and all warnings; gathered once after each change."""
-        if self._wrong is None:
-            known = [state for stage in self.stages if (state := self._states.get(stage))]
-            failures = [*self.problems, *(f for state in known for f in state.errors)]
-            self._wrong = failures, [w for state in known for w in state.warnings]
-        return self._wrong
+    def _collect_findings(self) -> tuple[list[ValidationFailure], list[ValidationFailure]]:
+        """Return all failures and all warnings, collected once after each change."""
+        if self._findings is None:
+            states = [state for stage in self.stages if (state := self._states.get(stage))]
+            failures = [*self.pipeline_failures, *(f for state in states for f in state.errors)]
+            self._findings = failures, [w for state in states for w in state.warnings]
+        return self._findings

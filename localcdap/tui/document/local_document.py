@@ -1,4 +1,8 @@
-"""The studio's own copy of a document: edits are made on it at once, with the code of the service."""
+"""The studio's own copy of a document, to which edits are applied at once.
+
+It uses the code of the editing service, so that both get the same document from the same edits; see
+:mod:`localcdap.tui.document.editor`.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +20,31 @@ from localcdap.pipeline.editing.edits import CompoundEdit, Edit, Redo, RenameSta
 _LISTS: Final = ("stages", "postActions")
 
 
-class Difference(msgspec.Struct, frozen=True):
-    """What an edit changed."""
+class DocumentChange(msgspec.Struct, frozen=True):
+    """What an edit changed in the document."""
 
-    stages: frozenset[str]
-    """Those whose JSON is another one, or that are new or gone."""
-    is_graph: bool
+    stages: frozenset[str] = frozenset()
+    """Stages whose JSON differs, new stages and removed stages."""
+    is_graph: bool = False
     """Whether stages, names, connections or plugins differ."""
     renamed: Mapping[str, str] = {}
-    """New names by old ones."""
+    """New names by old names."""
+    is_edit: bool = True
+    """False when only the namespace differs, or where or whether the document is saved."""
+    origin: object = None
+    """Who made the edit."""
 
 
-class Paper:
+class LocalDocument:
     """A document and its history.
 
-    :param draft: what it begins with.
+    :param draft: the document at the start.
     """
 
     def __init__(self, draft: EditedDocument) -> None:
         self._history = EditHistory(draft)
         self._saved = draft
-        self._take(draft.to_document())
+        self._index(draft.to_document())
 
     @property
     def draft(self) -> EditedDocument:
@@ -52,55 +60,57 @@ class Paper:
 
     @property
     def is_changed(self) -> bool:
-        """Whether it differs from what was saved last."""
+        """Whether the document differs from what was saved last."""
         return self._history.draft is not self._saved
 
-    def saved(self, draft: EditedDocument) -> None:
-        """Note that a draft of the history was saved."""
+    def mark_saved(self, draft: EditedDocument) -> None:
+        """Record that a draft of the history was saved."""
         self._saved = draft
 
-    def apply(self, edit: Edit) -> Difference:
-        """Make an edit.
+    def apply(self, edit: Edit, origin: object = None) -> DocumentChange:
+        """Apply an edit and return what it changed.
 
-        :raises LocalcdapError: when it cannot be made; nothing is different then.
+        :raises LocalcdapError: when the edit cannot be made; the document stays as it is.
         """
         before, nodes = self.document, self._nodes
         history = self._history
         if isinstance(edit, Undo | Redo):
             history.undo() if isinstance(edit, Undo) else history.redo()
-            self._take(history.draft.to_document())
+            self._index(history.draft.to_document())
         else:
             draft = apply_edit(history.draft, edit)
-            read = draft.to_document()  # what cannot be read is refused, as the service does
+            read = draft.to_document()  # raises for a document that cannot be read, as in the service
             history.add(draft, edit)
-            self._take(read)
+            self._index(read)
         names = nodes.keys() | self._nodes.keys()
-        return Difference(
+        return DocumentChange(
             frozenset(n for n in names if nodes.get(n) is not self._nodes.get(n)),
-            _shape(before) != _shape(self.document),
-            dict(_renames(edit)),
+            _get_shape(before) != _get_shape(self.document),
+            dict(_list_renames(edit)),
+            origin=origin,
         )
 
-    def node(self, stage: str) -> Mapping[str, Any]:
-        """The decoded JSON of a stage; empty when there is none."""
+    def get_node(self, stage: str) -> Mapping[str, Any]:
+        """Return the decoded JSON of a stage; empty when there is none."""
         return self._nodes.get(stage, {})
 
-    def use(self, stage: str) -> StageUse | None:
+    def get_stage(self, stage: str) -> StageUse | None:
+        """Return a stage of the typed document."""
         return self._uses.get(stage)
 
-    def _take(self, document: PipelineDocument) -> None:
-        """Note what the present draft says."""
+    def _index(self, document: PipelineDocument) -> None:
+        """Index the stages of the current draft by name."""
         draft = self._history.draft
         self.document = document
         self._nodes: dict[str, Mapping[str, Any]] = {}
-        for name, node in _named(draft.config):
+        for name, node in _iterate_nodes(draft.config):
             self._nodes.setdefault(name, node)
         self._uses: dict[str, StageUse] = {}
         for use in (*self.document.stages, *self.document.post_actions):
             self._uses.setdefault(use.name, use)
 
 
-def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _iterate_nodes(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for key in _LISTS:
         nodes = config.get(key)
         for node in nodes if isinstance(nodes, list) else ():
@@ -108,8 +118,8 @@ def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
                 yield name, node
 
 
-def _shape(document: PipelineDocument) -> tuple[Any, ...]:
-    """What a drawing of the document depends on."""
+def _get_shape(document: PipelineDocument) -> tuple[Any, ...]:
+    """Return everything that the drawing of the document depends on."""
     uses = [
         [(each.name, each.plugin.type, each.plugin.name) for each in stages]
         for stages in (document.stages, document.post_actions)
@@ -117,9 +127,9 @@ def _shape(document: PipelineDocument) -> tuple[Any, ...]:
     return (*uses, document.connections, document.type)
 
 
-def _renames(edit: Edit) -> Iterator[tuple[str, str]]:
+def _list_renames(edit: Edit) -> Iterator[tuple[str, str]]:
     if isinstance(edit, RenameStage):
         yield edit.stage, edit.name
     elif isinstance(edit, CompoundEdit):
         for each in edit.edits:
-            yield from _renames(each)
+            yield from _list_renames(each)

@@ -1,4 +1,4 @@
-"""What the editor knows of its session at the service."""
+"""A session of the editing service as the editor sees it."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from localcdap.api.errors import NotFoundError
 from localcdap.pipeline.editing.edits import Edit, Redo, SetProperty, Undo
 
 
-class Session:
-    """A session that is being opened, or is open."""
+class EditSession:
+    """A session that is being opened or is open."""
 
     def __init__(self) -> None:
         self.id: str | None = None
-        """None until it is open; set in the thread of the call that opens it."""
-        self.is_over = False
-        """Whether nobody needs it any more."""
-        self.open_edits = 0
-        """Edits given to the service and not yet made there."""
+        """None until the session is open; set in the thread of the call that opens it."""
+        self.is_closed = False
+        """Whether the editor has given the session up."""
+        self.pending_edits = 0
+        """Edits that were sent and are not answered yet."""
         self._undoable = 0
         self._redoable = 0
 
-    def needed(self) -> str:
-        """Its id.
+    def require_id(self) -> str:
+        """Return the id.
 
-        :raises NotFoundError: when it could not be opened.
+        :raises NotFoundError: when the session could not be opened.
         """
         if self.id is None:
             raise NotFoundError("The pipeline is not open.", "Open it again.")
         return self.id
 
-    def can_make(self, edit: Edit) -> bool:
-        """Whether the session can follow an edit; counts it.
+    def accept_edit(self, edit: Edit) -> bool:
+        """Count an edit and return whether the session can make it.
 
-        A session does not remember what was done before it was opened.
+        The history of a session starts when it is opened, so that it cannot undo earlier steps.
         """
         if isinstance(edit, Undo):
             self._undoable -= 1
@@ -43,7 +43,7 @@ class Session:
             return self._redoable >= 0
         if isinstance(edit, SetProperty) and edit.continues:
             self._redoable = 0
-            return True  # no step of its own where the one before is known
+            return True  # continues the step before it
         self._undoable += 1
         self._redoable = 0
         return True

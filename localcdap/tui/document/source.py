@@ -1,4 +1,4 @@
-"""Where open pipelines come from and where they are saved."""
+"""Where an open pipeline comes from, and where it is saved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.editing.edited_document import EditedDocument as Sheet
-from localcdap.tui.document.local_document import Paper
+from localcdap.tui.document.local_document import LocalDocument
 from localcdap.tui.routes import (
     DeployedTarget,
     DocumentTarget,
@@ -21,22 +21,22 @@ from localcdap.tui.routes import (
     PipelineFileTarget,
 )
 
-_MOST_BYTES: Final = 64 * 2**20
-"""No pipeline is longer; a larger file is something else."""
+_MAX_BYTES: Final = 64 * 2**20
+"""The longest file that is read as a pipeline."""
 
 
 @dataclass(frozen=True)
-class Source:
+class DocumentSource:
     """Where a document came from.
 
-    :param name: what the pipeline is called there; None where only the document says it.
+    :param name: the name of the pipeline there; None where only the document has one.
     """
 
     target: NavigationTarget
     name: str | None = None
     path: Path | None = None
     stamp: int | None = None
-    """When the file was changed last, as far as is known here: nanoseconds since 1970."""
+    """When the file was changed when it was read or saved last: nanoseconds since 1970."""
     draft: str | None = None
     """The id of a draft."""
     revision: int | None = None
@@ -47,12 +47,12 @@ class Source:
 
     @property
     def file(self) -> str | None:
-        """The file, named in errors."""
+        """The path of the file, for error messages."""
         return None if self.path is None else str(self.path)
 
     @property
     def kind(self) -> str:
-        """What it is, in a word or two."""
+        """The kind of source, in one or two words."""
         if self.path is not None:
             return "file"
         if self.draft is not None:
@@ -61,54 +61,60 @@ class Source:
             return "deployed"
         return "not saved"
 
-    def detached(self) -> Source:
-        """The same for another namespace, where there is no such draft or application."""
+    def detach(self) -> DocumentSource:
+        """Return the source for another namespace, which has no such draft or application."""
         if self.path is not None:
             return replace(self, draft=None, revision=None, application=None, version=None)
-        return Source(NewPipelineTarget(self.name or "pipeline"), self.name)
+        return DocumentSource(NewPipelineTarget(self.name or "pipeline"), self.name)
 
 
-def load(cdap: Cdap, namespace: str, target: NavigationTarget) -> tuple[Source, Paper]:
-    """The document at a place. Called in a thread.
+def load_document(
+    cdap: Cdap, namespace: str, target: NavigationTarget
+) -> tuple[DocumentSource, LocalDocument]:
+    """Read the document of a target. Runs in a thread.
 
-    :raises LocalcdapError: when there is none, or it is no pipeline.
+    :raises LocalcdapError: when there is no document, or it is not a pipeline.
     """
-    source, text = _read(cdap, namespace, target)
+    source, text = _read_source(cdap, namespace, target)
     draft, _ = Sheet.read(text, source.file)
-    return source, Paper(draft)
+    return source, LocalDocument(draft)
 
 
-def _read(cdap: Cdap, namespace: str, target: NavigationTarget) -> tuple[Source, str]:
+def _read_source(
+    cdap: Cdap, namespace: str, target: NavigationTarget
+) -> tuple[DocumentSource, str]:
     match target:
         case PipelineFileTarget(path=path):
-            return Source(target, path.stem, path=path, stamp=stamp_of(path)), _text_of(path)
+            return DocumentSource(target, path.stem, path=path, stamp=read_stamp(path)), _read_text(
+                path
+            )
         case DraftTarget(id=key):
             draft = cdap.drafts.get(namespace, key)
-            source = Source(
+            source = DocumentSource(
                 DraftTarget(draft.id), draft.name, draft=draft.id, revision=draft.revision
             )
             return source, cdap.drafts.export(namespace, draft.id)
         case DeployedTarget(name=name, version=version):
             found = cdap.applications.describe(namespace, name, version)
-            source = Source(target, name, application=name, version=found.version)
+            source = DocumentSource(target, name, application=name, version=found.version)
             return source, cdap.applications.export(namespace, name, found.version)
         case DocumentTarget(name=name, text=text):
-            return Source(target, name), text
+            return DocumentSource(target, name), text
         case NewPipelineTarget(name=name):
-            return Source(target, name), empty(name)
-    raise BadRequestError(f"{target} is no place of a pipeline.")
+            return DocumentSource(target, name), format_empty_pipeline(name)
+    raise BadRequestError(f"{target} is not a pipeline.")
 
 
-def stamp_of(path: Path) -> int | None:
-    """When a file was changed last; None when there is none."""
+def read_stamp(path: Path) -> int | None:
+    """Return when a file was changed last; None when there is no file."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
         return None
 
 
-def empty(name: str) -> str:
-    """A pipeline without stages."""
+def format_empty_pipeline(name: str) -> str:
+    """Return the JSON text of a pipeline without stages."""
     artifact = {"name": APPS[0], "version": APP_VERSION.text, "scope": "SYSTEM"}
     config = {
         "resources": {"memoryMB": 2048, "virtualCores": 1},
@@ -129,9 +135,9 @@ def empty(name: str) -> str:
     return json.dumps(document, indent=2)
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             raise BadRequestError(f"{path} is too large to be a pipeline.")
         return path.read_text("utf-8-sig")
     except OSError as error:
@@ -139,4 +145,4 @@ def _text_of(path: Path) -> str:
             f"{path} cannot be read: {error.strerror or error}.", "Choose another file."
         ) from None
     except UnicodeDecodeError:
-        raise BadRequestError(f"{path} is no text in UTF-8.", "Choose a JSON file.") from None
+        raise BadRequestError(f"{path} is not a text in UTF-8.", "Choose a JSON file.") from None

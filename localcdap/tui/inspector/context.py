@@ -10,8 +10,12 @@ import msgspec
 from localcdap.api.schema import Schema
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.inspector.properties import elements
-from localcdap.tui.inspector.properties.elements import Part
-from localcdap.tui.inspector.properties.suggestions import Offer, join_keys, joined_fields
+from localcdap.tui.inspector.properties.elements import ElementPart
+from localcdap.tui.inspector.properties.suggestions import (
+    Suggestion,
+    suggest_join_keys,
+    suggest_joined_fields,
+)
 
 _TYPES: Final = (
     *("boolean", "int", "long", "float", "double", "bytes", "string"),
@@ -23,7 +27,7 @@ FUNCTIONS: Final = {
 }
 
 
-class Context(msgspec.Struct):
+class FieldContext(msgspec.Struct):
     """Shared by the fields of a form, and brought up to date while they are there."""
 
     inputs: dict[str, Schema | None] = {}
@@ -33,47 +37,47 @@ class Context(msgspec.Struct):
     preferences: dict[str, str] = {}
     secure_keys: list[str] = []
 
-    def take(self, state: StageState | None) -> None:
+    def update(self, state: StageState | None) -> None:
         """Take the schemas that a stage has now."""
         self.inputs = state.input_schemas if state is not None else {}
         self.output = state.output_schema if state is not None else None
 
-    def offers(self, part: Part) -> list[Offer]:
+    def list_suggestions(self, part: ElementPart) -> list[Suggestion]:
         """What can stand in a part of an element."""
         if part.choices:
-            return [Offer(choice) for choice in part.choices]
+            return [Suggestion(choice) for choice in part.choices]
         match part.kind:
             case elements.INPUT_FIELD:
                 return _fields(schema for schema in self.inputs.values() if schema is not None)
             case elements.OUTPUT_FIELD:
                 return _fields([self.output] if self.output is not None else [])
             case elements.INPUT_STAGE:
-                return [Offer(stage, "input") for stage in self.inputs]
+                return [Suggestion(stage, "input") for stage in self.inputs]
             case elements.JOINED_FIELD:
-                return joined_fields(self._known_inputs)
+                return suggest_joined_fields(self._known_inputs)
             case elements.JOIN_KEYS:
-                return join_keys(self._known_inputs)
+                return suggest_join_keys(self._known_inputs)
             case elements.TYPE:
-                return [Offer(type) for type in _TYPES]
+                return [Suggestion(type) for type in _TYPES]
         return []
 
     @property
     def _known_inputs(self) -> dict[str, Schema]:
         return {stage: schema for stage, schema in self.inputs.items() if schema is not None}
 
-    def macros(self) -> list[Offer]:
+    def list_macros(self) -> list[Suggestion]:
         """What can stand between ``${`` and ``}``, nearest first."""
         found = {name: f"argument: {value}" for name, value in self.arguments.items()}
         for name, value in self.preferences.items():
             found.setdefault(name, f"preference: {value}")
         found |= {f"secure({key})": "secure key" for key in self.secure_keys}
         found |= FUNCTIONS
-        return [Offer(name, hint) for name, hint in found.items()]
+        return [Suggestion(name, hint) for name, hint in found.items()]
 
 
-def _fields(schemas: Iterable[Schema]) -> list[Offer]:
+def _fields(schemas: Iterable[Schema]) -> list[Suggestion]:
     found: dict[str, str] = {}
     for schema in schemas:
         for field in schema:
             found.setdefault(field.name, field.schema.display_name)
-    return [Offer(name, type) for name, type in found.items()]
+    return [Suggestion(name, type) for name, type in found.items()]

@@ -9,7 +9,7 @@ from textual.widgets import Markdown
 from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import PluginInfo
 from localcdap.host.cdap import Cdap
-from localcdap.tui.inspector.plugin_details import selector
+from localcdap.tui.inspector.plugin_details import to_selector
 from localcdap.tui.studio import StudioNode
 
 
@@ -33,7 +33,7 @@ class DocumentationPane(StudioNode, VerticalScroll):
         """What to read about when the pane is looked at."""
         self._plugin = plugin
 
-    def arrive(self, namespace: str) -> None:
+    def show_documentation(self, namespace: str) -> None:
         """The pane is looked at."""
         plugin = self._plugin
         if plugin is self._shown:
@@ -44,18 +44,18 @@ class DocumentationPane(StudioNode, VerticalScroll):
             return
 
         def ask(cdap: Cdap) -> str | None:
-            exact = selector(plugin.artifact)
+            exact = to_selector(plugin.artifact)
             return cdap.artifacts.read_documentation(namespace, plugin.type, plugin.name, exact)
 
         def take(text: str | None) -> None:
             if self._shown is plugin:
-                self.query_one(Markdown).update(text or generated(plugin))
+                self.query_one(Markdown).update(text or format_documentation(plugin))
                 self.scroll_home(animate=False)
 
         self.call(ask, take, group="documentation")
 
 
-def generated(plugin: PluginInfo) -> str:
+def format_documentation(plugin: PluginInfo) -> str:
     """Documentation of a plugin that has none of its own: its description, and a table of its fields."""
     artifact = plugin.artifact
     capabilities = ", ".join(plugin.capabilities) or "none"

@@ -10,11 +10,11 @@ from textual.content import Content
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.editing.stage_states import StageState
-from localcdap.tui.inspector.property_failures import Blamed
+from localcdap.tui.inspector.property_failures import StageFailures
 from localcdap.tui.widgets.cached_static import CachedStatic
 
 
-def title(use: StageUse | None, state: StageState | None) -> Content:
+def format_title(use: StageUse | None, state: StageState | None) -> Content:
     """What the stage and its plugin are called, and how it is."""
     if use is None:
         return Content.styled("Select a stage to see its properties.", "$foreground 60%")
@@ -26,12 +26,13 @@ def title(use: StageUse | None, state: StageState | None) -> Content:
         Content.styled(_age(state), "$foreground 60%"),
         "\n",
         Content.styled(
-            f"{use.plugin.name} · {use.plugin.type} · {named(artifact)}", "$foreground 60%"
+            f"{use.plugin.name} · {use.plugin.type} · {format_artifact(artifact)}",
+            "$foreground 60%",
         ),
     )
 
 
-def banner(blamed: Blamed) -> list[Content]:
+def format_banner(blamed: StageFailures) -> list[Content]:
     """What is wrong with the stage as a whole, and what its user can do about it."""
     lines: list[Content] = []
     missing = blamed.missing
@@ -51,7 +52,7 @@ def banner(blamed: Blamed) -> list[Content]:
     return lines
 
 
-def named(artifact: ArtifactId | None) -> str:
+def format_artifact(artifact: ArtifactId | None) -> str:
     if artifact is None:
         return "no artifact"
     return f"{artifact.name} {artifact.version}" + (" user" if artifact.scope == "USER" else "")
@@ -87,18 +88,18 @@ def _age(state: StageState | None) -> str:
     return f"  looked at files {seconds // 3600:.0f} h ago"
 
 
-class Help(CachedStatic):
+class FieldHelp(CachedStatic):
     """As much of a text as there is room for; all of it stands in the documentation of the plugin."""
 
     DEFAULT_CSS = """
-    Help { display: none; height: 4; padding: 0 1; background: $surface; }
+    FieldHelp { display: none; height: 4; padding: 0 1; background: $surface; }
     """
 
     def __init__(self) -> None:
         super().__init__(classes="help")
         self._whole = Content()
 
-    def tell(self, text: Content | None) -> None:
+    def show_text(self, text: Content | None) -> None:
         """Show another text; None for none."""
         self.display = text is not None
         self._whole = text or Content()
@@ -110,11 +111,11 @@ class Help(CachedStatic):
     def _fit(self) -> None:
         width, height = self.content_size
         self.update_if_changed(
-            cropped(self._whole, width, height) if width and height else self._whole
+            crop_text(self._whole, width, height) if width and height else self._whole
         )
 
 
-def cropped(text: Content, width: int, height: int) -> Content:
+def crop_text(text: Content, width: int, height: int) -> Content:
     """A text in so many lines; the last one ends with an ellipsis where there are more."""
     lines = text.wrap(width)
     if len(lines) <= height:

@@ -20,23 +20,24 @@ from localcdap.pipeline.editing.edits import SetPlugin, SetProperty
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.document.editor import Editor
+from localcdap.tui.document.local_document import DocumentChange
 from localcdap.tui.inspector import heading
-from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.heading import Help
-from localcdap.tui.inspector.method_dialog import Given, MethodDialog, call_of
+from localcdap.tui.inspector.context import FieldContext
+from localcdap.tui.inspector.heading import FieldHelp
+from localcdap.tui.inspector.method_dialog import MethodDialog, MethodInput, build_call
 from localcdap.tui.inspector.plugin_details import (
-    Candidate,
-    Declared,
-    artifact_changes,
-    candidates,
-    chosen_method,
-    chosen_version,
-    declared,
+    PluginCandidate,
+    PluginDetails,
+    choose_method,
+    choose_version,
+    list_candidates,
+    read_plugin_details,
+    watch_artifacts,
 )
 from localcdap.tui.inspector.properties.field import Field
 from localcdap.tui.inspector.properties.form import Form
-from localcdap.tui.inspector.property_failures import Blamed, blamed
-from localcdap.tui.inspector.tabs import Panes
+from localcdap.tui.inspector.property_failures import StageFailures, group_failures
+from localcdap.tui.inspector.tabs import InspectorTabs
 from localcdap.tui.studio import StudioNode
 from localcdap.tui.widgets.cached_static import CachedStatic
 
@@ -80,12 +81,12 @@ class Inspector(StudioNode, Vertical):
     def __init__(self, editor: Editor, id: str | None = None) -> None:
         super().__init__(id=id)
         self._editor = editor
-        self._known = Context()
+        self._known = FieldContext()
         self._stage: str | None = None
         self._plugin: PluginInfo | None = None
         self._asked: tuple[str, PluginUse] | None = None
         """What the plugin that is shown was asked for with."""
-        self._blamed = Blamed({}, [], [], None)
+        self._blamed = StageFailures({}, [], [], None)
         self._shown_stage: str | None = None
         """Whose form is there, or is being made."""
         self._is_entered = False
@@ -95,13 +96,14 @@ class Inspector(StudioNode, Vertical):
     def compose(self) -> ComposeResult:
         yield CachedStatic(classes="title")
         yield CachedStatic(classes="banner")
-        yield Panes(self._editor, self._known)
-        yield Help()
+        yield InspectorTabs(self._editor, self._known)
+        yield FieldHelp()
 
     def on_mount(self) -> None:
-        self._editor.changed.subscribe(self, self._document_changed)
+        self._editor.document_changed.subscribe(self, self._take_change)
+        self._editor.validation_changed.subscribe(self, self._take_validation)
         self._editor.selection.subscribe(self, self._selection_moved)
-        self.follow(artifact_changes, self._artifacts_polled)
+        self.follow(watch_artifacts, self._artifacts_polled)
         self.set_interval(_AGE_S, self._show_title)
         self._selected(self._editor.selected)
 
@@ -114,8 +116,8 @@ class Inspector(StudioNode, Vertical):
         return self._stage
 
     @property
-    def _panes(self) -> Panes:
-        return self.query_one(Panes)
+    def _panes(self) -> InspectorTabs:
+        return self.query_one(InspectorTabs)
 
     @property
     def form(self) -> Form:
@@ -128,36 +130,36 @@ class Inspector(StudioNode, Vertical):
 
     @property
     def state(self) -> StageState | None:
-        return self._editor.state(self._stage) if self._stage is not None else None
+        return self._editor.get_state(self._stage) if self._stage is not None else None
 
     def show(self, stage: str, property: str | None = None) -> None:
         """Go to a stage, and to one of its properties."""
         self._editor.select(stage)
-        self.settle()
+        self.show_selected()
         if property is not None:
             self.open_tab("properties")
             self.form.go_to(property)
 
-    def settle(self) -> None:
+    def show_selected(self) -> None:
         """Show the selected stage now: its user goes into it."""
         self._rest.flush()
 
-    def go_in(self) -> None:
+    def focus_content(self) -> None:
         """Have the keys go to what the open tab shows; in a form to what is wrong, or else what is first."""
         if not self.is_attached:
             return
-        self.settle()
+        self.show_selected()
         self._is_entered = self._panes.open == "properties" and not self._is_shown
         if self._is_entered:
-            self._panes.row.focus()
+            self._panes.tab_row.focus()
         else:
-            self._panes.go_in()
+            self._panes.focus_content()
 
     def flush(self) -> None:
         """Send what is being typed now: before the document is saved or run."""
         self.form.flush()
 
-    def preview(self, preview: str) -> None:
+    def show_preview(self, preview: str) -> None:
         """Show what becomes of a preview that was started, unless its user is at something else here."""
         self._panes.preview.follow_preview(preview)
         if not self.has_focus_within:
@@ -176,8 +178,8 @@ class Inspector(StudioNode, Vertical):
         """Go on into a form that was not there yet, unless the keys went elsewhere meanwhile."""
         if self._is_entered:
             self._is_entered = False
-            if self._panes.row.has_focus and self._panes.open == "properties":
-                self.go_in()
+            if self._panes.tab_row.has_focus and self._panes.open == "properties":
+                self.focus_content()
 
     # -- following the editor ----------------------------------------------------------------------
 
@@ -195,21 +197,24 @@ class Inspector(StudioNode, Vertical):
             self._ask_for_plugin()
             self._show_state()
 
-    def _document_changed(self, change: Editor.Changed) -> None:
+    def _take_change(self, change: DocumentChange) -> None:
         stage = self._stage
         if stage is not None and stage in change.renamed:
             self._stage = stage = change.renamed[stage]
             self.form.rename(stage)
-        if stage is not None and not self._editor.node(stage):
+        if stage is not None and not self._editor.get_node(stage):
             self._selected(None)
             return
-        if stage is not None and stage not in change.stages:
-            return
-        if change.is_edit:
-            if change.by is not self.form:
-                self._refresh()
-            self._ask_for_plugin()
-        self._show_state()
+        if stage is None or stage in change.stages:
+            if change.is_edit:
+                if change.origin is not self.form:
+                    self._refresh()
+                self._ask_for_plugin()
+            self._show_state()
+
+    def _take_validation(self, stages: frozenset[str]) -> None:
+        if self._stage is None or self._stage in stages:
+            self._show_state()
 
     @work(group="form")
     async def _refresh(self) -> None:
@@ -221,7 +226,7 @@ class Inspector(StudioNode, Vertical):
 
     @property
     def _use(self) -> StageUse | None:
-        return self._editor.use(self._stage) if self._stage is not None else None
+        return self._editor.get_stage(self._stage) if self._stage is not None else None
 
     def _ask_for_plugin(self, *, anew: bool = False) -> None:
         """Ask for the declaration of the plugin, unless it is the one that is shown."""
@@ -236,7 +241,7 @@ class Inspector(StudioNode, Vertical):
             return
         self._asked = (namespace, plugin)
 
-        def take(found: Declared) -> None:
+        def take(found: PluginDetails) -> None:
             if self._stage == stage:
                 self._known.preferences = found.preferences
                 self._known.secure_keys = found.secure_keys
@@ -244,7 +249,7 @@ class Inspector(StudioNode, Vertical):
                     self._show_plugin(found.plugin)
 
         self.call(
-            lambda cdap: declared(cdap, namespace, title, plugin),
+            lambda cdap: read_plugin_details(cdap, namespace, title, plugin),
             take,
             on_error=self._plugin_failed,
             group="plugin",
@@ -281,29 +286,31 @@ class Inspector(StudioNode, Vertical):
 
     def _show_state(self) -> None:
         state = self.state
-        self._known.take(state)
+        self._known.update(state)
         self._known.arguments = self._editor.arguments
         errors = state.errors if state is not None else []
         warnings = state.warnings if state is not None else []
-        self._blamed = blamed(errors, warnings, self.form.fields.keys() if self._is_shown else None)
+        self._blamed = group_failures(
+            errors, warnings, self.form.fields.keys() if self._is_shown else None
+        )
         if self._is_shown:
-            self.form.blame(self._blamed.by_property)
+            self.form.show_failures(self._blamed.by_property)
         self._show_pane()
         self._show_title()
-        self.query_one(".banner", CachedStatic).update_lines(heading.banner(self._blamed))
+        self.query_one(".banner", CachedStatic).update_lines(heading.format_banner(self._blamed))
 
     def _show_pane(self) -> None:
         self._panes.show(self._stage, self.state)
 
     def _show_title(self) -> None:
         self.query_one("Inspector > .title", CachedStatic).update_if_changed(
-            heading.title(self._use, self.state)
+            heading.format_title(self._use, self.state)
         )
 
     # -- keys ----------------------------------------------------------------------------------------
 
     def action_tab(self, by: int) -> None:
-        self._panes.step(by)
+        self._panes.open_next(by)
 
     def action_detect(self) -> None:
         """Look at files and databases for this stage; the results come as changes."""
@@ -315,21 +322,21 @@ class Inspector(StudioNode, Vertical):
         """Try the stage, and show what it gives."""
         self.form.flush()
         self.open_tab("try")
-        self._panes.trial.show_stage(self._stage)
-        self._panes.trial.try_stage()
+        self._panes.debug.show_stage(self._stage)
+        self._panes.debug.try_stage()
 
     def action_fill(self) -> None:
-        self._panes.trial.fill()
+        self._panes.debug.choose_records()
 
     def action_input(self) -> None:
-        self._panes.trial.next_input()
+        self._panes.debug.next_input()
 
     @work
     async def action_methods(self) -> None:
         """Choose a method of the plugin and call it."""
         plugin = self._plugin
         if plugin is not None and plugin.methods:
-            chosen = await chosen_method(self.studio, plugin)
+            chosen = await choose_method(self.studio, plugin)
             if chosen is not None:
                 self._ask(chosen)
 
@@ -345,19 +352,19 @@ class Inspector(StudioNode, Vertical):
         if use is None or plugin is None:
             return
         self.form.flush()
-        inputs, trial = self._known.inputs, self._panes.trial
+        inputs, trial = self._known.inputs, self._panes.debug
         trial.show_stage(use.name)
         first = next(iter(inputs.values()), None)
         schema = plugin.properties.get("schema")
         dialog = MethodDialog(
             method,
-            call_of(method, plugin, use.name, self._editor),
-            Given(first.to_json() if first is not None else None, trial.sample),
+            build_call(method, plugin, use.name, self._editor),
+            MethodInput(first.to_json() if first is not None else None, trial.read_samples),
             takes_schema=schema is not None and schema.type == "schema",
         )
         taken = await self.app.push_screen_wait(dialog)
-        if taken is not None and self._editor.node(use.name):
-            self._editor.apply(SetProperty(use.name, "schema", taken), by=self)
+        if taken is not None and self._editor.get_node(use.name):
+            self._editor.apply(SetProperty(use.name, "schema", taken), origin=self)
 
     def action_version(self) -> None:
         """Use what a failure suggests, or choose among the versions of the plugin."""
@@ -368,14 +375,16 @@ class Inspector(StudioNode, Vertical):
             self._use_artifact(use.plugin.name, missing.suggested_artifact)
             return
         namespace, plugin = self._editor.namespace, use.plugin
-        self.call(lambda cdap: candidates(cdap, namespace, plugin), self._offer, group="versions")
+        self.call(
+            lambda cdap: list_candidates(cdap, namespace, plugin), self._offer, group="versions"
+        )
 
     @work
-    async def _offer(self, found: list[Candidate]) -> None:
+    async def _offer(self, found: list[PluginCandidate]) -> None:
         use = self._use
         if use is None:
             return
-        chosen = await chosen_version(self.studio, use, found)
+        chosen = await choose_version(self.studio, use, found)
         if chosen is not None:
             self._use_artifact(chosen.name, chosen.artifact)
 
@@ -383,7 +392,7 @@ class Inspector(StudioNode, Vertical):
         use = self._use
         if use is not None:
             type, changed = use.plugin.type, artifact_to_json(artifact)
-            self._editor.apply(SetPlugin(use.name, type, name, changed), by=self)
+            self._editor.apply(SetPlugin(use.name, type, name, changed), origin=self)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("fill", "input") and self.is_mounted and self._panes.open != "try":
@@ -398,16 +407,16 @@ class Inspector(StudioNode, Vertical):
         return None
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        self.settle()
+        self.show_selected()
         field = next(
             (each for each in event.widget.ancestors_with_self if isinstance(each, Field)), None
         )
-        self.query_one(Help).tell(field.help if field is not None else None)
+        self.query_one(FieldHelp).show_text(field.help if field is not None else None)
 
     @on(TabbedContent.TabActivated)
     def _tab_shown(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
         if event.pane.id != "tab-properties":
-            self.query_one(Help).tell(None)
+            self.query_one(FieldHelp).show_text(None)
         self.refresh_bindings()
         self._show_pane()

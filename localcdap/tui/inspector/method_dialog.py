@@ -21,12 +21,12 @@ from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodResult
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.inspector.plugin_details import selector
-from localcdap.tui.inspector.properties.controls import Area
+from localcdap.tui.inspector.plugin_details import to_selector
+from localcdap.tui.inspector.properties.controls import ValueArea
 from localcdap.tui.records.values import escape_unprintable
 
 
-class Given(NamedTuple):
+class MethodInput(NamedTuple):
     """What requests of methods can be filled in with.
 
     :param schema: of the stage's first input, as JSON.
@@ -57,14 +57,14 @@ class MethodDialog(DialogScreen[str | None]):
     }
     MethodDialog .description { color: $text-muted; height: auto; margin-bottom: 1; }
     MethodDialog .state { height: auto; margin-top: 1; }
-    MethodDialog Area.-answer { max-height: 20; }
+    MethodDialog ValueArea.-answer { max-height: 20; }
     """
 
     def __init__(
         self,
         method: PluginMethod,
         call: MethodCall,
-        given: Given | None = None,
+        given: MethodInput | None = None,
         *,
         takes_schema: bool = False,
     ) -> None:
@@ -81,9 +81,9 @@ class MethodDialog(DialogScreen[str | None]):
             yield Static(Content.styled(self._method.name, "bold"))
             yield Static(Content(self._method.description), classes="description")
             if self._method.request is not None:
-                yield Area(template(self._method.request), "json")
+                yield ValueArea(format_template(self._method.request), "json")
             yield Static(classes="state")
-            answer = Area("", "json")
+            answer = ValueArea("", "json")
             answer.add_class("-answer")
             answer.read_only = True
             answer.display = False
@@ -98,7 +98,7 @@ class MethodDialog(DialogScreen[str | None]):
 
     async def _fill_in(self, schema: Any) -> None:
         """Put what is known into the request, unless its user writes it."""
-        members, area = request_of(schema), self.query(Area).first()
+        members, area = build_request(schema), self.query(ValueArea).first()
         given, blank = self._given, area.text
         if given is None or not {"schema", "records"} <= members.keys():
             return
@@ -106,20 +106,22 @@ class MethodDialog(DialogScreen[str | None]):
         records = await given.sample()
         if self.is_attached and area.text == blank:
             area.load_text(
-                escape_unprintable(told(members | {"schema": given.schema, "records": records}))
+                escape_unprintable(
+                    format_request(members | {"schema": given.schema, "records": records})
+                )
             )
             self._say("" if records else "No records could be read: write some here.", "dim")
 
     @property
     def answer(self) -> str:
         """What stands in the answer."""
-        return self.query_one("Area.-answer", Area).text
+        return self.query_one("ValueArea.-answer", ValueArea).text
 
     def action_ask(self) -> None:
         call = self._request
         if self._method.request is not None:
             try:
-                request = json.loads(self.query(Area).first().text)
+                request = json.loads(self.query(ValueArea).first().text)
             except ValueError as error:
                 self._say(f"✗ The request is no JSON: {error}.", "$text-error")
                 return
@@ -145,7 +147,7 @@ class MethodDialog(DialogScreen[str | None]):
 
     def _answered(self, result: MethodResult) -> None:
         self._say(f"✓ {result.artifact.name} {result.artifact.version} answered", "$text-success")
-        answer = self.query_one("Area.-answer", Area)
+        answer = self.query_one("ValueArea.-answer", ValueArea)
         answer.load_text(
             escape_unprintable(json.dumps(result.answer, indent=2, ensure_ascii=False))
         )
@@ -163,19 +165,19 @@ class MethodDialog(DialogScreen[str | None]):
         self.query_one(".state", Static).update(Content.styled(text, style))
 
 
-def call_of(method: PluginMethod, plugin: PluginInfo, stage: str, editor: Editor) -> MethodCall:
+def build_call(method: PluginMethod, plugin: PluginInfo, stage: str, editor: Editor) -> MethodCall:
     """The call of a method without its request, with the properties that the stage has so far."""
-    properties = as_properties(editor.properties(stage))
-    of = MethodPlugin(plugin.type, plugin.name, selector(plugin.artifact), properties)
+    properties = as_properties(editor.get_properties(stage))
+    of = MethodPlugin(plugin.type, plugin.name, to_selector(plugin.artifact), properties)
     return MethodCall(of, method.name, None, editor.namespace, editor.arguments)
 
 
-def template(schema: Any) -> str:
+def format_template(schema: Any) -> str:
     """A request to be filled in, from its JSON Schema."""
-    return told(request_of(schema))
+    return format_request(build_request(schema))
 
 
-def told(request: dict[str, Any]) -> str:
+def format_request(request: dict[str, Any]) -> str:
     """A request as JSON, a record in each line."""
     lines = [f"  {json.dumps(name)}: {_lines(value)}" for name, value in request.items()]
     return "{\n" + ",\n".join(lines) + "\n}" if lines else "{}"
@@ -187,7 +189,7 @@ def _lines(value: Any) -> str:
     return "[\n" + ",\n".join(f"    {json.dumps(v, ensure_ascii=False)}" for v in value) + "\n  ]"
 
 
-def request_of(schema: Any) -> dict[str, Any]:
+def build_request(schema: Any) -> dict[str, Any]:
     """The members of a request, from its JSON Schema, with nothing in them."""
     found = schema.get("$defs", {}).get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
     members = found.get("properties") or {}

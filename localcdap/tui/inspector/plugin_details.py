@@ -13,13 +13,13 @@ from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import ArtifactSelector, PluginInfo
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PluginUse, StageUse
-from localcdap.tui.inspector.heading import named
+from localcdap.tui.inspector.heading import format_artifact
 from localcdap.tui.studio import Choice, Studio
 
 _POLL_S: Final = 2.0
 
 
-class Declared(msgspec.Struct):
+class PluginDetails(msgspec.Struct):
     """What is known of the plugin of a stage, and what its properties can refer to."""
 
     plugin: PluginInfo | None
@@ -28,7 +28,7 @@ class Declared(msgspec.Struct):
     """Their names."""
 
 
-class Candidate(msgspec.Struct):
+class PluginCandidate(msgspec.Struct):
     """A plugin that a stage could use."""
 
     name: str
@@ -36,14 +36,14 @@ class Candidate(msgspec.Struct):
     description: str
 
 
-def declared(cdap: Cdap, namespace: str, pipeline: str, use: PluginUse) -> Declared:
+def read_plugin_details(cdap: Cdap, namespace: str, pipeline: str, use: PluginUse) -> PluginDetails:
     """:param pipeline: the name of the one that the stage is in."""
     preferences = cdap.preferences.resolve_for_pipeline(namespace, pipeline)
     keys = [key.name for key in cdap.secure_keys.list_keys(namespace)]
-    return Declared(plugin_of(cdap, namespace, use), preferences, keys)
+    return PluginDetails(find_plugin(cdap, namespace, use), preferences, keys)
 
 
-def plugin_of(cdap: Cdap, namespace: str, use: PluginUse) -> PluginInfo | None:
+def find_plugin(cdap: Cdap, namespace: str, use: PluginUse) -> PluginInfo | None:
     """The plugin that a stage gets; None when there is none."""
     try:
         return cdap.artifacts.get_plugin(namespace, use.type, use.name, use.artifact)
@@ -51,18 +51,18 @@ def plugin_of(cdap: Cdap, namespace: str, use: PluginUse) -> PluginInfo | None:
         return None
 
 
-def candidates(cdap: Cdap, namespace: str, use: PluginUse) -> list[Candidate]:
+def list_candidates(cdap: Cdap, namespace: str, use: PluginUse) -> list[PluginCandidate]:
     """The versions of the plugin, highest first; all plugins of its type when there is none of its name."""
     known = cdap.artifacts.list_plugins(namespace, use.type, all_versions=True)
     found = [each for each in reversed(known) if each.name == use.name] or known
-    return [Candidate(each.name, each.artifact, each.description) for each in found]
+    return [PluginCandidate(each.name, each.artifact, each.description) for each in found]
 
 
-def selector(artifact: ArtifactId) -> ArtifactSelector:
+def to_selector(artifact: ArtifactId) -> ArtifactSelector:
     return ArtifactSelector(artifact.scope, artifact.name, artifact.version)
 
 
-def artifact_changes(cdap: Cdap) -> Iterator[bool]:
+def watch_artifacts(cdap: Cdap) -> Iterator[bool]:
     """After each poll, whether artifacts changed."""
     last = cdap.messaging.get_newest_id()
     while True:
@@ -71,7 +71,7 @@ def artifact_changes(cdap: Cdap) -> Iterator[bool]:
         yield bool(messages)
 
 
-async def chosen_method(studio: Studio, plugin: PluginInfo) -> PluginMethod | None:
+async def choose_method(studio: Studio, plugin: PluginInfo) -> PluginMethod | None:
     """One of the methods, of which there is one at least; None when its user wants none after all."""
     methods = plugin.methods
     if len(methods) == 1:
@@ -80,7 +80,11 @@ async def chosen_method(studio: Studio, plugin: PluginInfo) -> PluginMethod | No
     return await studio.choose(choices, title=f"What to ask {plugin.name}?")
 
 
-async def chosen_version(studio: Studio, use: StageUse, found: list[Candidate]) -> Candidate | None:
+async def choose_version(
+    studio: Studio, use: StageUse, found: list[PluginCandidate]
+) -> PluginCandidate | None:
     """What a stage shall use from now on; None when it stays as it is."""
-    choices = [Choice(f"{c.name}  {named(c.artifact)}", c, detail=c.description) for c in found]
+    choices = [
+        Choice(f"{c.name}  {format_artifact(c.artifact)}", c, detail=c.description) for c in found
+    ]
     return await studio.choose(choices, title=f"Which {use.plugin.name} shall '{use.name}' use?")

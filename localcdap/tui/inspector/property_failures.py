@@ -9,7 +9,7 @@ import msgspec
 from localcdap.api.failures import ARTIFACT_NOT_FOUND, ValidationFailure
 
 
-class Blame(msgspec.Struct, frozen=True):
+class PropertyFailure(msgspec.Struct, frozen=True):
     """A failure or warning that stands beside a property."""
 
     message: str
@@ -23,10 +23,10 @@ class Blame(msgspec.Struct, frozen=True):
         return "!" if self.is_warning else "✗"
 
 
-class Blamed(msgspec.Struct):
+class StageFailures(msgspec.Struct):
     """All failures and warnings of a stage."""
 
-    by_property: dict[str, list[Blame]]
+    by_property: dict[str, list[PropertyFailure]]
     others: list[ValidationFailure]
     """Failures of no property that the form shows."""
     remarks: list[ValidationFailure]
@@ -35,18 +35,20 @@ class Blamed(msgspec.Struct):
     """That the plugin or its artifact is not there, which the form offers to repair."""
 
 
-def blamed(
+def group_failures(
     errors: Iterable[ValidationFailure],
     warnings: Iterable[ValidationFailure],
     properties: Collection[str] | None,
-) -> Blamed:
+) -> StageFailures:
     """:param properties: those that the form shows; None while it is being made, when it may have any."""
-    found = Blamed({}, [], [], None)
+    found = StageFailures({}, [], [], None)
     for failures, is_warning in ((errors, False), (warnings, True)):
         for failure in failures:
             places = _places(failure, properties)
             for name, element in places:
-                blame = Blame(failure.message, failure.corrective_action, element, is_warning)
+                blame = PropertyFailure(
+                    failure.message, failure.corrective_action, element, is_warning
+                )
                 found.by_property.setdefault(name, []).append(blame)
             if failure.type == ARTIFACT_NOT_FOUND and found.missing is None:
                 found.missing = failure

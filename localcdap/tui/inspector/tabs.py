@@ -8,38 +8,38 @@ from textual.widgets import TabbedContent, TabPane, Tabs
 
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.inspector.context import Context
+from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.documentation import DocumentationPane
-from localcdap.tui.inspector.preview.debug_pane import TrialPane
+from localcdap.tui.inspector.preview.debug_pane import DebugPane
 from localcdap.tui.inspector.preview.preview_pane import PreviewPane
 from localcdap.tui.inspector.properties.field import Field
 from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.inspector.schema.pane import SchemaPane
 
 
-class Panes(TabbedContent):
+class InspectorTabs(TabbedContent):
     """Each pane has the id ``tab-`` and its name: properties, schema, docs, try, preview."""
 
     DEFAULT_CSS = """
-    Panes { height: 1fr; }
-    Panes Tabs { height: 1; }
-    Panes Underline { display: none; }
-    Panes TabPane { padding: 0; height: 1fr; }
+    InspectorTabs { height: 1fr; }
+    InspectorTabs Tabs { height: 1; }
+    InspectorTabs Underline { display: none; }
+    InspectorTabs TabPane { padding: 0; height: 1fr; }
     """
 
-    def __init__(self, editor: Editor, known: Context) -> None:
+    def __init__(self, editor: Editor, known: FieldContext) -> None:
         super().__init__(id="inspector-tabs")
         self._editor = editor
         self.form: Final = Form(editor, known)
         self.documentation: Final = DocumentationPane()
         self.preview: Final = PreviewPane(editor)
-        self.trial: Final = TrialPane(editor, known, self.preview)
+        self.debug: Final = DebugPane(editor, known, self.preview)
         self._schema = SchemaPane()
         panes = (
             TabPane("properties", self.form, id="tab-properties"),
             TabPane("schema", self._schema, id="tab-schema"),
             TabPane("docs", self.documentation, id="tab-docs"),
-            TabPane("try it", self.trial, id="tab-try"),
+            TabPane("try it", self.debug, id="tab-try"),
             TabPane("preview data", self.preview, id="tab-preview"),
         )
         for pane in panes:
@@ -51,7 +51,7 @@ class Panes(TabbedContent):
         return self.active.removeprefix("tab-")
 
     @property
-    def row(self) -> Tabs:
+    def tab_row(self) -> Tabs:
         """The tabs themselves."""
         return self.query_one(Tabs)
 
@@ -60,15 +60,15 @@ class Panes(TabbedContent):
         if self.open != name:
             active = self.active_pane
             if active is not None and active.has_focus_within:
-                self.row.focus()
+                self.tab_row.focus()
             self.active = f"tab-{name}"
 
-    def step(self, by: int) -> None:
+    def open_next(self, by: int) -> None:
         """Open the next pane, or one before; after the last comes the first."""
         names = [(pane.id or "").removeprefix("tab-") for pane in self.query(TabPane)]
         self.open_pane(names[(names.index(self.open) + by) % len(names)])
 
-    def go_in(self) -> None:
+    def focus_content(self) -> None:
         """Have the keys go to what is wrong in the open pane, or else to what is first there.
 
         They go to the row of tabs when nothing there takes keys.
@@ -76,7 +76,7 @@ class Panes(TabbedContent):
         pane = self.active_pane
         chain = [each for each in self.screen.focus_chain if pane in each.ancestors]
         wrong = [each for each in chain if any(map(_is_wrong, each.ancestors))]
-        next(iter(wrong or chain), self.row).focus()
+        next(iter(wrong or chain), self.tab_row).focus()
 
     def show(self, stage: str | None, state: StageState | None) -> None:
         """Have the pane that is looked at show a stage; the others wait until they are."""
@@ -84,13 +84,13 @@ class Panes(TabbedContent):
             case "schema":
                 self._schema.put(state)
             case "docs":
-                self.documentation.arrive(self._editor.namespace)
+                self.documentation.show_documentation(self._editor.namespace)
             case "try":
-                self.trial.show_stage(stage)
+                self.debug.show_stage(stage)
             case "preview":
                 self.preview.show_stage(stage)
-                self.preview.arrive()
+                self.preview.find_newest()
 
 
 def _is_wrong(node: object) -> bool:
-    return isinstance(node, Field) and bool(node.blames)
+    return isinstance(node, Field) and bool(node.failures)

@@ -1,4 +1,4 @@
-"""What runs of an open pipeline: its runs and previews, followed while the pipeline is on the screen."""
+"""The run or preview of an open pipeline, followed while the pipeline is on the screen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.rules.plugin_types import SINKS
 from localcdap.runs.model import Run, RunRequest, StageCounts
 from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
-from localcdap.tui.canvas.stage_card import Mark
+from localcdap.tui.canvas.stage_card import StageMark
 from localcdap.tui.screens.runs.run_watcher import get_current_counts
 from localcdap.tui.service_calls import FollowedSource
 from localcdap.tui.studio import StudioNode
@@ -25,46 +25,46 @@ _POLL_S: Final = 1.5
 _Start = Callable[[Cdap], Run | Preview]
 
 
-class Running(StudioNode, Widget):
-    """Starts, follows and stops the run or preview of a pipeline. It is never seen.
+class ActivityRunner(StudioNode, Widget):
+    """Starts, follows and stops the run or preview of a pipeline. An invisible widget.
 
     A run goes on when this is removed; :meth:`find` finds it again.
     """
 
-    DEFAULT_CSS = "Running { display: none; }"
+    DEFAULT_CSS = "ActivityRunner { display: none; }"
 
     @dataclass
     class Changed(Message):
-        """The run or preview is another one, or further on."""
+        """The run or preview has started or progressed."""
 
         activity: Run | Preview
         is_new: bool
-        """Whether it was just started here."""
+        """Whether the user has just started it here."""
 
     @dataclass
-    class Refused(Message):
-        """What was to be started was not."""
+    class Rejected(Message):
+        """A run or preview could not be started."""
 
         error: LocalcdapError
 
     def __init__(self) -> None:
         super().__init__()
         self.activity: Run | Preview | None = None
-        """What was started or found last."""
+        """The run or preview that was started or found last."""
         self.is_starting = False
         self._following: FollowedSource | None = None
 
     @property
     def is_active(self) -> bool:
-        """Whether there is something to stop."""
+        """Whether a run or preview can be stopped."""
         return self.activity is not None and not self.activity.status.is_end
 
-    def find(self, namespace: str, pipeline: str) -> None:
-        """Follow the newest run of a pipeline if it has not ended."""
+    def find_running(self, namespace: str, pipeline: str) -> None:
+        """Follow the newest run of a pipeline when it is still running."""
 
         def found(runs: list[Run]) -> None:
             if runs and not runs[0].status.is_end and self.activity is None:
-                self._begin(runs[0], is_new=False)
+                self._follow_activity(runs[0], is_new=False)
 
         self.call(lambda cdap: cdap.runs.list_runs(namespace, pipeline, 1), found, group="find")
 
@@ -75,7 +75,7 @@ class Running(StudioNode, Widget):
         self._start(lambda cdap: cdap.previews.start(request))
 
     def stop(self) -> None:
-        """Have the run or preview stopped."""
+        """Stop the run or preview."""
         match self.activity:
             case Run(run=key):
                 self.call(lambda cdap: cdap.runs.stop(key), group="stop")
@@ -89,38 +89,42 @@ class Running(StudioNode, Widget):
 
         def started(activity: Run | Preview) -> None:
             self.is_starting = False
-            self._begin(activity, is_new=True)
+            self._follow_activity(activity, is_new=True)
 
         def failed(error: LocalcdapError) -> None:
             self.is_starting = False
-            self.post_message(Running.Refused(error))
+            self.post_message(ActivityRunner.Rejected(error))
 
         self.call(start, started, on_error=failed, group="start")
 
-    def _begin(self, activity: Run | Preview, *, is_new: bool) -> None:
+    def _follow_activity(self, activity: Run | Preview, *, is_new: bool) -> None:
         if self._following is not None:
             self._following.stop()
         self.activity = activity
-        self.post_message(Running.Changed(activity, is_new))
+        self.post_message(ActivityRunner.Changed(activity, is_new))
         if not activity.status.is_end:
 
             def versions(cdap: Cdap) -> Iterator[Any]:
-                return _versions(cdap, activity)
+                return _poll_versions(cdap, activity)
 
             self._following = self.follow(versions, self._take)
 
     def _take(self, activity: Run | Preview) -> None:
         if self.activity is None or activity.version != self.activity.version:
             self.activity = activity
-            self.post_message(Running.Changed(activity, is_new=False))
+            self.post_message(ActivityRunner.Changed(activity, is_new=False))
 
 
-def counts_of(activity: Run | Preview, document: PipelineDocument) -> dict[str, StageCounts]:
-    """The records of each stage, as far as they are known."""
+def build_stage_counts(
+    activity: Run | Preview, document: PipelineDocument
+) -> dict[str, StageCounts]:
+    """Return the record counts of each stage, as far as they are known."""
     if isinstance(activity, Preview):
         sinks = {stage.name for stage in document.stages if stage.plugin.type in SINKS}
         return {
-            stage: StageCounts(records_in=sample.count)  # what it would write
+            stage: StageCounts(
+                records_in=sample.count
+            )  # a preview does not write: the records that a sink would write
             if stage in sinks
             else StageCounts(records_out=sample.count, errors=sample.error_count)
             for stage, sample in activity.stages.items()
@@ -128,19 +132,19 @@ def counts_of(activity: Run | Preview, document: PipelineDocument) -> dict[str, 
     return {stage: get_current_counts(activity, stage) for stage in activity.stages}
 
 
-def marks_of(activity: Run | Preview) -> dict[str, Mark]:
-    """How each stage is: the one that failed is known, the others are as the whole."""
+def build_stage_marks(activity: Run | Preview) -> dict[str, StageMark]:
+    """Return the mark of each stage: the failed stage by its error, the others by the status of the run."""
     if not activity.status.is_end:
-        return dict.fromkeys(activity.stages, Mark.RUNNING)
+        return dict.fromkeys(activity.stages, StageMark.RUNNING)
     is_good = activity.status in (RunStatus.COMPLETED, PreviewStatus.COMPLETED)
-    marks = dict.fromkeys(activity.stages, Mark.VALID if is_good else Mark.UNKNOWN)
+    marks = dict.fromkeys(activity.stages, StageMark.VALID if is_good else StageMark.UNKNOWN)
     if activity.error is not None and activity.error.stage:
-        marks[activity.error.stage] = Mark.WRONG
+        marks[activity.error.stage] = StageMark.WRONG
     return marks
 
 
-def _versions(cdap: Cdap, activity: Run | Preview) -> Iterator[Run | Preview]:
-    """A run or preview whenever it is another one, until it has ended."""
+def _poll_versions(cdap: Cdap, activity: Run | Preview) -> Iterator[Run | Preview]:
+    """Yield each new version of a run or preview until it has ended."""
     while not activity.status.is_end:
         version = activity.version
         if isinstance(activity, Run):

@@ -28,7 +28,7 @@ _CONDITIONS: Final = ("true", "false")
 
 
 @dataclass(frozen=True)
-class Way:
+class OutputBranch:
     """How a line leaves a stage."""
 
     port: str | None = None
@@ -38,11 +38,11 @@ class Way:
     def label(self) -> str:
         return self.port or self.condition or ""
 
-    def to(self, source: str, target: str) -> Connect:
+    def connect_edit(self, source: str, target: str) -> Connect:
         return Connect(source, target, port=self.port, condition=self.condition)
 
 
-class Wiring:
+class ConnectionRules:
     """The stages of a document and the lines between them."""
 
     def __init__(self, document: PipelineDocument) -> None:
@@ -50,7 +50,7 @@ class Wiring:
         self.endings = frozenset(s.name for s in document.post_actions) - self.types.keys()
         self.connections = document.connections
 
-    def ways(self, stage: str, state: StageState | None = None) -> list[Way]:
+    def list_branches(self, stage: str, state: StageState | None = None) -> list[OutputBranch]:
         """How a stage can be left: those ways that are free first.
 
         :param state: what is known of the stage; it names the ports of a splitter.
@@ -59,16 +59,20 @@ class Wiring:
         match self.types.get(stage):
             case type if type == CONDITION:
                 used = {each.condition for each in taken}
-                return [Way(condition=c) for c in sorted(_CONDITIONS, key=used.__contains__)]
+                return [
+                    OutputBranch(condition=c) for c in sorted(_CONDITIONS, key=used.__contains__)
+                ]
             case type if type == SPLITTER:
                 used = {each.port for each in taken}
                 ports = dict.fromkeys(state.port_schemas if state is not None else ())
                 ports |= dict.fromkeys(each.port for each in taken if each.port)
-                return [Way(port=port) for port in sorted(ports, key=used.__contains__)]
+                return [OutputBranch(port=port) for port in sorted(ports, key=used.__contains__)]
             case _:
-                return [Way()]
+                return [OutputBranch()]
 
-    def refusal(self, source: str, target: str, target_type: str | None = None) -> str | None:
+    def rejection_reason(
+        self, source: str, target: str, target_type: str | None = None
+    ) -> str | None:
         """Why no line can go from a stage to another; None when one can.
 
         :param target_type: of a stage that is not there yet.
@@ -92,7 +96,7 @@ class Wiring:
             return "records would go in a circle"
         return None
 
-    def around(self, stage: str) -> list[StageConnection]:
+    def list_connections(self, stage: str) -> list[StageConnection]:
         """The connections from and to a stage."""
         return [each for each in self.connections if stage in (each.source, each.target)]
 
@@ -112,7 +116,7 @@ class Wiring:
         return False
 
 
-def cut(connection: StageConnection) -> Disconnect:
+def disconnect_edit(connection: StageConnection) -> Disconnect:
     """The edit that removes exactly this connection."""
     return Disconnect(
         connection.source,
@@ -122,7 +126,7 @@ def cut(connection: StageConnection) -> Disconnect:
     )
 
 
-def free_name(name: str, taken: Collection[str]) -> str:
+def find_free_name(name: str, taken: Collection[str]) -> str:
     """The name, with the lowest number that makes it no other stage's."""
     if name not in taken:
         return name
@@ -132,9 +136,9 @@ def free_name(name: str, taken: Collection[str]) -> str:
     return f"{name}{number}"
 
 
-def new_stage(plugin: PluginSummary, taken: Collection[str]) -> dict[str, Any]:
+def build_stage(plugin: PluginSummary, taken: Collection[str]) -> dict[str, Any]:
     """A stage with a plugin and no properties, as it stands in a document."""
-    name = free_name(plugin.name, taken)
+    name = find_free_name(plugin.name, taken)
     return {"name": name, "plugin": _plugin(plugin.name, plugin.type, plugin.artifact, name)}
 
 
@@ -148,7 +152,7 @@ def _plugin(name: str, type: str, artifact: ArtifactId, label: str) -> dict[str,
     }
 
 
-def line_of(connection: StageConnection) -> str:
+def format_connection(connection: StageConnection) -> str:
     """A connection, as it is said."""
     mark = connection.port or connection.condition
     return f"{connection.source} → {connection.target}" + (f" ({mark})" if mark else "")

@@ -1,4 +1,4 @@
-"""The canvas of an open pipeline, and what can be done to its stages on it."""
+"""The canvas of an open pipeline, with the actions on its stages."""
 
 from __future__ import annotations
 
@@ -23,12 +23,19 @@ from localcdap.pipeline.editing.edits import (
 from localcdap.pipeline.rules.plugin_types import POST_ACTION, SPLITTER
 from localcdap.runs.model import StageCounts
 from localcdap.tui.canvas.canvas import Canvas
-from localcdap.tui.canvas.chart import chart_of
-from localcdap.tui.canvas.stage_card import Face, Mark, face
+from localcdap.tui.canvas.chart import build_chart
+from localcdap.tui.canvas.stage_card import StageCard, StageMark, build_card
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.pipeline.connection_rules import Way, Wiring, cut, line_of, new_stage
+from localcdap.tui.document.local_document import DocumentChange
+from localcdap.tui.pipeline.connection_rules import (
+    ConnectionRules,
+    OutputBranch,
+    build_stage,
+    disconnect_edit,
+    format_connection,
+)
 from localcdap.tui.pipeline.plugin_palette import StagePalette
-from localcdap.tui.pipeline.stage_clipboard import copied, pasted
+from localcdap.tui.pipeline.stage_clipboard import format_stages, parse_stages
 from localcdap.tui.studio import Choice, StudioNode
 
 _NEEDS_STAGE: Final = frozenset(
@@ -36,8 +43,8 @@ _NEEDS_STAGE: Final = frozenset(
 )
 
 
-class Board(StudioNode, Canvas):
-    """Shows the pipeline of an editor, and lets its user change it."""
+class EditableCanvas(StudioNode, Canvas):
+    """Shows the pipeline of an editor and edits it."""
 
     empty = "There is no stage yet: a adds one, p pastes some."
 
@@ -63,39 +70,40 @@ class Board(StudioNode, Canvas):
         super().__init__()
         self._editor = editor
         self._counts: Mapping[str, StageCounts] | None = None
-        """Of the run that is shown, as far as they are known; None when none is shown."""
-        self._marks: Mapping[str, Mark] = {}
+        """The counts of the run that is shown, as far as they are known; None when no run is shown."""
+        self._marks: Mapping[str, StageMark] = {}
 
     def on_mount(self) -> None:
-        self._editor.changed.subscribe(self, self._on_change, immediate=True)
+        self._editor.document_changed.subscribe(self, self._show_document, immediate=True)
+        self._editor.validation_changed.subscribe(self, self._show_validation, immediate=True)
         self._editor.selection.subscribe(self, self._select)
         self._draw()
 
     def show_counts(
-        self, counts: Mapping[str, StageCounts] | None, marks: Mapping[str, Mark] | None = None
+        self, counts: Mapping[str, StageCounts] | None, marks: Mapping[str, StageMark] | None = None
     ) -> None:
-        """Show the records of a run in the stages; None to show how the stages are again.
+        """Show the record counts of a run in the stages; None to show their validation again.
 
-        :param marks: how the stages are in the run; by default they are running.
+        :param marks: the state of the stages in the run; by default they are running.
         """
         names = {*(self._counts or ()), *(counts or ())}
         self._counts, self._marks = counts, marks or {}
-        self.show_faces(self._faces_of(names))
+        self.show_cards(self._build_cards(names))
 
     @property
     def shows_counts(self) -> bool:
-        """Whether a run is shown, though none of its records may be known yet."""
+        """Whether a run is shown, even while its counts are not known yet."""
         return self._counts is not None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return None if self.explain_disabled(action) else True
 
     def explain_disabled(self, action: str) -> str | None:
-        """Why an action cannot be done now."""
+        """Return why an action cannot be done now."""
         editor = self._editor
         if action in _NEEDS_STAGE and editor.selected is None:
             return "no stage is selected"
-        if action == "disconnect" and not self._connections():
+        if action == "disconnect" and not self._list_connections():
             return "the stage is not connected"
         if action == "next_problem" and not editor.failures:
             return "there are no failures"
@@ -106,40 +114,43 @@ class Board(StudioNode, Canvas):
     # -- showing ---------------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        self.show_chart(chart_of(self._editor.document))
-        self.show_faces(self._faces_of(self._editor.stages))
+        self.show_chart(build_chart(self._editor.document))
+        self.show_cards(self._build_cards(self._editor.stages))
         self._select(self._editor.selected)
 
-    def _on_change(self, change: Editor.Changed) -> None:
+    def _show_document(self, change: DocumentChange) -> None:
         if change.is_edit and self.shows_counts:
-            self._counts = None  # they are of another pipeline now
-            self.show_faces(self._faces_of(self._editor.stages))
+            self._counts = None  # they belong to the document before the edit
+            self.show_cards(self._build_cards(self._editor.stages))
         if change.is_graph:
-            self.show_chart(chart_of(self._editor.document), change.renamed)
-        self.show_faces(self._faces_of(change.stages))
+            self.show_chart(build_chart(self._editor.document), change.renamed)
+        self.show_cards(self._build_cards(change.stages))
 
-    def _faces_of(self, stages: Iterable[str]) -> dict[str, Face]:
+    def _show_validation(self, stages: frozenset[str]) -> None:
+        self.show_cards(self._build_cards(stages))
+
+    def _build_cards(self, stages: Iterable[str]) -> dict[str, StageCard]:
         editor = self._editor
         loops = self.drawing.loops
-        found: dict[str, Face] = {}
+        found: dict[str, StageCard] = {}
         for stage in stages:
-            use = editor.use(stage)
+            use = editor.get_stage(stage)
             if use is not None:
-                found[stage] = face(
+                found[stage] = build_card(
                     stage,
                     use.plugin.name,
                     use.plugin.type,
-                    editor.state(stage),
+                    editor.get_state(stage),
                     self._counts.get(stage) if self._counts is not None else None,
-                    run_mark=self._marks.get(stage, Mark.RUNNING),
+                    run_mark=self._marks.get(stage, StageMark.RUNNING),
                     is_loop=stage in loops,
-                    remark=editor.remark(stage),
+                    remark=editor.get_note(stage),
                 )
         return found
 
     def _select(self, stage: str | None) -> None:
         if (stage is None) != (self.selected is None):
-            self.refresh_bindings()  # the hints that are shown ask for no more
+            self.refresh_bindings()  # the footer shows only hints that depend on this
         self.selected = stage
 
     # -- stages ------------------------------------------------------------------------------------
@@ -147,29 +158,29 @@ class Board(StudioNode, Canvas):
     @work(group="dialog", exclusive=True)
     async def action_add(self) -> None:
         editor = self._editor
-        behind = editor.selected
-        use = editor.use(behind) if behind is not None else None
+        after = editor.selected
+        use = editor.get_stage(after) if after is not None else None
         palette = StagePalette(
             editor.namespace,
             editor.document.type,
             use.plugin.type if use is not None else None,
-            f" behind {behind}" if behind is not None else "",
+            f" after {after}" if after is not None else "",
         )
         plugin = await self.app.push_screen_wait(palette)
         if plugin is not None:
-            await self._add(plugin, behind)
+            await self._add(plugin, after)
 
-    async def _add(self, plugin: PluginSummary, behind: str | None) -> None:
+    async def _add(self, plugin: PluginSummary, after: str | None) -> None:
         editor = self._editor
-        node = new_stage(plugin, editor.stages)
+        node = build_stage(plugin, editor.stages)
         name = node["name"]
         edits: list[Edit] = [AddStage(node, post_action=plugin.type == POST_ACTION)]
-        wiring = Wiring(editor.document)
-        if behind is not None and wiring.refusal(behind, name, plugin.type) is None:
-            way = await self._way(wiring, behind)
-            if way is not None:
-                edits.append(way.to(behind, name))
-        if editor.apply(CompoundEdit(edits) if len(edits) > 1 else edits[0], by=self):
+        rules = ConnectionRules(editor.document)
+        if after is not None and rules.rejection_reason(after, name, plugin.type) is None:
+            branch = await self._choose_branch(rules, after)
+            if branch is not None:
+                edits.append(branch.connect_edit(after, name))
+        if editor.apply(CompoundEdit(edits) if len(edits) > 1 else edits[0], origin=self):
             editor.select(name)
 
     @work(group="dialog", exclusive=True)
@@ -178,13 +189,13 @@ class Board(StudioNode, Canvas):
         source = editor.selected
         if source is None:
             return
-        wiring = Wiring(editor.document)
+        rules = ConnectionRules(editor.document)
         listed = [
             Choice(
                 stage,
                 stage,
-                hint=self._plugin_of(stage),
-                reason=wiring.refusal(source, stage),
+                hint=self._get_plugin_name(stage),
+                reason=rules.rejection_reason(source, stage),
             )
             for stage in editor.stages
             if stage != source
@@ -197,17 +208,17 @@ class Board(StudioNode, Canvas):
             await self.connect(source, target)
 
     async def connect(self, source: str, target: str) -> None:
-        """Connect two stages; the port is asked for where there are several."""
-        wiring = Wiring(self._editor.document)
-        refusal = wiring.refusal(source, target)
-        if refusal is not None:
+        """Connect two stages; ask for the port where there are several."""
+        rules = ConnectionRules(self._editor.document)
+        reason = rules.rejection_reason(source, target)
+        if reason is not None:
             self.studio.show_notice(
-                f"{source} cannot be connected to {target}: {refusal}.", severity="warning"
+                f"{source} cannot be connected to {target}: {reason}.", severity="warning"
             )
             return
-        way = await self._way(wiring, source)
-        if way is not None:
-            self._editor.apply(way.to(source, target), by=self)
+        branch = await self._choose_branch(rules, source)
+        if branch is not None:
+            self._editor.apply(branch.connect_edit(source, target), origin=self)
 
     def on_canvas_selected(self, event: Canvas.Selected) -> None:
         event.stop()
@@ -221,34 +232,36 @@ class Board(StudioNode, Canvas):
     async def _connect(self, source: str, target: str) -> None:
         await self.connect(source, target)
 
-    async def _way(self, wiring: Wiring, source: str) -> Way | None:
-        """The way by which to leave a stage, asked for where it has several; None for none."""
-        ways = wiring.ways(source, self._editor.state(source))
-        if wiring.types.get(source) != SPLITTER:
-            if len(ways) == 1:
-                return ways[0]
-            choices: list[Choice[Way | None]] = [Choice(each.label, each) for each in ways]
+    async def _choose_branch(self, rules: ConnectionRules, source: str) -> OutputBranch | None:
+        """Return the output of a stage to connect; ask where there are several. None when cancelled."""
+        branches = rules.list_branches(source, self._editor.get_state(source))
+        if rules.types.get(source) != SPLITTER:
+            if len(branches) == 1:
+                return branches[0]
+            choices: list[Choice[OutputBranch | None]] = [
+                Choice(each.label, each) for each in branches
+            ]
             return await self.studio.choose(choices, title=f"{source} is")
-        listed: list[Choice[Way | None]] = [Choice(each.label, each) for each in ways]
-        other = Way(port="")
+        listed: list[Choice[OutputBranch | None]] = [Choice(each.label, each) for each in branches]
+        other = OutputBranch(port="")
         listed.append(Choice("another port …", other))
-        way = await self.studio.choose(listed, title=f"Port of {source}") if ways else other
-        if way is not other:
-            return way
+        branch = await self.studio.choose(listed, title=f"Port of {source}") if branches else other
+        if branch is not other:
+            return branch
         port = await self.studio.ask(f"Port of {source}")
-        return Way(port=port) if port else None
+        return OutputBranch(port=port) if port else None
 
     @work(group="dialog", exclusive=True)
     async def action_disconnect(self) -> None:
-        connections = self._connections()
+        connections = self._list_connections()
         if not connections:
             return
         chosen: StageConnection | None = connections[0]
         if len(connections) > 1:
-            choices = [Choice(line_of(each), each) for each in connections]
+            choices = [Choice(format_connection(each), each) for each in connections]
             chosen = await self.studio.choose(choices, title="Remove a connection")
         if chosen is not None:
-            self._editor.apply(cut(chosen), by=self)
+            self._editor.apply(disconnect_edit(chosen), origin=self)
 
     @work(group="dialog", exclusive=True)
     async def action_rename(self) -> None:
@@ -264,58 +277,60 @@ class Board(StudioNode, Canvas):
 
         name = await self.studio.ask(f"Rename {stage}", stage, verb="Rename", check=check)
         if name is not None and name.strip() != stage:
-            self._editor.apply(RenameStage(stage, name.strip()), by=self)
+            self._editor.apply(RenameStage(stage, name.strip()), origin=self)
 
     def action_duplicate(self) -> None:
         stage = self._editor.selected
         before = set(self._editor.stages)
-        if stage is not None and self._editor.apply(DuplicateStage(stage), by=self):
+        if stage is not None and self._editor.apply(DuplicateStage(stage), origin=self):
             self._editor.select(next(iter(set(self._editor.stages) - before), None))
 
     def action_remove(self) -> None:
-        """Delete the stage; what is undone with a key is not asked for."""
+        """Delete the stage without a question: a key undoes it."""
         stage = self._editor.selected
         if stage is None:
             return
-        around = Wiring(self._editor.document).around(stage)
-        near = next((c.source if c.target == stage else c.target for c in around), None)
-        if self._editor.apply(RemoveStage(stage), by=self):
+        neighbours = ConnectionRules(self._editor.document).list_connections(stage)
+        near = next((c.source if c.target == stage else c.target for c in neighbours), None)
+        if self._editor.apply(RemoveStage(stage), origin=self):
             self._editor.select(near)
-            self.studio.show_notice(f"Deleted {stage}.", "ctrl+z brings it back.")
+            self.studio.show_notice(f"Deleted {stage}.", "ctrl+z restores it.")
 
     @work(group="dialog", exclusive=True)
     async def action_remark(self) -> None:
-        """Write something about the stage that stays with it."""
+        """Edit the note about the stage."""
         stage = self._editor.selected
         if stage is None:
             return
-        before = self._editor.remark(stage)
-        text = await self.studio.ask(f"Note about {stage}", before, verb="Keep")
+        before = self._editor.get_note(stage)
+        text = await self.studio.ask(f"Note about {stage}", before, verb="Save")
         if text is not None and text.strip() != before:
-            self._editor.apply(SetNote(stage, text.strip() or None), by=self)
+            self._editor.apply(SetNote(stage, text.strip() or None), origin=self)
 
     def action_copy_stage(self) -> None:
         stage = self._editor.selected
         if stage is not None:
-            self.studio.copy_text(copied([self._editor.node(stage)], []), f"stage {stage}")
+            self.studio.copy_text(
+                format_stages([self._editor.get_node(stage)], []), f"stage {stage}"
+            )
 
     def action_copy_all(self) -> None:
         editor = self._editor
-        nodes = [editor.node(stage.name) for stage in editor.document.stages]
-        self.studio.copy_text(copied(nodes, editor.document.connections), "stages")
+        nodes = [editor.get_node(stage.name) for stage in editor.document.stages]
+        self.studio.copy_text(format_stages(nodes, editor.document.connections), "stages")
 
     def action_paste(self) -> None:
         self.paste(self.app.clipboard)
 
     def paste(self, text: str) -> None:
-        """Add the stages that a text holds."""
+        """Add the stages in a text."""
         editor = self._editor
         try:
-            edit, names = pasted(text, editor.stages)
+            edit, names = parse_stages(text, editor.stages)
         except LocalcdapError as error:
             self.studio.show_notice(error.message, error.corrective_action or "", "warning")
             return
-        if editor.apply(edit, by=self):
+        if editor.apply(edit, origin=self):
             editor.select(names[0])
             self.show_stage(names[0])
 
@@ -326,23 +341,25 @@ class Board(StudioNode, Canvas):
             self._editor.select(None)
 
     def action_next_problem(self, step: int) -> None:
-        """Go to the next stage that something is wrong with."""
-        wrong = self._wrong_stages()
-        if not wrong:
+        """Select the next stage with a failure."""
+        failing = self._list_failing_stages()
+        if not failing:
             return
         here = self._editor.selected
-        at = wrong.index(here) + step if here in wrong else (0 if step > 0 else -1)
-        self._editor.select(wrong[at % len(wrong)])
+        at = failing.index(here) + step if here in failing else (0 if step > 0 else -1)
+        self._editor.select(failing[at % len(failing)])
 
-    def _wrong_stages(self) -> Sequence[str]:
+    def _list_failing_stages(self) -> Sequence[str]:
         editor = self._editor
-        states = ((stage, editor.state(stage)) for stage in editor.stages)
+        states = ((stage, editor.get_state(stage)) for stage in editor.stages)
         return [stage for stage, state in states if state is not None and state.errors]
 
-    def _connections(self) -> list[StageConnection]:
+    def _list_connections(self) -> list[StageConnection]:
         stage = self._editor.selected
-        return [] if stage is None else Wiring(self._editor.document).around(stage)
+        return (
+            [] if stage is None else ConnectionRules(self._editor.document).list_connections(stage)
+        )
 
-    def _plugin_of(self, stage: str) -> str:
-        use = self._editor.use(stage)
+    def _get_plugin_name(self, stage: str) -> str:
+        use = self._editor.get_stage(stage)
         return "" if use is None else use.plugin.name

@@ -30,7 +30,7 @@ from localcdap.pipeline.rules.plugin_types import (
     SPLITTER,
     STREAMING,
 )
-from localcdap.tui.canvas.stage_card import type_word
+from localcdap.tui.canvas.stage_card import format_plugin_type
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
@@ -58,7 +58,7 @@ _SOURCES_LAST: Final = ("streamingsource", SOURCE)
 
 
 @dataclass(frozen=True)
-class Shelf:
+class PaletteData:
     """What there is to choose from."""
 
     plugins: list[PluginSummary]
@@ -67,14 +67,16 @@ class Shelf:
     """Plugins, whatever they are capable of."""
 
 
-class Chip(Static, can_focus=True):
+class CapabilityChip(Static, can_focus=True):
     """A capability that plugins must have, while it is on."""
 
     DEFAULT_CSS = """
-    Chip { width: auto; height: 1; padding: 0 1; margin-right: 1; background: $boost; color: $text-muted; }
-    Chip:hover { background: $panel-lighten-1; }
-    Chip:focus { text-style: underline; color: $text; }
-    Chip.-on { background: $primary 50%; color: $text; text-style: bold; }
+    CapabilityChip {
+        width: auto; height: 1; padding: 0 1; margin-right: 1; background: $boost; color: $text-muted;
+    }
+    CapabilityChip:hover { background: $panel-lighten-1; }
+    CapabilityChip:focus { text-style: underline; color: $text; }
+    CapabilityChip.-on { background: $primary 50%; color: $text; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "turn", "on or off", show=False),
@@ -102,7 +104,7 @@ class Chip(Static, can_focus=True):
     def action_turn(self) -> None:
         self.toggle_class("-on")
         self.show(self._count)
-        self.post_message(Chip.Turned())
+        self.post_message(CapabilityChip.Turned())
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
@@ -174,20 +176,20 @@ class StagePalette(DialogScreen[PluginSummary]):
         if is_different:
             self._load()
 
-    @on(Chip.Turned)
+    @on(CapabilityChip.Turned)
     def _load(self) -> None:
         """List the plugins that have the chosen capabilities; the highlight stays on its plugin."""
-        wanted = [chip.capability for chip in self.query(Chip) if chip.is_on]
+        wanted = [chip.capability for chip in self.query(CapabilityChip) if chip.is_on]
         namespace, app = self._namespace, ArtifactSelector(name=self._kind.value)
 
-        def load(cdap: Cdap) -> Shelf:
+        def load(cdap: Cdap) -> PaletteData:
             plugins = cdap.artifacts.list_plugins(namespace, None, wanted, artifact=app)
             capabilities = cdap.artifacts.list_capabilities(namespace)
-            return Shelf(plugins, capabilities, len(cdap.artifacts.list_plugins(namespace)))
+            return PaletteData(plugins, capabilities, len(cdap.artifacts.list_plugins(namespace)))
 
         self.call(load, self._show, group="palette")
 
-    def _show(self, shelf: Shelf) -> None:
+    def _show(self, shelf: PaletteData) -> None:
         self._plugins = {_key(each): each for each in shelf.plugins if self._is_stage(each.type)}
         order = self._order()
         ordered = sorted(
@@ -200,8 +202,8 @@ class StagePalette(DialogScreen[PluginSummary]):
                     key,
                     plugin.name,
                     hint=f"{plugin.artifact.name} {plugin.artifact.version}",
-                    group=type_word(plugin.type),
-                    words=f"{type_word(plugin.type)} {plugin.type}",
+                    group=format_plugin_type(plugin.type),
+                    words=f"{format_plugin_type(plugin.type)} {plugin.type}",
                 )
                 for key, plugin in ordered
             ]
@@ -217,13 +219,13 @@ class StagePalette(DialogScreen[PluginSummary]):
 
         :param plugins: how many there are.
         """
-        chips = {chip.capability: chip for chip in self.query(Chip)}
+        chips = {chip.capability: chip for chip in self.query(CapabilityChip)}
         for count in sorted(counts, key=lambda count: count.capability):
             chip = chips.get(count.capability)
             if chip is not None:
                 chip.show(count)
             elif 0 < count.plugins < plugins:
-                self.query_one("#palette-chips").mount(Chip(count, is_on=False))
+                self.query_one("#palette-chips").mount(CapabilityChip(count, is_on=False))
 
     def _is_stage(self, type: str) -> bool:
         stages = STREAMING | BATCH if self._kind is PipelineType.STREAMING else BATCH

@@ -23,7 +23,7 @@ from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.widgets.cached_static import CachedStatic
 
 
-class Problems(Vertical):
+class ProblemList(Vertical):
     """Follows an editor. ``enter`` goes to what a failure is about, ``x`` does what it suggests."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -33,11 +33,11 @@ class Problems(Vertical):
         Binding("escape", "leave_filter", "back", id="problems.back", show=False),
     ]
     DEFAULT_CSS = """
-    Problems { height: 1fr; }
-    Problems .title { height: 1; padding: 0 1; color: $text-muted; }
-    Problems OptionList { height: 1fr; }
-    Problems Input { display: none; height: 1; border: none; padding: 0 1; background: $boost; }
-    Problems Input.-open { display: block; }
+    ProblemList { height: 1fr; }
+    ProblemList .title { height: 1; padding: 0 1; color: $text-muted; }
+    ProblemList OptionList { height: 1fr; }
+    ProblemList Input { display: none; height: 1; border: none; padding: 0 1; background: $boost; }
+    ProblemList Input.-open { display: block; }
     """
 
     class Chosen(Message):
@@ -65,7 +65,8 @@ class Problems(Vertical):
         yield StudioOptionList(verb="go there", classes="plain")
 
     def on_mount(self) -> None:
-        self._editor.changed.subscribe(self, lambda _: self._fill())
+        self._editor.document_changed.subscribe(self, lambda _: self._fill())
+        self._editor.validation_changed.subscribe(self, lambda _: self._fill())
         self._fill()
 
     @property
@@ -84,7 +85,7 @@ class Problems(Vertical):
         found = [
             each for each in (*errors, *warnings) if match_query(query, _searched(each)) is not None
         ]
-        fixes = sum(fix_of(self._editor, each) is not None for each in found)
+        fixes = sum(find_fix(self._editor, each) is not None for each in found)
         self.query_one(".title", CachedStatic).update_if_changed(
             _counted(len(errors), len(warnings), fixes, self._editor)
         )
@@ -152,15 +153,15 @@ class Problems(Vertical):
     def action_fix(self) -> None:
         """Do what the highlighted failure suggests."""
         failure = self._highlighted
-        edit = fix_of(self._editor, failure) if failure is not None else None
+        edit = find_fix(self._editor, failure) if failure is not None else None
         if edit is not None:
-            self._editor.apply(edit, by=self)
+            self._editor.apply(edit, origin=self)
 
     def action_fix_all(self) -> None:
         """Do what all listed failures suggest, as one edit."""
-        fix = fix_of_all(self._editor, self._shown)
+        fix = find_all_fixes(self._editor, self._shown)
         if fix is not None:
-            self._editor.apply(fix, by=self)
+            self._editor.apply(fix, origin=self)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "leave_filter":
@@ -172,9 +173,9 @@ class Problems(Vertical):
             failure = self._highlighted
             if failure is None:
                 return "no failure is highlighted"
-            if fix_of(self._editor, failure) is None:
+            if find_fix(self._editor, failure) is None:
                 return "this failure has to be put right by hand"
-        if action == "fix_all" and not any(fix_of(self._editor, each) for each in self._shown):
+        if action == "fix_all" and not any(find_fix(self._editor, each) for each in self._shown):
             return "none of these can be put right without you"
         return None
 
@@ -214,13 +215,13 @@ def _option(failure: ValidationFailure, is_failure: bool) -> ValueOption[Validat
 _MEANT: Final = re.compile(r"Did you mean '(.+)'\?")
 
 
-def fix_of(editor: Editor, failure: ValidationFailure) -> Edit | None:
+def find_fix(editor: Editor, failure: ValidationFailure) -> Edit | None:
     """The edit that puts a failure right; None when its user has to think.
 
     A missing artifact is exchanged for the suggested one, a misspelt property is renamed.
     """
     stage = failure.stage
-    use = editor.use(stage) if stage is not None else None
+    use = editor.get_stage(stage) if stage is not None else None
     if stage is None or use is None:
         return None
     if failure.type == ARTIFACT_NOT_FOUND and failure.suggested_artifact is not None:
@@ -228,14 +229,14 @@ def fix_of(editor: Editor, failure: ValidationFailure) -> Edit | None:
         return SetPlugin(stage, use.plugin.type, use.plugin.name, artifact)
     if failure.type == UNKNOWN_PROPERTY and failure.field is not None:
         meant = _MEANT.search(failure.corrective_action or "")
-        value = editor.properties(stage).get(failure.field)
+        value = editor.get_properties(stage).get(failure.field)
         if meant is not None and value is not None:
             gone = SetProperty(stage, failure.field)
             return CompoundEdit([gone, SetProperty(stage, meant[1], value)])
     return None
 
 
-def fix_of_all(editor: Editor, failures: Iterable[ValidationFailure]) -> Edit | None:
+def find_all_fixes(editor: Editor, failures: Iterable[ValidationFailure]) -> Edit | None:
     """What all of them suggest, as one edit; None when none of them suggests anything."""
-    edits = [edit for each in failures if (edit := fix_of(editor, each)) is not None]
+    edits = [edit for each in failures if (edit := find_fix(editor, each)) is not None]
     return CompoundEdit(edits) if edits else None

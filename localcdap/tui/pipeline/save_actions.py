@@ -11,16 +11,16 @@ from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest, check_name
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.document.source import Source, stamp_of
+from localcdap.tui.document.source import DocumentSource, read_stamp
 from localcdap.tui.routes import DeployedTarget, DraftTarget, PipelineFileTarget
 from localcdap.tui.studio import StudioNode, get_studio
 from localcdap.tui.system.atomic_files import write_file
 
-Save = Callable[[Cdap, str, bool], Source]
+Save = Callable[[Cdap, str, bool], DocumentSource]
 """Keeps a text; with True whatever it replaces."""
 
 
-class Keeper:
+class SaveActions:
     """Saves the pipeline of an editor. Its methods are awaited in a worker.
 
     :param node: the widget that calls services for it.
@@ -37,7 +37,7 @@ class Keeper:
         path = source.path
         if path is not None:
             await self._keep(
-                lambda _, text, forced: saved_file(source, path, text, is_forced=forced),
+                lambda _, text, forced: save_file(source, path, text, is_forced=forced),
                 f"Saved {path.name}.",
             )
         elif source.draft is not None:
@@ -66,11 +66,11 @@ class Keeper:
         source = self._editor.source
         is_kept = bool(source.path or source.draft or source.application)
 
-        def write(_: Cdap, text: str, __: bool) -> Source:
+        def write(_: Cdap, text: str, __: bool) -> DocumentSource:
             if is_kept and path != source.path:
                 write_file(path, text)
                 return source
-            return saved_file(source, path, text, is_forced=True)
+            return save_file(source, path, text, is_forced=True)
 
         await self._keep(write, f"Wrote {path}.", is_saved=not is_kept or path == source.path)
 
@@ -82,11 +82,11 @@ class Keeper:
         name = await self._studio.ask("Deploy as", start, verb="Deploy", check=_refused_name)
         if name is None:
             return True
-        draft, text = editor.paper.draft, editor.text()
+        draft, text = editor.local_document.draft, editor.to_text()
         for forced in (False, True):
             try:
                 deployment, made = await self._node.call_and_wait(
-                    lambda cdap, forced=forced: deployed(  # type: ignore[misc]
+                    lambda cdap, forced=forced: deploy_document(  # type: ignore[misc]
                         cdap, namespace, source, text, name, None, is_forced=forced
                     ),
                 )
@@ -105,21 +105,21 @@ class Keeper:
                 "error",
             )
             return False
-        editor.saved(made, draft)
+        editor.mark_saved(made, draft)
         self._studio.show_notice(f"Deployed {name}, version {deployment.application.number}.")
         return True
 
     async def _keep_draft(self, name: str) -> None:
         namespace, source = self._editor.namespace, self._editor.source
         await self._keep(
-            lambda cdap, text, forced: saved_draft(
+            lambda cdap, text, forced: save_draft(
                 cdap, namespace, source, text, name, is_forced=forced
             ),
             f"Saved the draft {name}.",
         )
 
     async def _keep(self, save: Save, told: str, *, is_saved: bool = True) -> None:
-        draft, text = self._editor.paper.draft, self._editor.text()
+        draft, text = self._editor.local_document.draft, self._editor.to_text()
         for forced in (False, True):
             try:
                 source = await self._node.call_and_wait(
@@ -133,7 +133,7 @@ class Keeper:
                 return
             else:
                 if is_saved:
-                    self._editor.saved(source, draft)
+                    self._editor.mark_saved(source, draft)
                 self._studio.show_notice(told)
                 return
 
@@ -157,29 +157,31 @@ def _refused_name(name: str) -> str | None:
     return None
 
 
-def saved_file(source: Source, path: Path, text: str, *, is_forced: bool = False) -> Source:
+def save_file(
+    source: DocumentSource, path: Path, text: str, *, is_forced: bool = False
+) -> DocumentSource:
     """The source of what was just written to a file. Called in a thread.
 
     :param is_forced: what another program wrote there meanwhile is overwritten.
     :raises ConflictError: when another program changed the file meanwhile.
     """
-    stamp = stamp_of(path)
+    stamp = read_stamp(path)
     if not is_forced and path == source.path and stamp is not None and stamp != source.stamp:
         raise ConflictError(f"{path} was changed by another program.", "Open it again.")
     write_file(path, text)
     name = source.name if path == source.path else path.stem
-    return Source(PipelineFileTarget(path), name, path=path, stamp=stamp_of(path))
+    return DocumentSource(PipelineFileTarget(path), name, path=path, stamp=read_stamp(path))
 
 
-def saved_draft(
+def save_draft(
     cdap: Cdap,
     namespace: str,
-    source: Source,
+    source: DocumentSource,
     text: str,
     name: str,
     *,
     is_forced: bool = False,
-) -> Source:
+) -> DocumentSource:
     """The source of what was just kept as a draft. Called in a thread.
 
     :param name: another one than the source's makes a draft of its own.
@@ -205,16 +207,16 @@ def saved_draft(
     )
 
 
-def deployed(
+def deploy_document(
     cdap: Cdap,
     namespace: str,
-    source: Source,
+    source: DocumentSource,
     text: str,
     name: str,
     change: str | None,
     *,
     is_forced: bool = False,
-) -> tuple[Deployment, Source]:
+) -> tuple[Deployment, DocumentSource]:
     """What became of a pipeline that was to be deployed. Called in a thread.
 
     :param is_forced: what was deployed meanwhile does not matter.
@@ -234,7 +236,7 @@ def deployed(
     if application is None:
         return deployment, source
     target = DeployedTarget(application.name)
-    made = Source(
+    made = DocumentSource(
         target, application.name, application=application.name, version=application.version
     )
     return deployment, made

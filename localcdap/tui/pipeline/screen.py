@@ -16,10 +16,10 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.host.cdap import Cdap
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.document.local_document import Paper
-from localcdap.tui.document.source import Source, load
+from localcdap.tui.document.local_document import LocalDocument
+from localcdap.tui.document.source import DocumentSource, load_document
 from localcdap.tui.keys.commands import Command
-from localcdap.tui.pipeline.view import Desk
+from localcdap.tui.pipeline.view import PipelineView
 from localcdap.tui.routes import (
     DeployedTarget,
     DraftTarget,
@@ -56,13 +56,13 @@ class PipelineScreen(AreaScreen):
             yield Static(_NOTHING_OPEN)
 
     @property
-    def desk(self) -> Desk | None:
+    def view(self) -> PipelineView | None:
         """The pipeline that is open."""
-        return next(iter(self.query(Desk)), None)
+        return next(iter(self.query(PipelineView)), None)
 
     @property
     def editor(self) -> Editor | None:
-        desk = self.desk
+        desk = self.view
         return None if desk is None else desk.editor
 
     def show_target(self, target: NavigationTarget) -> None:
@@ -77,17 +77,17 @@ class PipelineScreen(AreaScreen):
     def show_namespace(self, namespace: str) -> None:
         editor = self.editor
         if editor is not None:
-            editor.move_to(namespace)
+            editor.set_namespace(namespace)
 
     def reload(self) -> None:
         """Judge the pipeline with the plugins and preferences of now."""
         editor = self.editor
         if editor is not None:
-            editor.judge_anew()
+            editor.revalidate()
 
     def list_commands(self) -> Iterable[Command]:
         """What the palette has besides the keys."""
-        if self.desk is not None:
+        if self.view is not None:
             yield Command("studio: close the pipeline", self.close_pipeline)
 
     def action_new(self) -> None:
@@ -126,14 +126,16 @@ class PipelineScreen(AreaScreen):
     @work(group="open", exclusive=True)
     async def close_pipeline(self) -> None:
         if await self.confirm_leave():
-            await self.query(Desk).remove()
+            await self.query(PipelineView).remove()
             self.query_one("#nothing").display = True
 
     @work(group="open", exclusive=True)
     async def _open(self, target: NavigationTarget, stage: str | None) -> None:
         namespace = self.studio.namespace
         try:
-            source, paper = await self.call_and_wait(lambda cdap: load(cdap, namespace, target))
+            source, paper = await self.call_and_wait(
+                lambda cdap: load_document(cdap, namespace, target)
+            )
         except LocalcdapError as error:
             self.studio.show_notice(error.message, error.corrective_action or "", "error")
             return
@@ -151,21 +153,21 @@ class PipelineScreen(AreaScreen):
             [Choice(keep, keep), Choice(drop, drop)], title=f"{editor.title} has unsaved changes"
         )
         if answer == keep:
-            desk = self.desk
+            desk = self.view
             assert desk is not None
-            await desk.keeper.save()
+            await desk.save_actions.save()
             return not editor.is_changed
         return answer == drop
 
-    async def _show(self, source: Source, paper: Paper, namespace: str) -> None:
-        await self.query(Desk).remove()
+    async def _show(self, source: DocumentSource, paper: LocalDocument, namespace: str) -> None:
+        await self.query(PipelineView).remove()
         self.query_one("#nothing").display = False
-        desk = Desk(Editor(source, paper, namespace))
+        desk = PipelineView(Editor(source, paper, namespace))
         await self.mount(desk, before="StudioFooter")
-        desk.board.focus()
+        desk.canvas.focus()
 
     def _go_to(self, stage: str | None) -> None:
-        desk = self.desk
+        desk = self.view
         if desk is not None and stage is not None:
             desk.show_stage(stage)
 

@@ -21,7 +21,7 @@ from localcdap.tui.document.editor import Editor
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberSetting:
     """A whole number of a setting, in a part of it where that is an object."""
 
     label: str
@@ -31,21 +31,21 @@ class Number:
 
 
 _NUMBERS: Final = (
-    Number("preview records", "numOfRecordsPreview"),
-    Number("concurrent runs", "maxConcurrentRuns", unit="at most; empty: any number"),
-    Number("executor memory", "resources", "memoryMB", "MB, on a cluster"),
-    Number("executor cores", "resources", "virtualCores", "on a cluster"),
-    Number("driver memory", "driverResources", "memoryMB", "MB, on a cluster"),
-    Number("driver cores", "driverResources", "virtualCores", "on a cluster"),
+    NumberSetting("preview records", "numOfRecordsPreview"),
+    NumberSetting("concurrent runs", "maxConcurrentRuns", unit="at most; empty: any number"),
+    NumberSetting("executor memory", "resources", "memoryMB", "MB, on a cluster"),
+    NumberSetting("executor cores", "resources", "virtualCores", "on a cluster"),
+    NumberSetting("driver memory", "driverResources", "memoryMB", "MB, on a cluster"),
+    NumberSetting("driver cores", "driverResources", "virtualCores", "on a cluster"),
 )
 _SWITCHES: Final = (("stage logging", "stageLoggingEnabled"), ("timing", "processTimingEnabled"))
 
 
-class PipelineSettings(DialogScreen[Edit]):
+class PipelineSettingsDialog(DialogScreen[Edit]):
     """Lets its user change the settings of a pipeline; the answer is the edit that does."""
 
     DEFAULT_CSS = """
-    PipelineSettings {
+    PipelineSettingsDialog {
         align-horizontal: center;
         background: $background 60%;
         & > #settings {
@@ -165,7 +165,7 @@ class PipelineSettings(DialogScreen[Edit]):
         found = [(key, self.query_one(f"#{key}", Switch).value) for _, key in _SWITCHES]
         return [SetSetting(key, value) for key, value in found if value != self._switch(key)]
 
-    def _number(self, number: Number) -> str:
+    def _number(self, number: NumberSetting) -> str:
         """As it stands in the document; empty where it does not."""
         if number.part is None:
             return as_text(self._config.get(number.key)) or ""
@@ -189,7 +189,7 @@ def _row(label: str, field: Any, unit: str = "") -> ComposeResult:
             yield Static(unit, classes="unit")
 
 
-def _id(number: Number) -> str:
+def _id(number: NumberSetting) -> str:
     return number.key if number.part is None else f"{number.key}-{number.part}"
 
 

@@ -15,17 +15,19 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.document.source import decode_json
 from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edits import AddStage, CompoundEdit, Connect, Edit
-from localcdap.tui.pipeline.connection_rules import free_name
+from localcdap.tui.pipeline.connection_rules import find_free_name
 
 
-def copied(nodes: Sequence[Mapping[str, Any]], connections: Sequence[StageConnection]) -> str:
+def format_stages(
+    nodes: Sequence[Mapping[str, Any]], connections: Sequence[StageConnection]
+) -> str:
     """The text of stages and of the connections among them."""
     names = {as_text(node.get("name")) for node in nodes}
     links = [_link(c) for c in connections if {c.source, c.target} <= names]
     return json.dumps({"stages": list(nodes), "connections": links}, indent=2, ensure_ascii=False)
 
 
-def pasted(text: str, taken: Collection[str]) -> tuple[CompoundEdit, list[str]]:
+def parse_stages(text: str, taken: Collection[str]) -> tuple[CompoundEdit, list[str]]:
     """The edit that adds copied stages, under names that are free; and these names.
 
     :raises BadRequestError: when the text holds no stages.
@@ -40,7 +42,7 @@ def pasted(text: str, taken: Collection[str]) -> tuple[CompoundEdit, list[str]]:
     names: dict[str, str] = {}
     for node in nodes:
         name = as_text(node.get("name")) or "stage"
-        new = free_name(name, {*taken, *names.values()})
+        new = find_free_name(name, {*taken, *names.values()})
         names.setdefault(name, new)
         rest = {key: value for key, value in node.items() if key != "id"}
         edits.append(AddStage({**rest, "name": new}))

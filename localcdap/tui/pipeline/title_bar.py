@@ -1,4 +1,4 @@
-"""The line above an open pipeline: what it is, how it is, what runs."""
+"""The line above an open pipeline: its name, its validation, its run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _BAD: Final = (
 )
 
 
-class Title(CachedStatic):
-    """Tells of an editor and of what it runs."""
+class TitleBar(CachedStatic):
+    """Shows the name and validation of a pipeline, and its run or preview."""
 
     DEFAULT_CSS = """
-    Title { height: 1; padding: 0 1; background: $surface; color: $text; }
+    TitleBar { height: 1; padding: 0 1; background: $surface; color: $text; }
     """
 
     def __init__(self, editor: Editor) -> None:
@@ -39,15 +39,16 @@ class Title(CachedStatic):
         self._activity: Content = Content("")
 
     def on_mount(self) -> None:
-        self._editor.changed.subscribe(self, lambda _: self._show())
+        self._editor.document_changed.subscribe(self, lambda _: self._show())
+        self._editor.validation_changed.subscribe(self, lambda _: self._show())
         self._show()
 
     def on_resize(self) -> None:
         self._show()
 
     def show_activity(self, activity: Run | Preview | None) -> None:
-        """Tell of a run or a preview; None for neither."""
-        self._activity = Content("") if activity is None else _told(activity)
+        """Show a run or a preview; None for neither."""
+        self._activity = Content("") if activity is None else _format_activity(activity)
         self._show()
 
     def _show(self) -> None:
@@ -58,7 +59,7 @@ class Title(CachedStatic):
             (f"  {editor.source.kind}", "$foreground 60%"),
             (mark, "$text-accent"),
         )
-        right = Content.assemble(self._activity, judgement(editor))
+        right = Content.assemble(self._activity, format_validation(editor))
         space = self.size.width - 2 - cell_len(left.plain) - cell_len(right.plain)
         if space < 1:
             left = left.truncate(max(self.size.width - 4 - cell_len(right.plain), 8), ellipsis=True)
@@ -66,8 +67,8 @@ class Title(CachedStatic):
         self.update_if_changed(Content.assemble(left, " " * space, right))
 
 
-def judgement(editor: Editor) -> Content:
-    """What is wrong with a pipeline, in a few words."""
+def format_validation(editor: Editor) -> Content:
+    """Return the failures and warnings of a pipeline in a few words."""
     failures, warnings = editor.failures, editor.warnings
     if not editor.is_known:
         return Content.styled("… opening", "$foreground 60%")
@@ -88,7 +89,7 @@ def judgement(editor: Editor) -> Content:
     return Content.assemble(*shown)
 
 
-def _told(activity: Run | Preview) -> Content:
+def _format_activity(activity: Run | Preview) -> Content:
     status = activity.status
     what = "run" if isinstance(activity, Run) else "preview"
     word = format_status(status)
@@ -99,10 +100,10 @@ def _told(activity: Run | Preview) -> Content:
     progress = ""
     if isinstance(activity, Run) and activity.progress is not None and activity.progress.tasks:
         done = activity.progress.tasks_done * 100 // activity.progress.tasks
-        progress = f" {_bar(done)} {done} %"
+        progress = f" {_format_bar(done)} {done} %"
     return Content.styled(f"▶ {what} {word}{progress}   ", "$text-accent")
 
 
-def _bar(percent: int) -> str:
+def _format_bar(percent: int) -> str:
     full = round(percent / 10)
     return "━" * full + "─" * (10 - full)

@@ -1,4 +1,4 @@
-"""An open pipeline with everything around it: its title, its board, its inspector, its problems, its log."""
+"""An open pipeline: title bar, canvas, inspector, and the drawer with problems and log."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from localcdap.runs.preview.model import Preview, PreviewRequest
 from localcdap.text import plural
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.document.editor import Editor
+from localcdap.tui.document.local_document import DocumentChange
 from localcdap.tui.inspector.inspector import Inspector
 from localcdap.tui.keys.commands import Command
 from localcdap.tui.labels import format_status
 from localcdap.tui.log.run_log import RunLog
-from localcdap.tui.pipeline.activity import Running, counts_of, marks_of
-from localcdap.tui.pipeline.editable_canvas import Board
-from localcdap.tui.pipeline.problem_list import Problems, fix_of_all
-from localcdap.tui.pipeline.save_actions import Keeper
-from localcdap.tui.pipeline.settings_dialog import PipelineSettings
-from localcdap.tui.pipeline.title_bar import Title
+from localcdap.tui.pipeline.activity import ActivityRunner, build_stage_counts, build_stage_marks
+from localcdap.tui.pipeline.editable_canvas import EditableCanvas
+from localcdap.tui.pipeline.problem_list import ProblemList, find_all_fixes
+from localcdap.tui.pipeline.save_actions import SaveActions
+from localcdap.tui.pipeline.settings_dialog import PipelineSettingsDialog
+from localcdap.tui.pipeline.title_bar import TitleBar
 from localcdap.tui.routes import PipelineFileTarget
 from localcdap.tui.screens.runs.arguments import ArgumentsDialog
 from localcdap.tui.screens.settings.locations import choose_location
@@ -36,24 +37,24 @@ from localcdap.tui.studio import StudioNode
 from localcdap.tui.system.idle_gc import collect_and_freeze
 
 _WIDE: Final = 120
-"""Columns from which on the inspector stands beside the canvas."""
+"""The columns from which on canvas and inspector are shown side by side."""
 
 
-class Desk(StudioNode, Vertical):
-    """One open pipeline."""
+class PipelineView(StudioNode, Vertical):
+    """The widgets of one open pipeline."""
 
     DEFAULT_CSS = """
-    Desk {
+    PipelineView {
         height: 1fr;
         & > Horizontal { height: 1fr; }
-        & Board { width: 1fr; height: 1fr; }
+        & EditableCanvas { width: 1fr; height: 1fr; }
         & Inspector { width: 42%; min-width: 56; max-width: 90; display: none; border-left: vkey $panel; }
         & #drawer { height: 35%; max-height: 16; display: none; border-top: hkey $panel; }
         &.-inspecting Inspector { display: block; }
         &.-inspecting.-narrow Inspector { width: 1fr; max-width: 100%; border-left: none; }
-        &.-inspecting.-narrow Board { display: none; }
+        &.-inspecting.-narrow EditableCanvas { display: none; }
         &.-drawer #drawer { display: block; }
-        &.-sound #drawer { height: 2; }
+        &.-empty #drawer { height: 2; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -80,58 +81,61 @@ class Desk(StudioNode, Vertical):
         super().__init__()
         self.editor = editor
         self._arguments: dict[str, str] = {}
-        """What the last run was given."""
-        self._is_begun = False
+        """The arguments of the last run."""
+        self._is_started = False
 
     def compose(self) -> ComposeResult:
         yield self.editor
-        yield Running()
-        yield Title(self.editor)
+        yield ActivityRunner()
+        yield TitleBar(self.editor)
         with Horizontal():
-            yield Board(self.editor)
+            yield EditableCanvas(self.editor)
             yield Inspector(self.editor)
         with ContentSwitcher(id="drawer", initial="problems"):
-            yield Problems(self.editor, id="problems")
+            yield ProblemList(self.editor, id="problems")
             yield RunLog(None, id="log")
 
     def on_mount(self) -> None:
-        self.editor.changed.subscribe(self, self._on_change)
-        self._begin()  # all may be known by now
+        self.editor.document_changed.subscribe(self, self._take_change)
+        self.editor.validation_changed.subscribe(self, lambda _: self._follow_editor())
+        self._start()  # the validation may be complete by now
         self._select_first()
-        self._runner.find(self.editor.namespace, self.editor.title)
-        self._arrange()
+        self._runner.find_running(self.editor.namespace, self.editor.title)
+        self._update_layout()
 
     def on_resize(self) -> None:
-        self._arrange()
+        self._update_layout()
 
     @property
-    def board(self) -> Board:
-        return self.query_one(Board)
+    def canvas(self) -> EditableCanvas:
+        return self.query_one(EditableCanvas)
 
     @property
     def inspector(self) -> Inspector:
         return self.query_one(Inspector)
 
     @property
-    def keeper(self) -> Keeper:
-        """What saves the pipeline."""
-        return Keeper(self, self.editor)
+    def save_actions(self) -> SaveActions:
+        """The actions that save the pipeline."""
+        return SaveActions(self, self.editor)
 
     @property
-    def _runner(self) -> Running:
-        return self.query_one(Running)
+    def _runner(self) -> ActivityRunner:
+        return self.query_one(ActivityRunner)
 
     def list_commands(self) -> Iterable[Command]:
-        """What the palette has besides the keys."""
-        yield Command("pipeline: judge anew", self.editor.judge_anew, "With the plugins of now.")
+        """Return the commands that the palette has besides the key actions."""
         yield Command(
-            "pipeline: say where buckets are on this machine",
-            self.locate,
-            "gs://bucket as a folder.",
+            "pipeline: revalidate", self.editor.revalidate, "With the plugins installed now."
+        )
+        yield Command(
+            "pipeline: map a bucket to a folder",
+            self.choose_location,
+            "Files of gs://bucket are read from a folder of this machine.",
         )
 
     def show_stage(self, stage: str, property: str | None = None) -> None:
-        """Go to a stage, and into its form where a property is named."""
+        """Select a stage, and focus a property in its form."""
         self.editor.select(stage)
         if property is not None:
             self._open_inspector()
@@ -141,7 +145,7 @@ class Desk(StudioNode, Vertical):
         return None if self.explain_disabled(action) else True
 
     def explain_disabled(self, action: str) -> str | None:
-        """Why an action cannot be done now."""
+        """Return why an action cannot be done now."""
         editor = self.editor
         if action == "undo" and not editor.can_undo:
             return "there is nothing to undo"
@@ -152,23 +156,23 @@ class Desk(StudioNode, Vertical):
         if action == "try" and editor.selected is None:
             return "no stage is selected"
         if action == "log" and not (self.is_mounted and self.query_one(RunLog).run_id):
-            return "it was not run yet"
+            return "there is no run yet"
         if action in ("run", "preview", "run_with", "deploy") and not editor.stages:
             return "the pipeline has no stages"
         return None
 
     # -- what is shown ---------------------------------------------------------------------------
 
-    def _arrange(self) -> None:
-        """The inspector beside the canvas where there is room, else in its place when it is wanted."""
-        if not self.size.width:  # it has no place yet
+    def _update_layout(self) -> None:
+        """Show the inspector beside the canvas on a wide screen, else instead of it while it is used."""
+        if not self.size.width:  # not laid out yet
             return
         is_narrow = self.size.width < _WIDE
         if is_narrow != self.has_class("-narrow") or not self.has_class("-arranged"):
             self.add_class("-arranged", update=False)
             self.set_class(is_narrow, "-narrow", update=False)
             self.set_class(not is_narrow or self._is_inspecting, "-inspecting", update=False)
-            self.update_node_styles()  # once: it takes a while with all that is below
+            self.update_node_styles()  # once, because all descendants are styled again
 
     @property
     def _is_inspecting(self) -> bool:
@@ -176,45 +180,45 @@ class Desk(StudioNode, Vertical):
         return focused is not None and self.inspector in focused.ancestors_with_self
 
     def _open_inspector(self) -> None:
-        self.inspector.settle()
+        self.inspector.show_selected()
         self.add_class("-inspecting")
 
     def action_inspect(self) -> None:
-        """Go to the inspector, or take it away when it is there and not looked into."""
+        """Focus the inspector, or hide it when it is shown without the focus."""
         if self.has_class("-inspecting") and not self.has_class("-narrow"):
             self.remove_class("-inspecting")
-            self.board.focus()
+            self.canvas.focus()
         else:
             self._open_inspector()
-            self.call_after_refresh(self.inspector.go_in)
+            self.call_after_refresh(self.inspector.focus_content)
 
     def action_try(self) -> None:
-        """Try the stage that is selected."""
+        """Run the selected stage on records."""
         self._open_inspector()
         self.inspector.action_try()
 
     @on(Canvas.Opened)
-    def _look_into(self, event: Canvas.Opened) -> None:
+    def _inspect_stage(self, event: Canvas.Opened) -> None:
         event.stop()
         self.editor.select(event.stage)
         self._open_inspector()
-        self.call_after_refresh(self.inspector.go_in)
+        self.call_after_refresh(self.inspector.focus_content)
 
     def action_back(self) -> None:
         if self.has_class("-narrow"):
             self.remove_class("-inspecting")
-        self.board.focus()
+        self.canvas.focus()
 
     def action_log(self) -> None:
-        """Show the log of the run below the canvas, or take it away."""
+        """Show the log of the run below the canvas, or hide it."""
         self.action_drawer("log")
 
     def action_drawer(self, part: str) -> None:
-        """Show a part below the canvas, or take it away."""
+        """Show a part below the canvas, or hide it."""
         switcher = self.query_one("#drawer", ContentSwitcher)
         if self.has_class("-drawer") and switcher.current == part:
             self.remove_class("-drawer")
-            self.board.focus()
+            self.canvas.focus()
             return
         switcher.current = part
         self.add_class("-drawer")
@@ -222,11 +226,11 @@ class Desk(StudioNode, Vertical):
         self.call_after_refresh(self._focus_in, switcher.get_child_by_id(part))
 
     def _fit_drawer(self) -> None:
-        """Leave the room of an empty list of problems to the canvas."""
+        """Shrink the drawer while the list of problems is empty."""
         is_list = self.query_one("#drawer", ContentSwitcher).current == "problems"
         editor = self.editor
-        is_sound = editor.is_known and not (editor.failures or editor.warnings or editor.checking)
-        self.set_class(is_list and is_sound, "-sound")
+        is_valid = editor.is_known and not (editor.failures or editor.warnings or editor.checking)
+        self.set_class(is_list and is_valid, "-empty")
 
     def _focus_in(self, part: Vertical) -> None:
         if part.can_focus:
@@ -237,39 +241,42 @@ class Desk(StudioNode, Vertical):
                 widget.focus()
                 return
 
-    @on(Problems.Chosen)
-    def _go_to_problem(self, event: Problems.Chosen) -> None:
+    @on(ProblemList.Chosen)
+    def _go_to_problem(self, event: ProblemList.Chosen) -> None:
         event.stop()
         if event.stage is None:
             self.studio.show_notice(
-                "This is about the pipeline as a whole.", "Its settings are behind s."
+                "This failure is about the pipeline as a whole.", "s opens its settings."
             )
             return
         self._open_inspector()
         self.inspector.show(event.stage, event.property)
 
-    def _on_change(self, change: Editor.Changed) -> None:
+    def _take_change(self, change: DocumentChange) -> None:
         if change.is_graph:
             self.refresh_bindings()
-        self._fit_drawer()
-        self._begin()
+        self._follow_editor()
 
-    def _begin(self) -> None:
-        """Once, when everything about the pipeline as it was opened is told."""
+    def _follow_editor(self) -> None:
+        self._fit_drawer()
+        self._start()
+
+    def _start(self) -> None:
+        """Do what waits for the first complete validation; called after every change."""
         editor, target = self.editor, self.editor.target
-        if self._is_begun or not editor.is_settled:
+        if self._is_started or not editor.is_validated:
             return
-        self._is_begun = True
+        self._is_started = True
         if isinstance(target, PipelineFileTarget) and target.takes_fixes:
-            fix = fix_of_all(editor, editor.failures)
+            fix = find_all_fixes(editor, editor.failures)
             if fix is not None:
-                editor.apply(fix, by=self)
-        if not self.app.is_headless:  # tests have much that is not the studio's
+                editor.apply(fix, origin=self)
+        if not self.app.is_headless:  # a test process has many objects besides the studio
             self.call_after_refresh(collect_and_freeze)
 
     def _select_first(self) -> None:
-        """Begin with the stage that a reader begins with."""
-        self.editor.select(self.board.first_stage)
+        """Select the first stage of the drawing."""
+        self.editor.select(self.canvas.first_stage)
 
     # -- editing -----------------------------------------------------------------------------------
 
@@ -285,53 +292,55 @@ class Desk(StudioNode, Vertical):
         self.inspector.flush()
         self.editor.detect()
         self.studio.show_notice(
-            "Looking at files and databases.", "What is found shows up in the stages."
+            "Validating with files and databases.", "The stages show the results."
         )
 
     @work(group="dialog", exclusive=True)
     async def action_settings(self) -> None:
-        edit = await self.app.push_screen_wait(PipelineSettings(self.editor))
+        edit = await self.app.push_screen_wait(PipelineSettingsDialog(self.editor))
         if edit is not None:
-            self.editor.apply(edit, by=self)
+            self.editor.apply(edit, origin=self)
 
     @work(group="dialog", exclusive=True)
-    async def locate(self) -> None:
-        """Ask where a bucket that the pipeline names lies."""
+    async def choose_location(self) -> None:
+        """Ask which folder of this machine stands for a bucket of the pipeline."""
         editor = self.editor
         values = (
-            v for stage in editor.stages for v in as_properties(editor.properties(stage)).values()
+            v
+            for stage in editor.stages
+            for v in as_properties(editor.get_properties(stage)).values()
         )
         await choose_location(self.studio, values)
 
-    # -- keeping -----------------------------------------------------------------------------------
+    # -- saving -----------------------------------------------------------------------------------
 
     @work(group="dialog", exclusive=True)
     async def action_save(self) -> None:
         self.inspector.flush()
-        await self.keeper.save()
+        await self.save_actions.save()
 
     @work(group="dialog", exclusive=True)
     async def action_save_as(self) -> None:
         self.inspector.flush()
-        await self.keeper.save_as()
+        await self.save_actions.save_as()
 
     @work(group="dialog", exclusive=True)
     async def action_export(self) -> None:
         self.inspector.flush()
-        await self.keeper.export()
+        await self.save_actions.export()
 
     @work(group="dialog", exclusive=True)
     async def action_deploy(self) -> None:
         self.inspector.flush()
-        if not await self.keeper.deploy():
+        if not await self.save_actions.deploy():
             self._show_problems()
 
     # -- running -----------------------------------------------------------------------------------
 
     def action_run(self) -> None:
-        """Run it with the arguments of the last time; missing ones are asked for."""
+        """Run the pipeline with the arguments of the last run; ask for missing ones."""
         self.inspector.flush()
-        if self._is_ready():
+        if self._check_failures():
             self._run(always_ask=False)
 
     def action_run_with(self) -> None:
@@ -341,8 +350,8 @@ class Desk(StudioNode, Vertical):
     @work(group="dialog", exclusive=True)
     async def _run(self, *, always_ask: bool) -> None:
         editor = self.editor
-        text, namespace, name = editor.text(), editor.namespace, editor.title
-        if not await self._has_arguments(text, "Run", always_ask=always_ask):
+        text, namespace, name = editor.to_text(), editor.namespace, editor.title
+        if not await self._ask_arguments(text, "Run", always_ask=always_ask):
             return
         source = editor.source
         is_deployed = source.application is not None and not editor.is_changed
@@ -357,11 +366,11 @@ class Desk(StudioNode, Vertical):
             )
         )
 
-    async def _has_arguments(self, text: str, verb: str, *, always_ask: bool = False) -> bool:
-        """Ask for arguments where macros have no value. False when its user does not want to say.
+    async def _ask_arguments(self, text: str, verb: str, *, always_ask: bool = False) -> bool:
+        """Ask for arguments where macros have no value. False when the user cancels.
 
-        :param verb: what is done with them then.
-        :param always_ask: also where nothing is lacking.
+        :param verb: the label of the button that continues.
+        :param always_ask: ask even when no value is missing.
         """
         if not (always_ask or await self._lacks_arguments(text)):
             return True
@@ -372,11 +381,11 @@ class Desk(StudioNode, Vertical):
         if given is None:
             return False
         self._arguments = given
-        editor.judge_with(given)
+        editor.set_arguments(given)
         return True
 
     async def _lacks_arguments(self, text: str) -> bool:
-        """Whether a macro has no value."""
+        """Return whether a macro has no value."""
         editor, given = self.editor, self._arguments
         namespace, name = editor.namespace, editor.title
         try:
@@ -384,26 +393,26 @@ class Desk(StudioNode, Vertical):
                 lambda cdap: cdap.runs.arguments(namespace, text, name)
             )
         except LocalcdapError:
-            return False  # the run says better what is wrong
+            return False  # the run reports this error with more detail
         return any(each.value is None and each.name not in given for each in asked.arguments)
 
     def action_preview(self) -> None:
         self.inspector.flush()
-        if self._is_ready():
+        if self._check_failures():
             self._preview()
 
     @work(group="dialog", exclusive=True)
     async def _preview(self) -> None:
-        """Preview it, with the arguments as for a run."""
+        """Preview the pipeline, with the arguments as for a run."""
         editor = self.editor
-        text, namespace, name = editor.text(), editor.namespace, editor.title
-        if await self._has_arguments(text, "Preview"):
+        text, namespace, name = editor.to_text(), editor.namespace, editor.title
+        if await self._ask_arguments(text, "Preview"):
             self._runner.preview(
                 PreviewRequest(text, namespace=namespace, name=name, arguments=self._arguments)
             )
 
-    def _is_ready(self) -> bool:
-        """Whether nothing is known to be wrong; the failures are shown otherwise."""
+    def _check_failures(self) -> bool:
+        """Return whether there are no failures; show the failures otherwise."""
         failures = self.editor.failures
         if failures:
             self.studio.show_notice(
@@ -427,34 +436,36 @@ class Desk(StudioNode, Vertical):
         ):
             self._runner.stop()
 
-    @on(Running.Changed)
-    def _show_activity(self, event: Running.Changed) -> None:
+    @on(ActivityRunner.Changed)
+    def _show_activity(self, event: ActivityRunner.Changed) -> None:
         event.stop()
         activity = event.activity
-        self.query_one(Title).show_activity(activity)
+        self.query_one(TitleBar).show_activity(activity)
         self.refresh_bindings()
         if isinstance(activity, Run):
             self.query_one(RunLog).run_id = activity.run
         elif event.is_new:
-            self.inspector.preview(activity.preview)
-        if event.is_new or not activity.status.is_end or self.board.shows_counts:
-            self.board.show_counts(counts_of(activity, self.editor.document), marks_of(activity))
+            self.inspector.show_preview(activity.preview)
+        if event.is_new or not activity.status.is_end or self.canvas.shows_counts:
+            self.canvas.show_counts(
+                build_stage_counts(activity, self.editor.document), build_stage_marks(activity)
+            )
         if activity.status.is_end:
-            self._tell_end(activity)
+            self._show_end(activity)
 
-    @on(Running.Refused)
-    def _tell_refusal(self, event: Running.Refused) -> None:
+    @on(ActivityRunner.Rejected)
+    def _show_rejection(self, event: ActivityRunner.Rejected) -> None:
         event.stop()
         error = event.error
         self.studio.show_notice(error.message, error.corrective_action or "", "error")
         if isinstance(error, InvalidPipelineError):
             self._show_problems()
 
-    def _tell_end(self, activity: Run | Preview) -> None:
+    def _show_end(self, activity: Run | Preview) -> None:
         error = activity.error
         what = "run" if isinstance(activity, Run) else "preview"
         if isinstance(activity, Preview) and activity.errors:
-            self._tell_failures(activity.errors)
+            self._show_preview_failures(activity.errors)
             return
         if error is None:
             more = (
@@ -466,23 +477,23 @@ class Desk(StudioNode, Vertical):
                 f"The {what} has ended: {format_status(activity.status)}.", more
             )
             return
-        is_told = error.message.startswith(f"Stage '{error.stage}'")
-        where = f"{error.stage}: " if error.stage and not is_told else ""
+        names_stage = error.message.startswith(f"Stage '{error.stage}'")
+        where = f"{error.stage}: " if error.stage and not names_stage else ""
         self.studio.show_notice(
             f"The {what} failed. {where}{error.message}", error.corrective_action or "", "error"
         )
-        if error.stage and self.editor.node(error.stage):
+        if error.stage and self.editor.get_node(error.stage):
             self.editor.select(error.stage)
 
-    def _tell_failures(self, failures: list[ValidationFailure]) -> None:
-        """Why a preview was not begun; the first stage with a failure is selected."""
+    def _show_preview_failures(self, failures: list[ValidationFailure]) -> None:
+        """Show why a preview was rejected, and select the first stage with a failure."""
         first, others = failures[0], len(failures) - 1
         where = f"{first.stage}: " if first.stage else ""
         more = f" And {plural(others, 'other failure')}." if others else ""
         self.studio.show_notice(
-            f"The preview was refused. {where}{first.message}{more}",
+            f"The preview was rejected. {where}{first.message}{more}",
             first.corrective_action or "",
             "error",
         )
-        if first.stage and self.editor.node(first.stage):
+        if first.stage and self.editor.get_node(first.stage):
             self.editor.select(first.stage)

@@ -7,14 +7,14 @@ import random
 
 from hypothesis import strategies as st
 
-from localcdap.tui.canvas.chart import Chart, Kind, Link, Port
+from localcdap.tui.canvas.chart import Chart, Link, Port, PortKind
 
 PORTS = (
     Port(),
-    Port(Kind.TRUE, "true"),
-    Port(Kind.FALSE, "false"),
-    Port(Kind.ERRORS, "errors"),
-    Port(Kind.PORT, "a long name of a port"),
+    Port(PortKind.TRUE, "true"),
+    Port(PortKind.FALSE, "false"),
+    Port(PortKind.ERRORS, "errors"),
+    Port(PortKind.PORT, "a long name of a port"),
 )
 
 

@@ -9,7 +9,7 @@ from textual.app import App
 
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.canvas.chart import Chart, Link
-from localcdap.tui.canvas.stage_card import Face, Mark
+from localcdap.tui.canvas.stage_card import StageCard, StageMark
 from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL, SNUG
 from tests.tui.canvas.charts import chain, large
 
@@ -27,7 +27,9 @@ class CanvasApp(App):
 
     def on_mount(self):
         self.canvas.show_chart(self.chart)
-        self.canvas.show_faces({n: Face(n, "P", "", Mark.VALID, "valid") for n in self.chart.nodes})
+        self.canvas.show_cards(
+            {n: StageCard(n, "P", "", StageMark.VALID, "valid") for n in self.chart.nodes}
+        )
 
     @property
     def canvas(self):
@@ -103,7 +105,7 @@ async def test_states_and_selection_are_seen_without_colour():
         assert "┃ a" in app.text()
         assert "✓ valid" in app.text()
 
-        app.canvas.show_faces({"b": Face("b", "P", "", Mark.WRONG, "2 failures")})
+        app.canvas.show_cards({"b": StageCard("b", "P", "", StageMark.WRONG, "2 failures")})
         await pilot.pause()
 
         assert "✗ 2 failures" in app.text()

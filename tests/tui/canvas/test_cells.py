@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from localcdap.tui.canvas.cells import Cells
-from localcdap.tui.canvas.chart import Chart, Kind, Link, Port
-from localcdap.tui.canvas.layout import layout
+from localcdap.tui.canvas.chart import Chart, Link, Port, PortKind
+from localcdap.tui.canvas.layout import lay_out
 from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL
 
 
 def drawn(chart, zoom=COMPACT):
     """The lines of a chart, with boxes left blank."""
-    found = layout(chart, zoom)
+    found = lay_out(chart, zoom)
     rows = []
     for y in range(found.height):
         row = [" "] * found.width
@@ -31,12 +31,12 @@ def test_lines_part_and_meet():
 
 def test_kinds_of_lines_look_different():
     links = (
-        Link("c", "yes", Port(Kind.TRUE, "true")),
-        Link("c", "no", Port(Kind.FALSE, "false")),
+        Link("c", "yes", Port(PortKind.TRUE, "true")),
+        Link("c", "no", Port(PortKind.FALSE, "false")),
     )
     assert drawn(Chart(("c", "yes", "no"), links)) == ["─ true ──▶", "╌ false ╌▶"]
 
-    errors = Chart(("a", "b"), (Link("a", "b", Port(Kind.ERRORS, "errors")),))
+    errors = Chart(("a", "b"), (Link("a", "b", Port(PortKind.ERRORS, "errors")),))
     assert drawn(errors) == ["┄ errors ┄▶"]
 
 
@@ -55,13 +55,13 @@ def test_a_line_that_is_crossed_goes_on_behind():
 
 
 def test_dots_have_no_labels():
-    chart = Chart(("c", "yes"), (Link("c", "yes", Port(Kind.TRUE, "true")),))
+    chart = Chart(("c", "yes"), (Link("c", "yes", Port(PortKind.TRUE, "true")),))
 
     assert drawn(chart, DOTS) == ["▶"]
 
 
 def test_only_what_is_asked_for_is_given():
-    found = layout(Chart(("a", "b"), (Link("a", "b"),)), NORMAL)
+    found = lay_out(Chart(("a", "b"), (Link("a", "b"),)), NORMAL)
     cells = Cells(found)
 
     assert [cell.x for cell in cells.row(1, 27, 29)] == [27, 28]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.canvas.channels import Crossing, turns
-from localcdap.tui.canvas.placement import nearest_rows
+from localcdap.tui.canvas.channels import Crossing, route_turns
+from localcdap.tui.canvas.placement import find_nearest_rows
 
 
 def test_a_straight_line_needs_no_track():
-    assert turns([Crossing("a", 3, (3,))]) == ([], 0)
+    assert route_turns([Crossing("a", 3, (3,))]) == ([], 0)
 
 
 def test_lines_that_change_places_go_around_each_other():
-    made, tracks = turns([Crossing("a", 0, (5,)), Crossing("b", 5, (0,))])
+    made, tracks = route_turns([Crossing("a", 0, (5,)), Crossing("b", 5, (0,))])
 
     assert tracks == 3
     assert sorted(turn.key for turn in made) == ["a", "a", "b"] or sorted(
@@ -23,7 +23,7 @@ def test_lines_that_change_places_go_around_each_other():
 
 
 def test_lines_that_go_down_beside_each_other_do_not_cross():
-    made, _ = turns([Crossing("upper", 0, (4,)), Crossing("lower", 1, (5,))])
+    made, _ = route_turns([Crossing("upper", 0, (4,)), Crossing("lower", 1, (5,))])
 
     track = {turn.key: turn.track for turn in made}
     assert track["lower"] < track["upper"]
@@ -35,7 +35,7 @@ rows = st.integers(0, 12)
 @given(st.lists(st.tuples(rows, st.lists(rows, min_size=1, max_size=3)), max_size=8))
 def test_lines_of_one_track_do_not_touch(lines):
     entering = {enters: tuple(sorted(set(leaves))) for enters, leaves in lines}
-    made, tracks = turns([Crossing(e, e, leaves) for e, leaves in entering.items()])
+    made, tracks = route_turns([Crossing(e, e, leaves) for e, leaves in entering.items()])
 
     spans = [
         (turn.track, min(turn.enters, *turn.leaves), max(turn.enters, *turn.leaves))
@@ -52,11 +52,11 @@ wishes = st.lists(st.tuples(st.integers(-20, 20), st.integers(1, 8)), min_size=1
 
 @given(st.lists(st.tuples(wishes, st.integers(1, 4)), max_size=8))
 def test_rows_keep_their_order_and_distance(things):
-    found = nearest_rows([wish for wish, _ in things], [height for _, height in things])
+    found = find_nearest_rows([wish for wish, _ in things], [height for _, height in things])
 
     for place in range(len(found) - 1):
         assert found[place + 1] - found[place] >= things[place][1]
 
 
 def test_rows_that_fit_are_as_wished():
-    assert nearest_rows([[(0, 1)], [(7, 1)], [(9, 1)]], [2, 2, 2]) == [0, 7, 9]
+    assert find_nearest_rows([[(0, 1)], [(7, 1)], [(9, 1)]], [2, 2, 2]) == [0, 7, 9]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcdap.tui.canvas.arrangement import arranged
-from localcdap.tui.canvas.chart import Chart, Kind, Link, Port
-from localcdap.tui.canvas.layout import layout
+from localcdap.tui.canvas.arrangement import arrange
+from localcdap.tui.canvas.chart import Chart, Link, Port, PortKind
+from localcdap.tui.canvas.layout import lay_out
 from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL, ZOOMS
 from tests.tui.canvas.charts import chain, charts
 
@@ -45,7 +45,7 @@ def reached(wire, start):
 @given(charts(), zooms)
 @settings(max_examples=200, deadline=None)
 def test_every_stage_has_a_box_of_its_own(chart, zoom):
-    found = layout(chart, zoom)
+    found = lay_out(chart, zoom)
 
     assert set(found.boxes) == {*chart.nodes, *chart.endings}
     for one, other in combinations(found.boxes.values(), 2):
@@ -64,7 +64,7 @@ def test_every_stage_has_a_box_of_its_own(chart, zoom):
 @given(charts(), zooms)
 @settings(max_examples=200, deadline=None)
 def test_every_line_reaches_its_ends(chart, zoom):
-    found = layout(chart, zoom)
+    found = lay_out(chart, zoom)
     drawn = set()
     for wire in found.wires:
         start = found.boxes[wire.start]
@@ -90,7 +90,7 @@ def test_every_line_reaches_its_ends(chart, zoom):
 @given(charts(), zooms)
 @settings(max_examples=200, deadline=None)
 def test_no_line_goes_through_a_box(chart, zoom):
-    found = layout(chart, zoom)
+    found = lay_out(chart, zoom)
     inside = {
         (x, y)
         for box in found.boxes.values()
@@ -104,7 +104,7 @@ def test_no_line_goes_through_a_box(chart, zoom):
 @given(charts(), zooms)
 @settings(max_examples=200, deadline=None)
 def test_two_lines_are_in_one_cell_only_where_they_cross_or_lead_to_one_stage(chart, zoom):
-    found = layout(chart, zoom)
+    found = lay_out(chart, zoom)
     edges = {(box.right - 1, row) for box in found.boxes.values() for row in box.port_rows}
     for one, other in combinations(found.wires, 2):
         mine, theirs = cells(one), cells(other)
@@ -119,11 +119,11 @@ def test_two_lines_are_in_one_cell_only_where_they_cross_or_lead_to_one_stage(ch
 @given(charts(), zooms)
 @settings(max_examples=60, deadline=None)
 def test_a_layout_is_the_same_each_time(chart, zoom):
-    first = layout(chart, zoom)
-    layout.cache_clear()
-    arranged.cache_clear()
+    first = lay_out(chart, zoom)
+    lay_out.cache_clear()
+    arrange.cache_clear()
 
-    assert layout(chart, zoom) == first
+    assert lay_out(chart, zoom) == first
 
 
 @given(charts(), zooms)
@@ -138,24 +138,24 @@ def test_another_name_moves_nothing(chart, zoom):
         chart.endings,
     )
 
-    places = {renamed(n): (b.x, b.y) for n, b in layout(chart, zoom).boxes.items()}
+    places = {renamed(n): (b.x, b.y) for n, b in lay_out(chart, zoom).boxes.items()}
 
-    assert {n: (b.x, b.y) for n, b in layout(other, zoom).boxes.items()} == places
+    assert {n: (b.x, b.y) for n, b in lay_out(other, zoom).boxes.items()} == places
 
 
 @given(charts(), zooms)
 @settings(max_examples=100, deadline=None)
 def test_a_new_stage_without_connections_moves_no_connected_one(chart, zoom):
     linked = {end for k in chart.links if k.source != k.target for end in (k.source, k.target)}
-    before = layout(chart, zoom).boxes
-    after = layout(Chart((*chart.nodes, "new"), chart.links, chart.endings), zoom).boxes
+    before = lay_out(chart, zoom).boxes
+    after = lay_out(Chart((*chart.nodes, "new"), chart.links, chart.endings), zoom).boxes
 
     assert {n: after[n] for n in linked} == {n: before[n] for n in linked}
 
 
 @pytest.mark.parametrize("zoom", ZOOMS)
 def test_a_chain_is_one_straight_line(zoom):
-    found = layout(chain(5), zoom)
+    found = lay_out(chain(5), zoom)
 
     assert {box.y for box in found.boxes.values()} == {0}
     assert {segment[1] for wire in found.wires for segment in wire.segments} == {zoom.first}
@@ -163,8 +163,8 @@ def test_a_chain_is_one_straight_line(zoom):
 
 
 def test_what_is_added_behind_a_chain_moves_nothing():
-    before = layout(chain(5), NORMAL).boxes
-    after = layout(chain(6), NORMAL).boxes
+    before = lay_out(chain(5), NORMAL).boxes
+    after = lay_out(chain(6), NORMAL).boxes
 
     assert {n: after[n] for n in list(before)[:4]} == {n: before[n] for n in list(before)[:4]}
     assert (after["s4"].x, after["s4"].y) == (before["s4"].x, before["s4"].y)
@@ -172,10 +172,10 @@ def test_what_is_added_behind_a_chain_moves_nothing():
 
 def test_ports_have_rows_and_labels_of_their_own():
     links = (
-        Link("c", "no", Port(Kind.FALSE, "false")),
-        Link("c", "yes", Port(Kind.TRUE, "true")),
+        Link("c", "no", Port(PortKind.FALSE, "false")),
+        Link("c", "yes", Port(PortKind.TRUE, "true")),
     )
-    found = layout(Chart(("c", "yes", "no"), links), NORMAL)
+    found = lay_out(Chart(("c", "yes", "no"), links), NORMAL)
 
     labels = {wire.label[2]: wire.label[1] for wire in found.wires}
     assert labels == {
@@ -183,23 +183,23 @@ def test_ports_have_rows_and_labels_of_their_own():
         " false ": found.boxes["c"].port_rows[1],
     }
     assert found.boxes["yes"].y < found.boxes["no"].y
-    assert not any(wire.label for wire in layout(Chart(("c", "yes", "no"), links), DOTS).wires)
+    assert not any(wire.label for wire in lay_out(Chart(("c", "yes", "no"), links), DOTS).wires)
 
 
 def test_a_long_label_is_cut():
-    links = (Link("s", "t", Port(Kind.PORT, "a very long name of a port")),)
+    links = (Link("s", "t", Port(PortKind.PORT, "a very long name of a port")),)
 
-    assert layout(Chart(("s", "t"), links), COMPACT).wires[0].label[2] == " a very long… "
+    assert lay_out(Chart(("s", "t"), links), COMPACT).wires[0].label[2] == " a very long… "
 
 
 def test_what_is_done_at_the_end_stands_below_its_heading():
-    found = layout(Chart(("a", "b"), (Link("a", "b"),), ("mail",)), NORMAL)
+    found = lay_out(Chart(("a", "b"), (Link("a", "b"),), ("mail",)), NORMAL)
 
     assert found.headings[0].y >= found.boxes["a"].bottom
     assert found.boxes["mail"].y == found.headings[0].y + 1
 
 
 def test_nothing_is_laid_out_too():
-    found = layout(Chart(()), NORMAL)
+    found = lay_out(Chart(()), NORMAL)
 
     assert (found.width, found.height, found.boxes) == (0, 0, {})

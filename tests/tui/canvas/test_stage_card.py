@@ -8,7 +8,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.runs.model import StageCounts
-from localcdap.tui.canvas.stage_card import Mark, amount, face
+from localcdap.tui.canvas.stage_card import StageMark, build_card, format_count
 
 SCHEMA = Schema.parse({"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]})
 FAILURE = ValidationFailure("Invalid Stage", "It is wrong.", None, [])
@@ -21,15 +21,15 @@ def state(errors=(), warnings=(), checking=False, schema=None):
 @pytest.mark.parametrize(
     ("known", "mark", "words", "note"),
     [
-        (None, Mark.UNKNOWN, "not checked", ""),
-        (state(schema=SCHEMA), Mark.VALID, "valid", "1 field"),
-        (state(errors=[FAILURE] * 2), Mark.WRONG, "2 failures", ""),
-        (state(warnings=[FAILURE]), Mark.WARNED, "1 warning", ""),
-        (state(errors=[FAILURE], checking=True), Mark.CHECKING, "checking …", ""),
+        (None, StageMark.UNKNOWN, "not checked", ""),
+        (state(schema=SCHEMA), StageMark.VALID, "valid", "1 field"),
+        (state(errors=[FAILURE] * 2), StageMark.WRONG, "2 failures", ""),
+        (state(warnings=[FAILURE]), StageMark.WARNED, "1 warning", ""),
+        (state(errors=[FAILURE], checking=True), StageMark.CHECKING, "checking …", ""),
     ],
 )
 def test_a_state_is_a_glyph_and_a_word(known, mark, words, note):
-    found = face("a", "CSVParser", "transform", known)
+    found = build_card("a", "CSVParser", "transform", known)
 
     assert (found.mark, found.words, found.note) == (mark, words, note)
 
@@ -50,9 +50,9 @@ def test_a_state_is_a_glyph_and_a_word(known, mark, words, note):
     ],
 )
 def test_records_of_a_run_take_the_place_of_the_state(type, counts, words, brief, short):
-    found = face("a", "P", type, state(), counts)
+    found = build_card("a", "P", type, state(), counts)
 
-    assert found.mark is Mark.RUNNING
+    assert found.mark is StageMark.RUNNING
     assert (found.words, found.brief, found.short) == (words, brief, short)
 
 
@@ -61,5 +61,5 @@ def test_records_of_a_run_take_the_place_of_the_state(type, counts, words, brief
     [(0, "0"), (9999, "9999"), (10_000, "10.0k"), (999_999, "1.0M"), (2**62, "4.6E")],
 )
 def test_amounts_are_short(count, text):
-    assert amount(count) in (text, "∞")
-    assert len(amount(count)) <= 6
+    assert format_count(count) in (text, "∞")
+    assert len(format_count(count)) <= 6

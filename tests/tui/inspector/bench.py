@@ -17,37 +17,37 @@ from localcdap.host.cdap import Cdap
 from localcdap.pipeline.editing.edited_document import Draft as Sheet
 from localcdap.tui.app import StudioApp
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.document.local_document import Paper
-from localcdap.tui.document.source import Source
+from localcdap.tui.document.local_document import LocalDocument
+from localcdap.tui.document.source import DocumentSource
 from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.inspector.inspector import Inspector
 from localcdap.tui.inspector.properties.form import Form
-from localcdap.tui.pipeline.problem_list import Problems
+from localcdap.tui.pipeline.problem_list import ProblemList
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.widgets.footer import StudioFooter
 from tests.tui.studio_driver import Driver
 
 
-class Desk(Screen[None]):
+class BenchScreen(Screen[None]):
     """An editor, its inspector and its problems."""
 
-    CSS = "Desk Problems { width: 40%; } "
+    CSS = "BenchScreen ProblemList { width: 40%; } "
 
     def __init__(self, document: Any, stage: str | None) -> None:
         super().__init__()
         sheet, _ = Sheet.read(document)
         place = DocumentTarget("pipeline", sheet.text())
-        self.editor = Editor(Source(place, "pipeline"), Paper(sheet), "default")
+        self.editor = Editor(DocumentSource(place, "pipeline"), LocalDocument(sheet), "default")
         self.editor.selected = stage
 
     def compose(self) -> ComposeResult:
         yield self.editor
         with Horizontal():
             yield Inspector(self.editor)
-            yield Problems(self.editor)
+            yield ProblemList(self.editor)
         yield StudioFooter()
 
-    def on_problems_chosen(self, event: Problems.Chosen) -> None:
+    def on_problem_list_chosen(self, event: ProblemList.Chosen) -> None:
         if event.stage is not None:
             self.query_one(Inspector).show(event.stage, event.property)
 
@@ -62,12 +62,12 @@ class Workshop(StudioApp):
 class Bench:
     """What tests ask of an inspector."""
 
-    def __init__(self, driver: Driver, desk: Desk) -> None:
+    def __init__(self, driver: Driver, screen: BenchScreen) -> None:
         self.driver = driver
         self.app = driver.app
-        self.editor = desk.editor
-        self.inspector = desk.query_one(Inspector)
-        self.problems = desk.query_one(Problems)
+        self.editor = screen.editor
+        self.inspector = screen.query_one(Inspector)
+        self.problems = screen.query_one(ProblemList)
 
     @property
     def form(self) -> Form:
@@ -107,9 +107,9 @@ async def inspecting(
     async with app.run_test(size=size) as pilot:
         driver = Driver(app, pilot)
         await driver.until(lambda: app.connected)
-        desk = Desk(document, stage)
-        await app.push_screen(desk)
-        bench = Bench(driver, desk)
+        screen = BenchScreen(document, stage)
+        await app.push_screen(screen)
+        bench = Bench(driver, screen)
         await bench.settled()
         yield bench
     connection.close()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.inspector.properties.completion import completed, open_macro
+from localcdap.tui.inspector.properties.completion import complete_text, find_open_macro
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from localcdap.tui.inspector.properties.completion import completed, open_macro
     ],
 )
 def test_where_a_macro_begins(text, start):
-    assert open_macro(text, len(text)) == start
+    assert find_open_macro(text, len(text)) == start
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,11 @@ def test_where_a_macro_begins(text, start):
     ],
 )
 def test_what_is_chosen_takes_the_place_of_what_was_typed(text, cursor, chosen, then, place):
-    assert completed(text, cursor, chosen) == (then, place)
+    assert complete_text(text, cursor, chosen) == (then, place)
 
 
 @given(st.text("${}ab", max_size=12), st.integers(0, 12))
 def test_no_cursor_breaks_it(text, cursor):
     cursor = min(cursor, len(text))
-    found, place = completed(text, cursor, "x")
+    found, place = complete_text(text, cursor, "x")
     assert 0 <= place <= len(found)

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from localcdap.api.config import PluginProperty
 from localcdap.tui.inspector.properties.elements import (
-    Form,
-    form_of,
-    most_elements,
-    rows_of,
-    text_of,
+    ElementForm,
+    find_element_form,
+    format_rows,
+    get_max_elements,
+    parse_rows,
 )
 
-PAIRS = Form("{input-field}:{type},")
-AGGREGATES = Form("{name}:{function:sum|avg}({input-field}),")
+PAIRS = ElementForm("{input-field}:{type},")
+AGGREGATES = ElementForm("{name}:{function:sum|avg}({input-field}),")
 words = st.text("abcXYZ_1-. é", min_size=1, max_size=6).map(str.strip).filter(bool)
 
 
@@ -36,25 +36,25 @@ def declared(type="string", **more):
     ],
 )
 def test_a_list_is_read(form, text, rows):
-    assert rows_of(form, text) == rows
+    assert parse_rows(form, text) == rows
 
 
 @pytest.mark.parametrize("text", ["a", "a:int,b", "a:int,${more}", "a:", ",".join(["a:b"] * 61)])
 def test_what_is_no_table_is_none(text):
-    assert rows_of(PAIRS, text) is None
+    assert parse_rows(PAIRS, text) is None
 
 
 def test_one_element_may_hold_commas_where_there_is_only_one():
-    form = form_of(declared(form="{field}:{function}"))
-    assert most_elements(declared(), form) == 1
-    assert rows_of(form, "a,b:max", 1) == [("a,b", "max")]
+    form = find_element_form(declared(form="{field}:{function}"))
+    assert get_max_elements(declared(), form) == 1
+    assert parse_rows(form, "a,b:max", 1) == [("a,b", "max")]
 
 
 def test_forms_of_declared_properties():
-    assert form_of(declared()) is None
-    assert form_of(declared("list")).parts[0].kind == "value"
-    assert form_of(declared("list", choices=["A", "B"])).parts[0].choices == ("A", "B")
-    assert most_elements(declared("list"), form_of(declared("list"))) is None
+    assert find_element_form(declared()) is None
+    assert find_element_form(declared("list")).parts[0].kind == "value"
+    assert find_element_form(declared("list", choices=["A", "B"])).parts[0].choices == ("A", "B")
+    assert get_max_elements(declared("list"), find_element_form(declared("list"))) is None
     assert AGGREGATES.parts[1].choices == ("sum", "avg")
     assert [part.heading for part in PAIRS.parts] == ["input field", "type"]
 
@@ -62,15 +62,15 @@ def test_forms_of_declared_properties():
 @given(st.lists(st.tuples(words, words)))
 def test_rows_survive(rows):
     rows = [row for row in rows if ":" not in row[0]]
-    assert rows_of(PAIRS, text_of(PAIRS, rows)) == rows
+    assert parse_rows(PAIRS, format_rows(PAIRS, rows)) == rows
 
 
 @given(st.text("ab:,( )$*é\n", max_size=30))
 def test_a_text_that_is_a_table_is_the_same_text_but_for_spaces(text):
-    for form in (PAIRS, AGGREGATES, Form("{value}")):
-        rows = rows_of(form, text)
+    for form in (PAIRS, AGGREGATES, ElementForm("{value}")):
+        rows = parse_rows(form, text)
         if rows is not None:
-            written = text_of(form, rows)
-            assert rows_of(form, written) == rows
+            written = format_rows(form, rows)
+            assert parse_rows(form, written) == rows
             bare = "".join(text.split()).strip(",")
             assert "".join(written.split()) == bare

@@ -7,9 +7,9 @@ import pytest
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.editing.edits import RenameStage, SetProperties, SetProperty
 from localcdap.tui.dialogs.chooser import Chooser
-from localcdap.tui.inspector.properties.completion import Aid
+from localcdap.tui.inspector.properties.completion import PropertyAutoComplete
 from localcdap.tui.inspector.properties.controls import AreaControl, LineControl, Toggle
-from localcdap.tui.inspector.properties.field_plan import Kind
+from localcdap.tui.inspector.properties.field_plan import ControlKind
 from localcdap.tui.inspector.properties.list_control import ListControl
 from tests.tui.inspector.bench import inspecting, pipeline
 
@@ -36,21 +36,21 @@ def bench(cdap, home):
 async def test_what_is_typed_is_an_edit_and_its_failure_stands_beside_it(bench):
     async with bench("File") as b:
         await b.type_into("sampleSize", "abc")
-        assert b.editor.properties("File")["sampleSize"] == "abc"
-        (blame,) = b.form.fields["sampleSize"].blames
+        assert b.editor.get_properties("File")["sampleSize"] == "abc"
+        (blame,) = b.form.fields["sampleSize"].failures
         assert "must be a whole number, not 'abc'" in blame.message
         for _ in "abc":
             await b.driver.press("backspace")
         await b.settled()
-        assert "sampleSize" not in b.editor.properties("File")  # nothing is no property
-        assert not b.form.fields["sampleSize"].blames
+        assert "sampleSize" not in b.editor.get_properties("File")  # nothing is no property
+        assert not b.form.fields["sampleSize"].failures
 
 
 async def test_a_macro_may_stand_in_a_number_field(bench):
     async with bench("File") as b:
         await b.type_into("sampleSize", "${n}")
-        assert b.editor.properties("File")["sampleSize"] == "${n}"
-        assert not b.form.fields["sampleSize"].blames
+        assert b.editor.get_properties("File")["sampleSize"] == "${n}"
+        assert not b.form.fields["sampleSize"].failures
 
 
 async def test_a_text_that_is_longer_than_its_line_is_seen(bench):
@@ -76,17 +76,17 @@ async def test_typing_goes_on_while_changes_arrive(bench):
         assert (line.value, line.cursor_position, line.has_focus) == ("/data/in.csv", 6, True)
         await b.settled()
         assert (line.value, line.cursor_position, line.has_focus) == ("/data/in.csv", 6, True)
-        assert b.editor.properties("File")["path"] == "/data/in.csv"
+        assert b.editor.get_properties("File")["path"] == "/data/in.csv"
         assert b.form.fields["delimiter"].text == "5"
 
 
 async def test_what_is_typed_is_one_step_of_undo(bench):
     async with bench("File") as b:
         await b.type_into("path", "xyz")
-        assert b.editor.properties("File")["path"] == "in.csvxyz"
+        assert b.editor.get_properties("File")["path"] == "in.csvxyz"
         b.editor.undo()
         await b.settled()
-        assert b.editor.properties("File")["path"] == "in.csv"
+        assert b.editor.get_properties("File")["path"] == "in.csv"
         assert b.form.fields["path"].control.value_text == "in.csv"
         assert not b.editor.can_undo
 
@@ -97,7 +97,7 @@ async def test_leaving_a_stage_loses_nothing(bench):
         await b.driver.pilot.press("end", "x")
         b.editor.select("Trash")
         await b.settled()
-        assert b.editor.properties("File")["path"] == "in.csvx"
+        assert b.editor.get_properties("File")["path"] == "in.csvx"
         assert list(b.form.fields) == ["referenceName"]
 
 
@@ -106,7 +106,7 @@ async def test_what_was_typed_a_moment_ago_is_sent_too(bench):
         line = b.form.fields["path"].control
         line.value = "just now"  # its message is still on its way
         b.inspector.flush()
-        assert b.editor.properties("File")["path"] == "just now"
+        assert b.editor.get_properties("File")["path"] == "just now"
 
 
 async def test_stages_with_one_plugin_share_a_form_and_nothing_else(bench):
@@ -121,8 +121,8 @@ async def test_stages_with_one_plugin_share_a_form_and_nothing_else(bench):
         assert b.form.fields["path"] is field
         assert field.control.value_text == ""
         await b.type_into("path", "second")
-        assert b.editor.properties("File")["path"] == "first"
-        assert b.editor.properties("Other") == {"path": "second"}
+        assert b.editor.get_properties("File")["path"] == "first"
+        assert b.editor.get_properties("Other") == {"path": "second"}
 
 
 async def test_a_renamed_stage_goes_on_being_edited(bench):
@@ -132,30 +132,30 @@ async def test_a_renamed_stage_goes_on_being_edited(bench):
         b.editor.apply(RenameStage("File", "Source"))
         await b.driver.pilot.press("y")
         await b.settled()
-        assert b.editor.properties("Source")["path"] == "in.csvxy"
+        assert b.editor.get_properties("Source")["path"] == "in.csvxy"
         assert b.inspector.stage == "Source"
 
 
 async def test_a_list_is_a_table_whose_wrong_rows_are_marked(bench):
     async with bench() as b:
         field = b.form.fields["rename"]
-        assert field.kind is Kind.LIST
+        assert field.kind is ControlKind.LIST
         await b.type_into("rename", "nope\tother")
-        assert b.editor.properties("Projection")["rename"] == "nope:other"
-        assert field.blames[0].element == "nope:other"
+        assert b.editor.get_properties("Projection")["rename"] == "nope:other"
+        assert field.failures[0].element == "nope:other"
         control = field.control
         assert isinstance(control, ListControl)
         assert len(control.elements) == 2  # there is always an empty row
         await b.driver.press("enter")
         await b.driver.type("name\twho")
         await b.settled()
-        assert b.editor.properties("Projection")["rename"] == "nope:other,name:who"
+        assert b.editor.get_properties("Projection")["rename"] == "nope:other,name:who"
         await b.driver.press("alt+up")
         await b.settled()
-        assert b.editor.properties("Projection")["rename"] == "name:who,nope:other"
+        assert b.editor.get_properties("Projection")["rename"] == "name:who,nope:other"
         await b.driver.press("alt+d")
         await b.settled()
-        assert b.editor.properties("Projection")["rename"] == "nope:other"
+        assert b.editor.get_properties("Projection")["rename"] == "nope:other"
         for text in ("a:b,c:d,e:f,g:h", "a:b"):
             field.set(text)
             await b.settled()
@@ -167,29 +167,29 @@ async def test_fields_of_the_input_are_offered(bench):
     async with bench() as b:
         b.form.go_to("keep")
         await b.driver.type("pr")
-        aid = b.app.screen.query_one(Aid)
+        aid = b.app.screen.query_one(PropertyAutoComplete)
         await b.driver.until(lambda: aid.option_list.option_count)
         assert [o.value for o in aid.option_list.options] == ["price"]
         await b.driver.press("enter")
         await b.settled()
-        assert b.editor.properties("Projection")["keep"] == "price"
-        assert b.editor.state("Projection").output_schema.field_names == ["price"]
+        assert b.editor.get_properties("Projection")["keep"] == "price"
+        assert b.editor.get_state("Projection").output_schema.field_names == ["price"]
 
 
 async def test_macros_are_offered_behind_their_bracket(bench, cdap):
     cdap.preferences.replace(PreferenceLevel("default"), {"folder": "/data"})
     cdap.secure_keys.put("default", "pass", "s3cret")
     async with bench("File") as b:
-        b.editor.judge_with({"day": "monday"})
+        b.editor.set_arguments({"day": "monday"})
         await b.settled()
         await b.type_into("path", "/${")
-        aid = b.form.fields["path"].aid
+        aid = b.form.fields["path"].auto_complete
         offered = [o.value for o in aid.option_list.options]
         assert {"day", "folder", "secure(pass)", "logicalStartTime(yyyy-MM-dd)"} <= set(offered)
         await b.driver.type("fol")
         await b.driver.press("tab")
         await b.settled()
-        assert b.editor.properties("File")["path"] == "in.csv/${folder}"
+        assert b.editor.get_properties("File")["path"] == "in.csv/${folder}"
 
 
 async def test_choices_drop_down(bench):
@@ -197,15 +197,15 @@ async def test_choices_drop_down(bench):
         b.form.go_to("format")
         await b.settled()
         await b.driver.press("down")
-        aid = b.form.fields["format"].aid
+        aid = b.form.fields["format"].auto_complete
         assert aid.display
         assert aid.option_list.size.height == aid.option_list.option_count > 8
         await b.driver.press("down", "enter")
         await b.settled()
-        assert b.editor.properties("File")["format"] == "blob"
+        assert b.editor.get_properties("File")["format"] == "blob"
         b.editor.select("Trash")
         await b.settled()
-        assert not b.app.screen.query(Aid)
+        assert not b.app.screen.query(PropertyAutoComplete)
 
 
 async def test_a_tab_is_opened_while_something_is_typed(bench):
@@ -225,9 +225,9 @@ async def test_the_menu_of_a_field(bench):
         await b.driver.type("remove")
         await b.driver.press("enter")
         await b.settled()
-        assert "path" not in b.editor.properties("File")
+        assert "path" not in b.editor.get_properties("File")
         assert "Required property 'path' has no value." in [
-            each.message for each in b.form.fields["path"].blames
+            each.message for each in b.form.fields["path"].failures
         ]
 
 
@@ -236,10 +236,10 @@ async def test_a_switch_and_a_macro_in_it(bench):
         b.form.go_to("skipHeader")
         await b.driver.press("space")
         await b.settled()
-        assert b.editor.properties("File")["skipHeader"] == "true"
+        assert b.editor.get_properties("File")["skipHeader"] == "true"
         await b.driver.press("delete")
         await b.settled()
-        assert "skipHeader" not in b.editor.properties("File")
+        assert "skipHeader" not in b.editor.get_properties("File")
         await b.driver.type("$")
         field = b.form.fields["skipHeader"]
         await b.driver.until(lambda: isinstance(field.control, LineControl))
@@ -260,11 +260,11 @@ async def test_a_schema_is_lines_and_what_is_no_schema_is_not_sent(bench):
         control.move_cursor(control.document.end)
         await b.driver.type("\nday dat")
         await b.settled()
-        assert b.editor.properties("File")["schema"] == SCHEMA
+        assert b.editor.get_properties("File")["schema"] == SCHEMA
         assert "line 4: There is no type 'dat'" in control.problem
         await b.driver.type("e?")
         await b.settled()
-        schema = b.editor.state("Projection").input_schemas["File"]
+        schema = b.editor.get_state("Projection").input_schemas["File"]
         assert schema.field_names == ["id", "name", "price", "day"]
         assert control.cursor_location == (3, 9)
 
@@ -280,8 +280,8 @@ async def test_an_editor_outside(bench, monkeypatch):
         b.form.go_to("path")
         await b.driver.press("f4")
         await b.settled()
-        assert b.editor.properties("File")["path"] == "two\nlines"
-        assert b.form.fields["path"].kind is Kind.CODE
+        assert b.editor.get_properties("File")["path"] == "two\nlines"
+        assert b.form.fields["path"].kind is ControlKind.CODE
 
 
 GARBAGE = {
@@ -302,26 +302,26 @@ GARBAGE = {
 async def test_garbage_is_shown_and_stays_as_it_is(bench):
     async with bench("File", document(File=GARBAGE)) as b:
         assert set(GARBAGE) <= set(b.form.fields)
-        before = b.editor.text()
+        before = b.editor.to_text()
         for name in GARBAGE:
             b.form.go_to(name)
             await b.driver.pilot.pause()
         assert "\x1b[31mred" not in str(b.app.export_screenshot())
         b.editor.select("Trash")
         await b.settled()
-        assert b.editor.text() == before
+        assert b.editor.to_text() == before
         b.editor.select("File")
         await b.settled()
         await b.type_into("recursive", "t")
         expected = {**GARBAGE, "recursive": "true"}
-        assert b.editor.properties("File") == expected
+        assert b.editor.get_properties("File") == expected
 
 
 @pytest.mark.parametrize("properties", [["text"], None])
 async def test_properties_that_are_no_object(bench, properties):
     async with bench("File", document(File=properties)) as b:
         await b.type_into("path", "/x")
-        assert b.editor.properties("File") == {"path": "/x"}
+        assert b.editor.get_properties("File") == {"path": "/x"}
 
 
 async def test_other_properties_make_other_fields(bench):
@@ -331,5 +331,5 @@ async def test_other_properties_make_other_fields(bench):
         assert b.form.fields["new one"].text == "z"
         assert b.form.fields["path"].control.value_text == "/y"
         assert b.form.fields["format"].control.value_text == ""
-        (warning,) = b.form.fields["new one"].blames
+        (warning,) = b.form.fields["new one"].failures
         assert warning.is_warning

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.content import Content
 
-from localcdap.tui.inspector.heading import cropped
+from localcdap.tui.inspector.heading import crop_text
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,6 @@ from localcdap.tui.inspector.heading import cropped
     ],
 )
 def test_what_has_no_room_ends_with_an_ellipsis(text, told):
-    shown = cropped(Content(text), 10, 2)
+    shown = crop_text(Content(text), 10, 2)
 
     assert [line.rstrip().plain for line in shown.wrap(10)] == told

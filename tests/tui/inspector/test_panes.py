@@ -11,12 +11,12 @@ from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import RejectedRecord, StageSample
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.runs.preview.model import Preview, PreviewStatus
-from localcdap.tui.inspector.method_dialog import MethodDialog, template
-from localcdap.tui.inspector.preview.debug_pane import TrialPane
+from localcdap.tui.inspector.method_dialog import MethodDialog, format_template
+from localcdap.tui.inspector.preview.debug_pane import DebugPane
 from localcdap.tui.inspector.preview.preview_pane import PreviewPane
 from localcdap.tui.inspector.preview.sample_view import SampleView
 from localcdap.tui.inspector.properties.form import MethodButton
-from localcdap.tui.inspector.schema.pane import Lines
+from localcdap.tui.inspector.schema.pane import TextLines
 from tests.tui.inspector.bench import inspecting, pipeline
 from tests.tui.inspector.test_form import SOURCE
 
@@ -37,7 +37,7 @@ DOCUMENT = pipeline(
 
 
 def lines_of(b, id) -> list[str]:
-    return [line.plain for line in b.inspector.query_one(id, Lines).texts]
+    return [line.plain for line in b.inspector.query_one(id, TextLines).texts]
 
 
 async def test_schemas_follow_what_is_typed(cdap, home):
@@ -76,8 +76,8 @@ async def test_a_stage_is_tried_on_what_is_typed(cdap, home):
     async with inspecting(cdap, home, DOCUMENT, "JavaScript") as b:
         b.inspector.open_tab("try")
         await b.settled()
-        pane = b.inspector.query_one(TrialPane)
-        pane.query_one("Area").focus()
+        pane = b.inspector.query_one(DebugPane)
+        pane.query_one("ValueArea").focus()
         await b.driver.type("id,name,price\n1,ada,2.5\n2,,500\n3,x,-1")
         await b.driver.press("f9")
         await b.driver.until(lambda: pane.answer is not None)
@@ -93,13 +93,13 @@ async def test_a_stage_is_tried_on_what_is_typed(cdap, home):
         await b.settled()
         b.editor.select("JavaScript")
         await b.settled()
-        assert pane.query_one("Area").text.startswith("id,name,price")
+        assert pane.query_one("ValueArea").text.startswith("id,name,price")
         assert pane.answer is answer
 
-        pane.query_one("Area").load_text('{"id": "x"')
+        pane.query_one("ValueArea").load_text('{"id": "x"')
         await b.driver.press("f9")
         assert "no JSON" in str(pane.query_one(".state").cached_content)
-        pane.query_one("Area").load_text('{"id": "x"}')
+        pane.query_one("ValueArea").load_text('{"id": "x"}')
         await b.driver.press("f9")
         await b.driver.until(lambda: "do not fit" in str(pane.query_one(".state").cached_content))
 
@@ -113,18 +113,20 @@ async def test_a_schema_that_records_propose_is_taken(cdap, home):
     async with inspecting(cdap, home, document, "Wrangler") as b:
         b.inspector.open_tab("try")
         await b.settled()
-        b.inspector.query_one("TrialPane Area").load_text('{"id": 1, "name": "a;b", "price": 1}')
+        b.inspector.query_one("DebugPane ValueArea").load_text(
+            '{"id": 1, "name": "a;b", "price": 1}'
+        )
         await b.driver.press("f8")
         await b.driver.type("propose")
         await b.driver.press("enter")
         dialog = b.app.screen
-        await b.driver.until(lambda: '"a;b"' in dialog.query("Area").first().text)
+        await b.driver.until(lambda: '"a;b"' in dialog.query("ValueArea").first().text)
         await b.driver.press("f9")
         await b.driver.until(lambda: dialog.answer)
         await b.driver.press("f5")
         await b.settled()
 
-        schema = Schema.parse(b.editor.properties("Wrangler")["schema"])
+        schema = Schema.parse(b.editor.get_properties("Wrangler")["schema"])
         assert list(schema.field_names) == ["id", "name", "price", "name_1", "name_2"]
 
 
@@ -132,11 +134,11 @@ async def test_records_for_a_trial_come_from_the_schema(cdap, home):
     async with inspecting(cdap, home, DOCUMENT, "JavaScript") as b:
         b.inspector.open_tab("try")
         await b.settled()
-        pane = b.inspector.query_one(TrialPane)
-        pane.query_one("Area").focus()
+        pane = b.inspector.query_one(DebugPane)
+        pane.query_one("ValueArea").focus()
         await b.driver.press("f3", "down", "enter")
         await b.settled()
-        made = json.loads(pane.query_one("Area").text)
+        made = json.loads(pane.query_one("ValueArea").text)
         assert len(made) == 10
         assert list(made[0]) == ["id", "name", "price"]
 
@@ -221,7 +223,7 @@ class Asker(Transform):
         await b.driver.type("use secure")
         await b.driver.press("enter")
         await b.settled()
-        assert b.editor.properties("Asker")["host"] == "${secure(dbpass)}"
+        assert b.editor.get_properties("Asker")["host"] == "${secure(dbpass)}"
         assert not field.control.password  # a macro is no secret
         b.editor.undo()
         await b.settled()
@@ -249,4 +251,4 @@ class Asker(Transform):
     ],
 )
 def test_a_request_to_fill_in(schema, text):
-    assert template(schema) == text
+    assert format_template(schema) == text

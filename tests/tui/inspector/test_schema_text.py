@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.schema import LogicalType, Schema, Type
-from localcdap.tui.inspector.schema.text import Unreadable, read, written
+from localcdap.tui.inspector.schema.text import SchemaSyntaxError, format_schema, parse_schema
 
 simple = st.sampled_from(
     [Schema.of(each) for each in Type if each.is_simple]
@@ -39,16 +39,18 @@ records = st.lists(st.tuples(names, schemas), min_size=1, max_size=4, unique_by=
 @given(records)
 def test_every_schema_reads_back(fields):
     schema = Schema.record("r", fields)
-    assert read(written(schema), "r") == schema
+    assert parse_schema(format_schema(schema), "r") == schema
 
 
 def test_lines_as_somebody_types_them():
-    schema = read("\n id LONG\nname  string ?\n\nprice decimal(10,2)\ntags array< string? >\n", "r")
+    schema = parse_schema(
+        "\n id LONG\nname  string ?\n\nprice decimal(10,2)\ntags array< string? >\n", "r"
+    )
     assert [f.name for f in schema] == ["id", "name", "price", "tags"]
     assert schema.field("name").schema == Schema.STRING.as_nullable
     assert schema.field("price").schema == Schema.decimal(10, 2)
     assert schema.field("tags").schema == Schema.array(Schema.STRING.as_nullable)
-    assert read("  \n") is None
+    assert parse_schema("  \n") is None
 
 
 @pytest.mark.parametrize(
@@ -66,21 +68,21 @@ def test_lines_as_somebody_types_them():
     ],
 )
 def test_what_is_wrong_is_told_by_line(text, told):
-    with pytest.raises(Unreadable) as caught:
-        read(text)
+    with pytest.raises(SchemaSyntaxError) as caught:
+        parse_schema(text)
     assert str(caught.value).startswith(told)
 
 
 def test_all_lines_are_told_at_once():
-    with pytest.raises(Unreadable) as caught:
-        read("a\nb string\nc strin")
+    with pytest.raises(SchemaSyntaxError) as caught:
+        parse_schema("a\nb string\nc strin")
     assert [problem.line for problem in caught.value.problems] == [1, 3]
 
 
 @given(st.text(max_size=40))
 def test_no_text_breaks_it(text):
     try:
-        schema = read(text)
-    except Unreadable:
+        schema = parse_schema(text)
+    except SchemaSyntaxError:
         return
-    assert schema is None or read(written(schema), "etlSchemaBody") == schema
+    assert schema is None or parse_schema(format_schema(schema), "etlSchemaBody") == schema

@@ -44,7 +44,7 @@ async def test_every_form_renders_and_gives_back_what_is_put_in(cdap, home):
     ]
     document = {"name": "all", "config": {"stages": stages, "connections": []}}
     async with inspecting(cdap, home, document) as b:
-        before = b.editor.text()
+        before = b.editor.to_text()
         for info, properties in plugins:
             stage = f"{info.type} {info.name}"
             b.editor.select(stage)
@@ -57,4 +57,4 @@ async def test_every_form_renders_and_gives_back_what_is_put_in(cdap, home):
                 shown = field.control.value_text
                 assert shown.replace(" ", "") == properties[name].replace(" ", ""), (stage, name)
             b.inspector.flush()
-        assert b.editor.text() == before
+        assert b.editor.to_text() == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.tui.inspector.properties.suggestions import join_keys, joined_fields
+from localcdap.tui.inspector.properties.suggestions import suggest_join_keys, suggest_joined_fields
 
 
 def inputs(text):
@@ -36,7 +36,7 @@ def inputs(text):
     ],
 )
 def test_fields_of_a_join_have_names_of_their_own(text, offered):
-    assert [each.text for each in joined_fields(inputs(text))] == offered
+    assert [each.text for each in suggest_joined_fields(inputs(text))] == offered
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_fields_of_a_join_have_names_of_their_own(text, offered):
     ],
 )
 def test_what_can_be_compared_is_offered(text, offered):
-    assert [each.text for each in join_keys(inputs(text))] == offered
+    assert [each.text for each in suggest_join_keys(inputs(text))] == offered

@@ -10,7 +10,7 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewStatus
-from localcdap.tui.pipeline.activity import Running
+from localcdap.tui.pipeline.activity import ActivityRunner
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from tests.tui.pipeline.documents import orders, stage
@@ -34,7 +34,7 @@ def document(tmp_path, engine_directory):
 
 
 def activity(driver):
-    return driver.app.screen.desk.query_one(Running).activity
+    return driver.app.screen.view.query_one(ActivityRunner).activity
 
 
 def has_ended(driver):
@@ -42,8 +42,8 @@ def has_ended(driver):
 
 
 def text(driver):
-    board = driver.app.screen.desk.board
-    return "\n".join(board.render_line(y).text for y in range(board.size.height))
+    canvas = driver.app.screen.view.canvas
+    return "\n".join(canvas.render_line(y).text for y in range(canvas.size.height))
 
 
 async def test_a_run_is_asked_for_its_arguments_and_its_records_are_shown(
@@ -67,7 +67,7 @@ async def test_a_run_is_asked_for_its_arguments_and_its_records_are_shown(
         assert driver.app.screen.editor.arguments == run.arguments
         assert "out 3" in text(driver)
         assert "✓ in 3 out 3" in text(driver)
-        assert "run completed" in str(driver.app.screen.desk.query_one("Title").render())
+        assert "run completed" in str(driver.app.screen.view.query_one("TitleBar").render())
 
         await driver.press("escape")
         assert "✓ valid" in text(driver)
@@ -125,7 +125,7 @@ async def test_a_preview_shows_what_each_stage_makes(open_studio, document, tmp_
 
         editor.select("Rename")
         await driver.settled()
-        table = driver.app.screen.desk.inspector.query_one("PreviewPane").query_one("RecordTable")
+        table = driver.app.screen.view.inspector.query_one("PreviewPane").query_one("RecordTable")
         await driver.until(lambda: table.note.startswith("3 records"))
         assert list(table.grid.get_column_at(1)) == ["a", None, "c"]
 
@@ -135,7 +135,7 @@ async def test_a_preview_shows_what_each_stage_makes(open_studio, document, tmp_
         assert activity(driver).status is PreviewStatus.RUN_FAILED
         assert editor.selected == "Rename"
         assert "too bad" in shown(driver, "PreviewPane")
-        assert "✗ preview failed" in shown(driver, "Title")
+        assert "✗ preview failed" in shown(driver, "TitleBar")
 
         await again(driver, editor, WAITING.format(gate=str(tmp_path / "gate")))
         await driver.press("X")
@@ -153,8 +153,8 @@ async def again(driver, editor, script):
 
 
 def shown(driver, part):
-    """What stands in a part of the desk."""
-    region = driver.app.screen.desk.query_one(part).region
+    """What stands in a part of the view."""
+    region = driver.app.screen.view.query_one(part).region
     strips = driver.app.screen._compositor.render_strips()[region.y : region.bottom]
     return "\n".join(strip.crop(region.x, region.right).text for strip in strips)
 
@@ -165,7 +165,7 @@ async def test_a_pipeline_with_failures_shows_them_instead_of_running(open_studi
         await driver.editor()
         await driver.press("r")
 
-        assert driver.app.screen.desk.has_class("-drawer")
+        assert driver.app.screen.view.has_class("-drawer")
         assert activity(driver) is None
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from localcdap.pipeline.document.reader import read_document
-from localcdap.tui.pipeline.connection_rules import Way, Wiring, cut, free_name, line_of
+from localcdap.tui.pipeline.connection_rules import (
+    ConnectionRules,
+    OutputBranch,
+    disconnect_edit,
+    find_free_name,
+    format_connection,
+)
 from tests.tui.pipeline.documents import pipeline, stage
 
 
@@ -21,7 +27,7 @@ def wiring(links=""):
         stage("act", "action", "FileMove"),
     ]
     mail = {"name": "mail", "plugin": {"name": "Email", "type": "postaction"}}
-    return Wiring(read_document(pipeline(stages, links, postActions=[mail])))
+    return ConnectionRules(read_document(pipeline(stages, links, postActions=[mail])))
 
 
 @pytest.mark.parametrize(
@@ -40,42 +46,45 @@ def wiring(links=""):
     ],
 )
 def test_what_cannot_be_connected_has_a_reason(source, target, reason):
-    assert wiring().refusal(source, target) == reason
+    assert wiring().rejection_reason(source, target) == reason
 
 
 def test_a_circle_and_a_second_line_are_refused():
     found = wiring("in>t t>u")
 
-    assert found.refusal("u", "t") == "records would go in a circle"
-    assert found.refusal("t", "u") == "they are connected already"
+    assert found.rejection_reason("u", "t") == "records would go in a circle"
+    assert found.rejection_reason("t", "u") == "they are connected already"
 
 
 def test_a_stage_that_is_not_there_yet_is_judged_by_its_type():
-    assert wiring().refusal("in", "new", "transform") is None
-    assert wiring().refusal("in", "new", "postaction") == "post actions are not connected"
+    assert wiring().rejection_reason("in", "new", "transform") is None
+    assert wiring().rejection_reason("in", "new", "postaction") == "post actions are not connected"
 
 
 def test_a_condition_is_left_by_true_then_by_false():
-    assert [way.label for way in wiring().ways("if")] == ["true", "false"]
+    assert [way.label for way in wiring().list_branches("if")] == ["true", "false"]
 
     document = pipeline([stage("if", "condition", "Conditional"), stage("t", "transform", "X")])
     document["config"]["connections"] = [{"from": "if", "to": "t", "condition": "true"}]
 
-    assert [way.label for way in Wiring(read_document(document)).ways("if")] == ["false", "true"]
+    assert [way.label for way in ConnectionRules(read_document(document)).list_branches("if")] == [
+        "false",
+        "true",
+    ]
 
 
 def test_other_stages_are_left_in_one_way():
-    assert wiring().ways("t") == [Way()]
-    assert wiring().ways("split") == []
+    assert wiring().list_branches("t") == [OutputBranch()]
+    assert wiring().list_branches("split") == []
 
 
 def test_connections_are_cut_one_by_one():
-    connection = wiring("in>t").around("t")[0]
+    connection = wiring("in>t").list_connections("t")[0]
 
-    assert line_of(connection) == "in → t"
-    assert (cut(connection).source, cut(connection).target) == ("in", "t")
+    assert format_connection(connection) == "in → t"
+    assert (disconnect_edit(connection).source, disconnect_edit(connection).target) == ("in", "t")
 
 
 def test_a_free_name_has_the_lowest_number():
-    assert free_name("File", set()) == "File"
-    assert free_name("File", {"File", "File2"}) == "File3"
+    assert find_free_name("File", set()) == "File"
+    assert find_free_name("File", {"File", "File2"}) == "File3"

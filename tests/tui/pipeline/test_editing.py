@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.settings import load_settings
-from localcdap.tui.pipeline.plugin_palette import Chip, StagePalette
+from localcdap.tui.pipeline.plugin_palette import CapabilityChip, StagePalette
 from localcdap.tui.routes import DocumentTarget, NewPipelineTarget
 from tests.tui.pipeline.documents import orders, pipeline, stage
 from tests.tui.studio_driver import SMALL
@@ -23,14 +23,14 @@ def links(editor):
 async def agreed(driver, cdap, editor):
     """Wait until the service has made every edit; its document is ours then."""
     await driver.judged(editor)
-    assert json.loads(cdap.editing.get_document(editor._session.id)) == json.loads(editor.text())
+    assert json.loads(cdap.editing.get_document(editor._session.id)) == json.loads(editor.to_text())
 
 
 async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):
     async with open_studio(target=NewPipelineTarget("built")) as driver:
         editor = await driver.editor()
-        board = driver.app.screen.desk.board
-        assert "a adds one" in board.render_line(board.size.height // 3).text
+        canvas = driver.app.screen.view.canvas
+        assert "a adds one" in canvas.render_line(canvas.size.height // 3).text
         for plugin in ("file source", "csvparser", "file sink"):
             await driver.press("a")
             await driver.type(plugin)
@@ -51,7 +51,7 @@ async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):
 async def test_stages_are_connected_renamed_copied_and_deleted(open_studio, cdap):
     async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
-        assert editor.valid
+        assert editor.is_valid
         assert editor.selected == "Orders"
 
         await driver.press("d")
@@ -66,7 +66,7 @@ async def test_stages_are_connected_renamed_copied_and_deleted(open_studio, cdap
         await driver.press("enter")
         assert "More" in editor.stages
         assert ("More", "Rename", "") in links(editor)
-        assert editor.selected == driver.app.screen.desk.board.selected == "More"
+        assert editor.selected == driver.app.screen.view.canvas.selected == "More"
 
         await driver.press("y", "p")
         assert editor.selected == "More2"
@@ -80,7 +80,7 @@ async def test_stages_are_connected_renamed_copied_and_deleted(open_studio, cdap
 
         for _ in range(6):
             await driver.press("u")
-        assert json.loads(editor.text()) == json.loads(TEXT)
+        assert json.loads(editor.to_text()) == json.loads(TEXT)
         assert not editor.can_undo
         await agreed(driver, cdap, editor)
 
@@ -105,7 +105,7 @@ async def test_a_condition_asks_which_way(open_studio, cdap):
 
         assert links(editor)[1:] == [("if", "t", "true"), ("if", "u", "false")]
         labels = {
-            wire.label[2] for wire in driver.app.screen.desk.board.drawing.wires if wire.label
+            wire.label[2] for wire in driver.app.screen.view.canvas.drawing.wires if wire.label
         }
         assert labels == {" true ", " false "}
 
@@ -124,7 +124,7 @@ async def test_a_splitter_asks_for_its_port(open_studio):
     async with open_studio(target=DocumentTarget("s", json.dumps(document))) as driver:
         editor = await driver.editor()
         editor.select("split")
-        ports = list(editor.state("split").port_schemas)
+        ports = list(editor.get_state("split").port_schemas)
         assert ports
         await driver.press("c", "t", "enter")
         await driver.press("enter")
@@ -149,10 +149,10 @@ async def test_a_stage_dropped_on_another_is_connected(open_studio):
     document["config"]["connections"] = []
     async with open_studio(target=DocumentTarget("orders", json.dumps(document))) as driver:
         editor = await driver.editor()
-        board = driver.app.screen.desk.board
-        board.post_message(board.Drawn("Orders", "Rename"))
+        canvas = driver.app.screen.view.canvas
+        canvas.post_message(canvas.Drawn("Orders", "Rename"))
         await driver.settled()
-        board.post_message(board.Drawn("Out", "Rename"))
+        canvas.post_message(canvas.Drawn("Out", "Rename"))
         await driver.settled()
 
         assert links(editor) == [("Orders", "Rename", "")]
@@ -164,18 +164,18 @@ async def test_an_edit_is_seen_at_once_and_judged_soon(open_studio):
         editor = await driver.editor()
         assert editor.apply(SetProperty("Rename", "rename", "nothing:text"))
 
-        assert editor.properties("Rename")["rename"] == "nothing:text"
-        assert not editor.is_settled
+        assert editor.get_properties("Rename")["rename"] == "nothing:text"
+        assert not editor.is_validated
         await driver.until(lambda: editor.failures)
         assert editor.failures[0].stage == "Rename"
-        title = driver.app.screen.desk.query_one("Title")
+        title = driver.app.screen.view.query_one("TitleBar")
         await driver.until(lambda: " failures in " in str(title.render()))
         assert "changed" in str(title.render())
 
         await driver.press("n")
         assert editor.selected == "Rename"
         editor.undo()
-        await driver.until(lambda: editor.valid)
+        await driver.until(lambda: editor.is_valid)
         assert not editor.is_changed
 
 
@@ -184,11 +184,11 @@ async def test_what_is_refused_changes_nothing(open_studio):
         editor = await driver.editor()
 
         assert not editor.apply(SetProperty("nobody", "a", "b"))
-        driver.app.screen.desk.board.paste("nonsense")
+        driver.app.screen.view.canvas.paste("nonsense")
         await driver.settled()
 
-        assert json.loads(editor.text()) == json.loads(TEXT)
-        assert editor.valid
+        assert json.loads(editor.to_text()) == json.loads(TEXT)
+        assert editor.is_valid
 
 
 async def test_a_session_that_is_lost_is_opened_again(open_studio, cdap):
@@ -206,8 +206,8 @@ async def test_a_session_that_is_lost_is_opened_again(open_studio, cdap):
 
         editor.undo()
         editor.undo()  # of which the new session knows nothing
-        assert json.loads(editor.text()) == json.loads(TEXT)
-        await driver.until(lambda: editor.valid)
+        assert json.loads(editor.to_text()) == json.loads(TEXT)
+        await driver.until(lambda: editor.is_valid)
         await agreed(driver, cdap, editor)
 
 
@@ -231,7 +231,7 @@ async def test_new_plugins_appear_in_the_palette_under_the_highlight(open_studio
         assert driver.app.focused is focused
         assert len(listing.keys) == len(keys) + 1
 
-        chip = next(c for c in palette.query(Chip) if c.capability == "pii")
+        chip = next(c for c in palette.query(CapabilityChip) if c.capability == "pii")
         chip.action_turn()
         await driver.until(lambda: listing.keys == ["batchsource/AAA"])
         await driver.press("enter")
@@ -258,18 +258,18 @@ class Aaa(BatchSource):
 async def test_the_inspector_is_beside_or_over_the_canvas(open_studio, size):
     async with open_studio(size=size, target=DocumentTarget("orders", TEXT)) as driver:
         await driver.editor()
-        desk = driver.app.screen.desk
+        view = driver.app.screen.view
         is_wide = size[0] >= 120
-        assert desk.inspector.display is is_wide
+        assert view.inspector.display is is_wide
         await driver.press("enter")
 
-        assert desk.inspector.display
-        assert desk.board.display is is_wide
-        assert desk.inspector in driver.app.focused.ancestors
+        assert view.inspector.display
+        assert view.canvas.display is is_wide
+        assert view.inspector in driver.app.focused.ancestors
         await driver.press("escape")
         await driver.press("escape")
-        assert desk.board.display
-        assert driver.app.focused is desk.board
+        assert view.canvas.display
+        assert driver.app.focused is view.canvas
 
 
 async def test_settings_are_one_edit(open_studio, cdap):
@@ -293,7 +293,7 @@ async def test_settings_are_one_edit(open_studio, cdap):
         assert document.properties == {"system.spark.spark.sql.shuffle.partitions": "2"}
         await agreed(driver, cdap, editor)
         editor.undo()
-        assert json.loads(editor.text()) == json.loads(TEXT)
+        assert json.loads(editor.to_text()) == json.loads(TEXT)
 
 
 async def test_a_note_is_marked_and_saved_with_the_stage(open_studio):
@@ -303,11 +303,11 @@ async def test_a_note_is_marked_and_saved_with_the_stage(open_studio):
         await driver.type("Comes nightly")
         await driver.press("enter")
 
-        assert editor.node("Orders")["description"] == "Comes nightly"
-        board = driver.app.screen.desk.board
+        assert editor.get_node("Orders")["description"] == "Comes nightly"
+        canvas = driver.app.screen.view.canvas
         assert any(
-            "Orders" in board.render_line(y).text and "✎" in board.render_line(y).text
-            for y in range(board.size.height)
+            "Orders" in canvas.render_line(y).text and "✎" in canvas.render_line(y).text
+            for y in range(canvas.size.height)
         )
 
 
@@ -317,11 +317,11 @@ async def test_files_are_looked_at_when_asked(open_studio, tmp_path):
     del document["config"]["stages"][0]["plugin"]["properties"]["schema"]
     async with open_studio(target=DocumentTarget("looked", json.dumps(document))) as driver:
         editor = await driver.editor()
-        assert editor.state("Orders").detected_ms is None
+        assert editor.get_state("Orders").detected_ms is None
         await driver.press("V")
-        await driver.until(lambda: editor.state("Orders").detected_ms and editor.is_settled)
+        await driver.until(lambda: editor.get_state("Orders").detected_ms and editor.is_validated)
 
-        names = [field.name for field in editor.state("Orders").output_schema.fields]
+        names = [field.name for field in editor.get_state("Orders").output_schema.fields]
         assert names == ["id", "body"]
 
 
@@ -337,8 +337,8 @@ async def test_where_a_bucket_lies_is_said_by_name_or_in_its_field(open_studio, 
         await driver.press("enter")
         assert load_settings(home.settings_file).locations == {"gs://sales": "data/sales"}
 
-        driver.app.screen.desk.show_stage(editor.stages[0], "path")
-        await driver.until(lambda: driver.app.screen.desk.inspector.form.is_ready)
+        driver.app.screen.view.show_stage(editor.stages[0], "path")
+        await driver.until(lambda: driver.app.screen.view.inspector.form.is_ready)
         await driver.press("f2")
         await driver.type("say where")
         await driver.press("enter")

@@ -35,13 +35,13 @@ async def test_an_edit_of_200_stages_is_seen_at_once(open_studio, cdap, document
     async with open_studio(target=DocumentTarget("large", json.dumps(document))) as driver:
         editor = await driver.editor()
         assert len(editor.stages) == COUNT
-        board = driver.app.screen.desk.board
+        canvas = driver.app.screen.view.canvas
         spent = []
         for number in range(12):
             start = time.process_time()
             assert editor.apply(SetProperty("s100", "drop", "body" if number % 2 else "id"))
-            for y in range(board.size.height):
-                board.render_line(y)
+            for y in range(canvas.size.height):
+                canvas.render_line(y)
             spent.append(time.process_time() - start)
         assert sorted(spent)[len(spent) // 2] < 0.016
         await agreed(driver, cdap, editor)
@@ -50,20 +50,20 @@ async def test_an_edit_of_200_stages_is_seen_at_once(open_studio, cdap, document
 async def test_200_stages_are_walked_searched_and_changed(open_studio, cdap, document):
     async with open_studio(target=DocumentTarget("large", json.dumps(document))) as driver:
         editor = await driver.editor()
-        board = driver.app.screen.desk.board
+        canvas = driver.app.screen.view.canvas
         await driver.press("l", "l", "0", "l", "j", "minus", "plus")
-        inspector = driver.app.screen.desk.inspector
+        inspector = driver.app.screen.view.inspector
         before = inspector.stage
         editor.select("s149")
         editor.select("s150")
         assert inspector.stage == before  # it follows when the selection rests
         await driver.settled()
         assert inspector.stage == "s150"
-        width, height = board.size
-        assert any(board.stage_at(x, y) == "s150" for x in range(width) for y in range(height))
+        width, height = canvas.size
+        assert any(canvas.stage_at(x, y) == "s150" for x in range(width) for y in range(height))
 
         assert editor.apply(DuplicateStage("s150"))
-        assert "s150 2" in board.drawing.boxes
+        assert "s150 2" in canvas.drawing.boxes
         await driver.press("u")
-        assert "s150 2" not in board.drawing.boxes
+        assert "s150 2" not in canvas.drawing.boxes
         await agreed(driver, cdap, editor)

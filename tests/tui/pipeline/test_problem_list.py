@@ -50,11 +50,11 @@ async def test_all_is_listed_filtered_and_repaired(cdap, home):
         assert b.problems.explain_disabled("fix_all") is None
         await b.driver.press("X")
         await b.settled()
-        assert b.editor.properties("File")["format"] == "csv"
-        assert b.editor.use("Projection").plugin.artifact.version != "0.0.1"
+        assert b.editor.get_properties("File")["format"] == "csv"
+        assert b.editor.get_stage("Projection").plugin.artifact.version != "0.0.1"
         b.editor.undo()
         await b.settled()
-        assert "formt" in b.editor.properties("File")  # all fixes are one edit
+        assert "formt" in b.editor.get_properties("File")  # all fixes are one edit
 
 
 async def test_the_highlight_stays_on_its_failure(cdap, home):

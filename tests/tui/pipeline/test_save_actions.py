@@ -84,7 +84,7 @@ async def test_a_valid_pipeline_is_deployed_and_one_with_failures_shows_them(ope
         editor.apply(SetProperty("Rename", "rename", "nothing:x"))
         await driver.until(lambda: editor.failures)
         await driver.press("D", "enter")
-        await driver.until(lambda: driver.app.screen.desk.has_class("-drawer"))
+        await driver.until(lambda: driver.app.screen.view.has_class("-drawer"))
         assert cdap.applications.describe("default", "shop").number == 1
 
 
@@ -109,7 +109,7 @@ async def test_what_cannot_be_opened_is_told(open_studio, tmp_path):
         await driver.settled()
         await driver.until(lambda: driver.app.notices.newest_first)
 
-        assert driver.app.screen.desk is None
+        assert driver.app.screen.view is None
         assert "cannot be read" in driver.app.notices.newest_first[0].title
 
 
@@ -147,7 +147,7 @@ async def test_drafts_deployed_pipelines_and_files_are_offered_to_be_opened(open
     cdap.drafts.save("default", DraftRequest(TEXT, name="offered"))
     async with open_studio() as driver:
         await driver.press("2")
-        assert driver.app.screen.desk is None
+        assert driver.app.screen.view is None
         await driver.press("o")
         await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
         await driver.type("offered")

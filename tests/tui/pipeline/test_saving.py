@@ -8,8 +8,8 @@ import os
 import pytest
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
-from localcdap.tui.document.source import empty, load
-from localcdap.tui.pipeline.save_actions import deployed, saved_draft, saved_file
+from localcdap.tui.document.source import format_empty_pipeline, load_document
+from localcdap.tui.pipeline.save_actions import deploy_document, save_draft, save_file
 from localcdap.tui.routes import (
     DeployedTarget,
     DocumentTarget,
@@ -26,9 +26,9 @@ def test_a_file_is_written_whole_and_keeps_its_mode(cdap, tmp_path):
     path = tmp_path / "p.json"
     path.write_text(TEXT)
     path.chmod(0o640)
-    source, paper = load(cdap, "default", PipelineFileTarget(path))
+    source, paper = load_document(cdap, "default", PipelineFileTarget(path))
 
-    after = saved_file(source, path, "{}")
+    after = save_file(source, path, "{}")
 
     assert path.read_text() == "{}"
     assert path.stat().st_mode & 0o777 == 0o640
@@ -40,14 +40,14 @@ def test_a_file_is_written_whole_and_keeps_its_mode(cdap, tmp_path):
 def test_a_file_that_another_program_changed_is_not_lost(cdap, tmp_path):
     path = tmp_path / "p.json"
     path.write_text(TEXT)
-    source, _ = load(cdap, "default", PipelineFileTarget(path))
+    source, _ = load_document(cdap, "default", PipelineFileTarget(path))
     path.write_text("{}")
     os.utime(path, ns=(1, 1))
 
     with pytest.raises(ConflictError, match="changed by another program"):
-        saved_file(source, path, TEXT)
+        save_file(source, path, TEXT)
     assert path.read_text() == "{}"
-    saved_file(source, path, TEXT, is_forced=True)
+    save_file(source, path, TEXT, is_forced=True)
     assert path.read_text() == TEXT
 
 
@@ -61,20 +61,20 @@ def test_what_is_marked_read_only_stays_as_it_is_also_for_root(cdap, tmp_path, l
     mode = place.stat().st_mode
     place.chmod(mode & ~0o222)
     try:
-        source, _ = load(cdap, "default", PipelineFileTarget(path))
+        source, _ = load_document(cdap, "default", PipelineFileTarget(path))
         for is_forced in (False, True):
             with pytest.raises(BadRequestError, match="read-only"):
-                saved_file(source, path, "{}", is_forced=is_forced)
+                save_file(source, path, "{}", is_forced=is_forced)
         assert path.read_text() == TEXT
     finally:
         place.chmod(mode)
 
 
 def test_a_place_that_cannot_be_written_is_told(cdap, tmp_path):
-    source, _ = load(cdap, "default", DocumentTarget("x", TEXT))
+    source, _ = load_document(cdap, "default", DocumentTarget("x", TEXT))
 
     with pytest.raises(BadRequestError, match="cannot be written"):
-        saved_file(source, tmp_path / "no" / "such.json", TEXT)
+        save_file(source, tmp_path / "no" / "such.json", TEXT)
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b"[1]"])
@@ -84,40 +84,42 @@ def test_what_is_no_pipeline_is_told(cdap, tmp_path, content):
         path.write_bytes(content)
 
     with pytest.raises((NotFoundError, BadRequestError)) as raised:
-        load(cdap, "default", PipelineFileTarget(path))
+        load_document(cdap, "default", PipelineFileTarget(path))
     assert "p.json" in raised.value.message
 
 
 def test_a_draft_that_another_studio_saved_is_not_lost(cdap):
-    source, _ = load(cdap, "default", DocumentTarget("mine", TEXT))
-    first = saved_draft(cdap, "default", source, TEXT, "mine")
-    opened, paper = load(cdap, "default", DraftTarget(first.draft))
-    saved_draft(cdap, "default", first, TEXT.replace("orders.csv", "other.csv"), "mine")
+    source, _ = load_document(cdap, "default", DocumentTarget("mine", TEXT))
+    first = save_draft(cdap, "default", source, TEXT, "mine")
+    opened, paper = load_document(cdap, "default", DraftTarget(first.draft))
+    save_draft(cdap, "default", first, TEXT.replace("orders.csv", "other.csv"), "mine")
 
     with pytest.raises(ConflictError):
-        saved_draft(cdap, "default", opened, paper.draft.to_text(), "mine")
-    again = saved_draft(cdap, "default", opened, paper.draft.to_text(), "mine", is_forced=True)
+        save_draft(cdap, "default", opened, paper.draft.to_text(), "mine")
+    again = save_draft(cdap, "default", opened, paper.draft.to_text(), "mine", is_forced=True)
     assert again.revision == 3
-    other = saved_draft(cdap, "default", again, TEXT, "another name")
+    other = save_draft(cdap, "default", again, TEXT, "another name")
     assert other.draft != again.draft
 
 
 def test_a_version_that_was_deployed_meanwhile_is_not_lost(cdap):
-    source, _ = load(cdap, "default", DocumentTarget("d", TEXT))
-    _, first = deployed(cdap, "default", source, TEXT, "d", None)
-    opened, _ = load(cdap, "default", DeployedTarget("d"))
-    deployed(cdap, "default", first, TEXT, "d", "another")
+    source, _ = load_document(cdap, "default", DocumentTarget("d", TEXT))
+    _, first = deploy_document(cdap, "default", source, TEXT, "d", None)
+    opened, _ = load_document(cdap, "default", DeployedTarget("d"))
+    deploy_document(cdap, "default", first, TEXT, "d", "another")
 
     with pytest.raises(ConflictError):
-        deployed(cdap, "default", opened, TEXT, "d", None)
-    deployment, _ = deployed(cdap, "default", opened, TEXT, "d", None, is_forced=True)
+        deploy_document(cdap, "default", opened, TEXT, "d", None)
+    deployment, _ = deploy_document(cdap, "default", opened, TEXT, "d", None, is_forced=True)
     assert deployment.application.number == 3
 
 
 def test_what_has_failures_is_not_deployed(cdap):
-    source, _ = load(cdap, "default", NewPipelineTarget("broken"))
+    source, _ = load_document(cdap, "default", NewPipelineTarget("broken"))
 
-    deployment, after = deployed(cdap, "default", source, empty("broken"), "broken", None)
+    deployment, after = deploy_document(
+        cdap, "default", source, format_empty_pipeline("broken"), "broken", None
+    )
 
     assert deployment.application is None
     assert deployment.errors

@@ -11,7 +11,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.editing.edit_application import stage_names, written
 from localcdap.pipeline.editing.edited_document import Draft
-from localcdap.tui.pipeline.stage_clipboard import copied, pasted
+from localcdap.tui.pipeline.stage_clipboard import format_stages, parse_stages
 from tests.pipeline.json_documents import JSON
 from tests.tui.pipeline.documents import orders, pipeline
 
@@ -19,11 +19,11 @@ from tests.tui.pipeline.documents import orders, pipeline
 def test_what_is_copied_can_be_pasted_beside_itself():
     document = orders()
     nodes = document["config"]["stages"]
-    text = copied(
+    text = format_stages(
         nodes[:2], [StageConnection("Orders", "Rename"), StageConnection("Rename", "Out")]
     )
 
-    edit, names = pasted(text, ["Orders", "Rename", "Out"])
+    edit, names = parse_stages(text, ["Orders", "Rename", "Out"])
     draft, _ = Draft.read(document)
     after = written(draft, edit)
 
@@ -37,7 +37,7 @@ def test_what_is_copied_can_be_pasted_beside_itself():
 def test_a_stage_a_list_and_a_pipeline_are_read(wrap):
     node = orders()["config"]["stages"][0]
 
-    _, names = pasted(json.dumps(wrap(node)), [])
+    _, names = parse_stages(json.dumps(wrap(node)), [])
 
     assert names == ["Orders"]
 
@@ -45,14 +45,14 @@ def test_a_stage_a_list_and_a_pipeline_are_read(wrap):
 @pytest.mark.parametrize("text", ["", "hello", "3", "[]", "{}", '{"stages": 3}', "[" * 100_000])
 def test_other_texts_are_refused(text):
     with pytest.raises(BadRequestError, match="no stages"):
-        pasted(text, [])
+        parse_stages(text, [])
 
 
 @given(JSON)
 def test_whatever_is_in_the_clipboard_is_read_or_refused(value):
     draft, _ = Draft.read(pipeline([]))
     try:
-        edit, names = pasted(json.dumps({"stages": [value], "connections": [value]}), [])
+        edit, names = parse_stages(json.dumps({"stages": [value], "connections": [value]}), [])
     except BadRequestError:
         return
     assert stage_names(written(draft, edit).config) == names

@@ -9,9 +9,9 @@ from textual.widgets import OptionList
 
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import demo
-from localcdap.tui.inspector.preview.debug_pane import TrialPane
-from localcdap.tui.pipeline.activity import Running
-from localcdap.tui.pipeline.problem_list import Problems
+from localcdap.tui.inspector.preview.debug_pane import DebugPane
+from localcdap.tui.pipeline.activity import ActivityRunner
+from localcdap.tui.pipeline.problem_list import ProblemList
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -34,7 +34,7 @@ def came(home, tmp_path, engine_directory):
 
 async def to_problem(driver, stage):
     """Go to the first failure of a stage in the list of problems, and from there to its field."""
-    listed = driver.app.screen.query_one(Problems)
+    listed = driver.app.screen.query_one(ProblemList)
     failures = [failure.stage for failure in listed.shown]
     await driver.press("g", *["j"] * failures.index(stage), "enter")
     return driver.app.screen.query_one("Inspector")
@@ -76,7 +76,7 @@ async def take_what_is_here(driver, editor):
     """The version that is here instead of the one that is not: the fix that the problem offers."""
     await driver.press("P")
     await driver.settled()
-    driver.app.screen.query_one(Problems).query_one(OptionList).focus()
+    driver.app.screen.query_one(ProblemList).query_one(OptionList).focus()
     assert "X applies the fix" in _text(driver)
     await driver.press("X")
     await settled(driver, editor)
@@ -90,13 +90,13 @@ async def mend(driver, editor):
     await driver.until(lambda: focused_field(inspector) == "sampleSize")
     await driver.press("home", *["delete"] * 4, *"50")
     await settled(driver, editor)
-    assert editor.properties("Customers")["sampleSize"] == "50"
-    driver.app.screen.query_one(Problems).query_one(OptionList).focus()
+    assert editor.get_properties("Customers")["sampleSize"] == "50"
+    driver.app.screen.query_one(ProblemList).query_one(OptionList).focus()
     await to_problem(driver, "Spending table")
     await driver.until(lambda: focused_field(inspector) == "name")
     await driver.type("repaired")
     await settled(driver, editor)
-    assert editor.valid, editor.failures
+    assert editor.is_valid, editor.failures
     await driver.until(lambda: driver.app.screen.query_one("#drawer").size.height < 3)
 
 
@@ -106,10 +106,10 @@ async def try_a_stage(driver, editor):
     editor.select("Parse")
     await settled(driver, editor)
     inspector.open_tab("try")
-    pane = inspector.query_one(TrialPane)
+    pane = inspector.query_one(DebugPane)
     await settled(driver, editor)
     await driver.press("escape", "enter")
-    assert driver.app.focused is pane.query_one("Area")
+    assert driver.app.focused is pane.query_one("ValueArea")
     await driver.type('offset,body\n0,"ada,tea,2.5,2"\n14,only')
     await driver.press("f9")
     await driver.until(lambda: pane.answer is not None, 60)
@@ -124,7 +124,7 @@ async def run(driver, cdap, folder):
     await driver.until(lambda: driver.app.screen.query(ArgumentRow))
     await driver.type(folder)
     await driver.press("ctrl+r")
-    running = driver.app.screen.desk.query_one(Running)
+    running = driver.app.screen.view.query_one(ActivityRunner)
     await driver.until(lambda: running.activity is not None and running.activity.status.is_end, 120)
     assert running.activity.status is RunStatus.COMPLETED, running.activity.error
     counts = running.activity.stages

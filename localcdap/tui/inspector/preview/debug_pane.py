@@ -17,12 +17,16 @@ from localcdap.api.schema import Schema
 from localcdap.host.cdap import Cdap
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.inspector.context import Context
+from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.preview.preview_pane import PreviewPane
-from localcdap.tui.inspector.preview.sample_input import generated, records_of, text_of
-from localcdap.tui.inspector.preview.sample_view import SampleView, of_trial
-from localcdap.tui.inspector.preview.upstream import Upstream
-from localcdap.tui.inspector.properties.controls import Area
+from localcdap.tui.inspector.preview.sample_input import (
+    format_records,
+    generate_records,
+    parse_records,
+)
+from localcdap.tui.inspector.preview.sample_view import SampleView, read_debug_answer
+from localcdap.tui.inspector.preview.upstream import UpstreamRecords
+from localcdap.tui.inspector.properties.controls import ValueArea
 from localcdap.tui.studio import Choice, StudioNode
 from localcdap.tui.widgets.cached_static import CachedStatic
 
@@ -35,19 +39,20 @@ _READ: Final[list[Any]] = []
 """Stands for records that are still to be read."""
 
 
-class TrialPane(StudioNode, Vertical):
+class DebugPane(StudioNode, Vertical):
     """Records in above, records and errors out below.
 
     What is typed for a stage, and what its last trial gave, stay while the pipeline is open.
     """
 
     DEFAULT_CSS = """
-    TrialPane { height: 1fr; }
-    TrialPane > .given { height: 1; padding: 0 1; }
-    TrialPane > Area, TrialPane > Area.-textual-compact, TrialPane > Area.-textual-compact:focus {
+    DebugPane { height: 1fr; }
+    DebugPane > .given { height: 1; padding: 0 1; }
+    DebugPane > ValueArea, DebugPane > ValueArea.-textual-compact,
+    DebugPane > ValueArea.-textual-compact:focus {
         height: 30%; min-height: 4; max-height: 30%;
     }
-    TrialPane > .state { height: auto; padding: 0 1; }
+    DebugPane > .state { height: auto; padding: 0 1; }
     """
 
     class Ran(Message):
@@ -58,7 +63,7 @@ class TrialPane(StudioNode, Vertical):
             self.stage = stage
             self.answer = answer
 
-    def __init__(self, editor: Editor, context: Context, preview: PreviewPane) -> None:
+    def __init__(self, editor: Editor, context: FieldContext, preview: PreviewPane) -> None:
         super().__init__()
         self._editor = editor
         self._known = context
@@ -72,7 +77,7 @@ class TrialPane(StudioNode, Vertical):
 
     def compose(self) -> ComposeResult:
         yield CachedStatic(classes="given")
-        yield Area("", "json")
+        yield ValueArea("", "json")
         yield CachedStatic(classes="state")
         yield SampleView()
 
@@ -128,7 +133,7 @@ class TrialPane(StudioNode, Vertical):
     def _request(self, stage: str) -> DebugRequest:
         given = []
         for name, schema in self.inputs.items():
-            records = records_of(self._typed.get((stage, name), ""), schema)
+            records = parse_records(self._typed.get((stage, name), ""), schema)
             given.append(
                 GivenRecords(name, records, schema.to_json() if schema is not None else None)
             )
@@ -137,7 +142,7 @@ class TrialPane(StudioNode, Vertical):
             given,
             self._editor.namespace,
             self._editor.arguments,
-            document=self._editor.text(),
+            document=self._editor.to_text(),
             records=_MOST_TAKEN,
         )
 
@@ -168,7 +173,7 @@ class TrialPane(StudioNode, Vertical):
             self._show_input()
 
     @work
-    async def fill(self) -> None:
+    async def choose_records(self) -> None:
         """Take records from elsewhere."""
         choices = self._sources()
         if not choices:
@@ -180,20 +185,20 @@ class TrialPane(StudioNode, Vertical):
         stage, input = self._stage, self._input
         records = await self._read(stage, input) if chosen is _READ and stage else chosen
         if records is not None and (stage, input) == (self._stage, self._input):
-            self.give(records)
+            self.set_records(records)
 
-    def give(self, records: list[Any]) -> None:
+    def set_records(self, records: list[Any]) -> None:
         """Try it on these records."""
-        self.query_one(Area).load_text(text_of(records[:_MOST_TAKEN]))
+        self.query_one(ValueArea).load_text(format_records(records[:_MOST_TAKEN]))
 
-    async def sample(self) -> list[Any]:
+    async def read_samples(self) -> list[Any]:
         """Records of the stage's first input: those that are typed here, or what comes from before it now."""
         stage = self._stage
         input = next(iter(self.inputs), None)
         if stage is None or input is None:
             return []
         try:
-            typed = records_of(self._typed.get((stage, input), ""), self.inputs[input])
+            typed = parse_records(self._typed.get((stage, input), ""), self.inputs[input])
         except BadRequestError:
             typed = []
         return typed or await self._read(stage, input) or []
@@ -201,16 +206,18 @@ class TrialPane(StudioNode, Vertical):
     async def _read(self, stage: str, input: str) -> list[Any] | None:
         """What comes to a stage from an input when all before it is tried; None when that fails."""
         editor = self._editor
-        upstream = Upstream(
+        upstream = UpstreamRecords(
             editor.document,
-            editor.text(),
+            editor.to_text(),
             namespace=editor.namespace,
             arguments=editor.arguments,
             records=_READ_RECORDS,
         )
         self._say(f"… reading what comes from '{input}'")
         try:
-            records = await self.call_and_wait(lambda cdap: upstream.arriving(cdap, stage, input))
+            records = await self.call_and_wait(
+                lambda cdap: upstream.read_arriving(cdap, stage, input)
+            )
         except LocalcdapError as error:
             self._say(error.message, error.corrective_action, is_wrong=True)
             return None
@@ -233,7 +240,7 @@ class TrialPane(StudioNode, Vertical):
             found.append(Choice(label, records, f"{len(records):,} records"))
         schema = self.inputs.get(self._input)
         if schema is not None:
-            made = generated(schema, _GENERATED)
+            made = generate_records(schema, _GENERATED)
             found.append(Choice("records made up from the schema", made, f"{_GENERATED} records"))
             names = dict.fromkeys(schema.field_names)
             found.append(Choice("one empty record, to be filled in", [names], "1 record"))
@@ -245,7 +252,7 @@ class TrialPane(StudioNode, Vertical):
             self._show_answer()
 
     def _show_input(self) -> None:
-        area, given = self.query_one(Area), self.query_one(".given", CachedStatic)
+        area, given = self.query_one(ValueArea), self.query_one(".given", CachedStatic)
         area.put(self._typed.get((self._stage or "", self._input), ""))
         area.display = bool(self.inputs)
         if not self.inputs:
@@ -259,9 +266,9 @@ class TrialPane(StudioNode, Vertical):
         view, answer = self.query_one(SampleView), self.answer
         self._say("")
         if answer is None:
-            view.tell("Nothing tried yet.")
+            view.show_note("Nothing tried yet.")
         else:
-            view.put(of_trial(answer))
+            view.show_result(read_debug_answer(answer))
 
     def _say(self, message: str, action: str | None = None, *, is_wrong: bool = False) -> None:
         lines = []

@@ -13,7 +13,7 @@ from textual.content import Content
 from localcdap.host.cdap import Cdap
 from localcdap.runs.preview.model import Preview, PreviewStatus
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.inspector.preview.sample_view import SampleView, of_preview
+from localcdap.tui.inspector.preview.sample_view import SampleView, read_preview_sample
 from localcdap.tui.labels import format_status
 from localcdap.tui.service_calls import FollowedSource
 from localcdap.tui.studio import StudioNode
@@ -62,7 +62,7 @@ class PreviewPane(StudioNode, Vertical):
             self._stage = stage
             self._draw()
 
-    def arrive(self) -> None:
+    def find_newest(self) -> None:
         """The pane is looked at: without a preview, look for the newest one of the pipeline."""
         if self._preview is None and not self._is_looking:
             self._is_looking = True
@@ -110,16 +110,16 @@ class PreviewPane(StudioNode, Vertical):
         view, preview, stage = self.query_one(SampleView), self._preview, self._stage
         self._tell_state()
         if preview is None:
-            view.tell("No preview yet: v previews the pipeline on a few records.")
+            view.show_note("No preview yet: v previews the pipeline on a few records.")
         elif stage is None or stage not in preview.stages:
             waits = (
                 "has not come to this stage yet"
                 if not preview.status.is_end
                 else "has no records of it"
             )
-            view.tell(f"The preview {waits}.")
+            view.show_note(f"The preview {waits}.")
         else:
-            view.put(of_preview(preview.stages[stage]))
+            view.show_result(read_preview_sample(preview.stages[stage]))
 
     def _tell_state(self) -> None:
         preview = self._preview

@@ -15,7 +15,7 @@ from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import LogicalType, Schema, Type
 
 
-def records_of(text: str, schema: Schema | None) -> list[Any]:
+def parse_records(text: str, schema: Schema | None) -> list[Any]:
     """The records of a text, as JSON.
 
     :param schema: gives the values of comma-separated lines their types; without it they are texts.
@@ -38,7 +38,7 @@ def records_of(text: str, schema: Schema | None) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def text_of(records: list[Any]) -> str:
+def format_records(records: list[Any]) -> str:
     """Records as an array of JSON, one a line."""
     lines = (json.dumps(each, ensure_ascii=False) for each in records)
     return "[\n  " + ",\n  ".join(lines) + "\n]" if records else "[]"
@@ -91,14 +91,14 @@ _START: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 _DEEPEST: Final = 6
 
 
-def generated(schema: Schema, count: int, seed: int = 0) -> list[Any]:
+def generate_records(schema: Schema, count: int, seed: int = 0) -> list[Any]:
     """Records as JSON; the same for the same seed. About one in eight nullable values is null."""
     source = random.Random(seed)  # noqa: S311 - nothing secret
-    maker = _Maker(source)
+    maker = _RecordGenerator(source)
     return [encode_json_record(maker.record(schema, 0)) for _ in range(count)]
 
 
-class _Maker:
+class _RecordGenerator:
     def __init__(self, source: random.Random) -> None:
         self._source = source
 

@@ -19,7 +19,7 @@ from localcdap.tui.records.table import RecordTable
 from localcdap.tui.widgets.cached_static import CachedStatic
 
 
-class Sheet(NamedTuple):
+class SampleTable(NamedTuple):
     """One table of records."""
 
     label: str
@@ -29,35 +29,37 @@ class Sheet(NamedTuple):
     """What is not shown of it."""
 
 
-class Findings(NamedTuple):
+class SampleResult(NamedTuple):
     """What a stage made of records."""
 
-    sheets: list[Sheet]
+    sheets: list[SampleTable]
     problems: list[StageProblem]
     logs: list[str]
 
 
-def of_preview(sample: StageSample) -> Findings:
+def read_preview_sample(sample: StageSample) -> SampleResult:
     sheets = [
-        Sheet(f"port {port}", each.records, each.schema, _note(len(each.records), each.count))
+        SampleTable(f"port {port}", each.records, each.schema, _note(len(each.records), each.count))
         for port, each in sample.ports.items()
     ]
     if not sheets:
         note = _note(len(sample.records), sample.count)
-        sheets = [Sheet("records", sample.records, sample.schema, note)]
+        sheets = [SampleTable("records", sample.records, sample.schema, note)]
     if sample.errors:
         note = _note(len(sample.errors), sample.error_count)
-        sheets.append(Sheet("errors", _rejected(sample.errors), None, note))
-    return Findings(sheets, sample.problems, [])
+        sheets.append(SampleTable("errors", _rejected(sample.errors), None, note))
+    return SampleResult(sheets, sample.problems, [])
 
 
-def of_trial(answer: DebugAnswer) -> Findings:
-    sheets = [Sheet(f"port {p}", each.records, each.schema) for p, each in answer.ports.items()]
+def read_debug_answer(answer: DebugAnswer) -> SampleResult:
+    sheets = [
+        SampleTable(f"port {p}", each.records, each.schema) for p, each in answer.ports.items()
+    ]
     if answer.output is not None:
-        sheets.append(Sheet("records", answer.output.records, answer.output.schema))
+        sheets.append(SampleTable("records", answer.output.records, answer.output.schema))
     if answer.error_records:
-        sheets.append(Sheet("errors", _rejected(answer.error_records), None))
-    return Findings(sheets, answer.errors, answer.logs)
+        sheets.append(SampleTable("errors", _rejected(answer.error_records), None))
+    return SampleResult(sheets, answer.errors, answer.logs)
 
 
 def _rejected(errors: list[RejectedRecord]) -> list[Any]:
@@ -103,7 +105,7 @@ class SampleView(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self._sheets: list[Sheet] = []
+        self._sheets: list[SampleTable] = []
 
     def compose(self) -> ComposeResult:
         yield CachedStatic(classes="problems")
@@ -111,24 +113,24 @@ class SampleView(Vertical):
         yield RecordTable()
 
     @property
-    def sheets(self) -> list[Sheet]:
+    def sheets(self) -> list[SampleTable]:
         return self._sheets
 
     @property
     def table(self) -> RecordTable:
         return self.query_one(RecordTable)
 
-    def put(self, findings: Findings) -> None:
+    def show_result(self, findings: SampleResult) -> None:
         """Show findings, the table that was shown before first."""
         before = self._label
         self._sheets = list(findings.sheets)
         if findings.logs:
             lines = [{"line": line} for line in findings.logs]
-            self._sheets.append(Sheet("log", lines, None))
+            self._sheets.append(SampleTable("log", lines, None))
         self.query_one(".problems", CachedStatic).update_lines(_told(findings.problems))
         self.run_worker(self._fill_tabs(before), group="tabs", exclusive=True)
 
-    def tell(self, note: str) -> None:
+    def show_note(self, note: str) -> None:
         """Show nothing but a note."""
         self._sheets = []
         self.query_one(".problems", CachedStatic).update_lines([])

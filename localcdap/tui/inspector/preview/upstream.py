@@ -14,7 +14,7 @@ from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 Records = list[Any]
 
 
-class Upstream:
+class UpstreamRecords:
     """The stages of a pipeline, each tried at most once.
 
     :param text: the pipeline as JSON.
@@ -38,7 +38,7 @@ class Upstream:
         self._records = records
         self._answers: dict[str, DebugAnswer] = {}
 
-    def arriving(self, cdap: Cdap, stage: str, source: str) -> Records:
+    def read_arriving(self, cdap: Cdap, stage: str, source: str) -> Records:
         """What comes to a stage from one of its inputs. Called in a thread.
 
         :raises LocalcdapError: when a stage before it cannot be tried.

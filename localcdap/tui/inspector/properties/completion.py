@@ -9,17 +9,17 @@ from textual.content import Content
 from textual.widgets import Input
 from textual_autocomplete import AutoComplete, DropdownItem, TargetState
 
-from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.properties.suggestions import Offer
+from localcdap.tui.inspector.context import FieldContext
+from localcdap.tui.inspector.properties.suggestions import Suggestion
 
-Offers = Callable[[], Sequence[Offer]]
+SuggestionSource = Callable[[], Sequence[Suggestion]]
 _MOST: Final = 50
 """Candidates that are shown; typing brings the others."""
 _HINT: Final = 24
 """Cells for what a candidate is."""
 
 
-def open_macro(text: str, cursor: int) -> int | None:
+def find_open_macro(text: str, cursor: int) -> int | None:
     """Where the name of the macro begins that the cursor is in; None outside of one.
 
     >>> open_macro("${pa", 4), open_macro("${path}/x", 9), open_macro("a${b${c", 7)
@@ -38,13 +38,13 @@ def open_macro(text: str, cursor: int) -> int | None:
     return depth[-1] if depth else None
 
 
-def completed(text: str, cursor: int, chosen: str) -> tuple[str, int]:
+def complete_text(text: str, cursor: int, chosen: str) -> tuple[str, int]:
     """A text after something was chosen for it, and where the cursor is then.
 
     >>> completed("/data/${pa", 10, "path")
     ('/data/${path}', 13)
     """
-    start = open_macro(text, cursor)
+    start = find_open_macro(text, cursor)
     if start is None:
         return chosen, len(chosen)
     rest = text[cursor:]
@@ -53,18 +53,18 @@ def completed(text: str, cursor: int, chosen: str) -> tuple[str, int]:
     return text[:start] + chosen + ending + rest, place
 
 
-class Aid(AutoComplete):
+class PropertyAutoComplete(AutoComplete):
     """The list that drops down below a line. It is mounted on the screen, where it has the room.
 
     :param offers: what the field itself has to offer.
     """
 
     DEFAULT_CSS = """
-    Aid { max-height: 10; background: $panel; }
-    Aid AutoCompleteList { scrollbar-size-vertical: 1; }
+    PropertyAutoComplete { max-height: 10; background: $panel; }
+    PropertyAutoComplete AutoCompleteList { scrollbar-size-vertical: 1; }
     """
 
-    def __init__(self, target: Input, context: Context, offers: Offers) -> None:
+    def __init__(self, target: Input, context: FieldContext, offers: SuggestionSource) -> None:
         super().__init__(target)
         self._known = context
         self._offers = offers
@@ -88,14 +88,14 @@ class Aid(AutoComplete):
             super()._rebuild_options(target_state, search_string)
 
     def get_candidates(self, target_state: TargetState) -> list[DropdownItem]:
-        in_macro = open_macro(target_state.text, target_state.cursor_position) is not None
-        offers = self._known.macros() if in_macro else self._offers()
+        in_macro = find_open_macro(target_state.text, target_state.cursor_position) is not None
+        offers = self._known.list_macros() if in_macro else self._offers()
         width = min(max((len(offer.hint) for offer in offers), default=0), _HINT)
         return [_item(offer, width) for offer in offers]
 
     def get_search_string(self, target_state: TargetState) -> str:
         before = target_state.text[: target_state.cursor_position]
-        start = open_macro(before, len(before))
+        start = find_open_macro(before, len(before))
         return before if start is None else before[start:]
 
     def get_matches(
@@ -109,12 +109,12 @@ class Aid(AutoComplete):
         options = self.option_list.options
         if not options or not self.target.has_focus:
             return False
-        in_macro = open_macro(self.target.value, self.target.cursor_position) is not None
+        in_macro = find_open_macro(self.target.value, self.target.cursor_position) is not None
         is_chosen = any(_text(each) == search_string for each in options)
         return not is_chosen and (in_macro or bool(search_string))
 
     def apply_completion(self, value: str, state: TargetState) -> None:
-        text, cursor = completed(state.text, state.cursor_position, value)
+        text, cursor = complete_text(state.text, state.cursor_position, value)
         self.target.value = text
         self.target.cursor_position = cursor
         self._rebuild_options(self._get_target_state(), text)
@@ -125,7 +125,7 @@ class Aid(AutoComplete):
         self.target.post_message(Input.Changed(self.target, self.target.value))
 
 
-def _item(offer: Offer, width: int) -> DropdownItem:
+def _item(offer: Suggestion, width: int) -> DropdownItem:
     """What it is stands before it, so that the text itself is all that is matched and taken."""
     if not width:
         return DropdownItem(offer.text)

@@ -15,7 +15,7 @@ from textual.widgets import Input, TextArea
 
 from localcdap.api.schema import Schema
 from localcdap.tui.inspector.properties import highlighters as highlighting
-from localcdap.tui.inspector.schema.text import Unreadable, read, written
+from localcdap.tui.inspector.schema.text import SchemaSyntaxError, format_schema, parse_schema
 from localcdap.tui.widgets.code_area import CodeArea
 
 
@@ -60,11 +60,11 @@ class Control(Widget):
         self.post_message(ControlChanged(self, "" if self.problem else self.value_text))
 
 
-class Line(Input):
+class ValueInput(Input):
     """One line of text, which a control is made of."""
 
     DEFAULT_CSS = """
-    Line, Line.-textual-compact, Line.-textual-compact:focus {
+    ValueInput, ValueInput.-textual-compact, ValueInput.-textual-compact:focus {
         border: none !important; height: 1; padding: 0 1; background: $surface;
         &:focus { background: $panel; }
     }
@@ -87,7 +87,7 @@ class Line(Input):
             self.cursor_position = min(place, len(text))
 
 
-class LineControl(Line, Control):
+class LineControl(ValueInput, Control):
     """A text or number on one line; macros are texts like any other.
 
     :param secret: whether it is masked, unless it is a macro.
@@ -210,11 +210,11 @@ _LEFT: Final = ("f6", "f7")
 """Keys of Textual's areas that are the inspector's here, in areas too."""
 
 
-class Area(CodeArea):
+class ValueArea(CodeArea):
     """Several lines, as high as they need."""
 
     DEFAULT_CSS = """
-    Area, Area.-textual-compact, Area.-textual-compact:focus {
+    ValueArea, ValueArea.-textual-compact, ValueArea.-textual-compact:focus {
         border: none !important; padding: 0 1; height: auto; min-height: 1; max-height: 14;
         background: $surface; scrollbar-size: 1 1;
         &:focus { background: $panel; }
@@ -252,7 +252,7 @@ class Area(CodeArea):
             self.move_cursor(place)
 
 
-class AreaControl(Area, Control):
+class AreaControl(ValueArea, Control):
     """A text of several lines: a script, SQL, JSON, a recipe.
 
     :param language: of its highlighting; one that is not known is shown plain.
@@ -294,17 +294,17 @@ class SchemaControl(AreaControl):
             return ""
         schema = Schema.parse_record(text)
         self._record = schema.name or ""
-        return written(schema)
+        return format_schema(schema)
 
     @property
     def value_text(self) -> str:
-        schema = read(self.text, self._record)
+        schema = parse_schema(self.text, self._record)
         return "" if schema is None else str(schema)
 
     @property
     def problem(self) -> str | None:
         try:
-            read(self.text, self._record)
-        except Unreadable as error:
+            parse_schema(self.text, self._record)
+        except SchemaSyntaxError as error:
             return str(error)
         return None

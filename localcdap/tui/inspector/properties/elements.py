@@ -24,7 +24,7 @@ Row = tuple[str, ...]
 """The texts of one element, one for each part."""
 
 
-class Part(NamedTuple):
+class ElementPart(NamedTuple):
     """One column of the table."""
 
     kind: str
@@ -38,7 +38,7 @@ class Part(NamedTuple):
         return self.kind.replace("-", " ")
 
 
-class Form:
+class ElementForm:
     """The form of an element, such as ``{input-field}:{type}``; see :func:`localcdap.api.config.field`.
 
     :param template: with a comma at its end it is that of each element of a list.
@@ -51,7 +51,7 @@ class Form:
         self._between: Final = texts[::2]
         self._pattern: Final = re.compile(_pattern(self._between), re.DOTALL)
 
-    def read(self, element: str) -> Row | None:
+    def parse(self, element: str) -> Row | None:
         """The parts of an element; None when it has another form."""
         found = self._pattern.fullmatch(element.strip())
         if found is None:
@@ -59,7 +59,7 @@ class Form:
         row = tuple(text.strip() for text in found.groups())
         return row if all(row) else None
 
-    def write(self, row: Sequence[str]) -> str:
+    def format(self, row: Sequence[str]) -> str:
         """The text of an element; empty for an empty row.
 
         An element that lacks its last parts ends where they begin.
@@ -73,25 +73,25 @@ class Form:
         return "".join(texts)
 
 
-def form_of(declared: PluginProperty) -> Form | None:
+def find_element_form(declared: PluginProperty) -> ElementForm | None:
     """The form of a property's elements; None when the property is one text."""
     if declared.form is not None:
-        form = Form(declared.form)
+        form = ElementForm(declared.form)
         if form.parts:
             return form
     if declared.type != "list":
         return None
     if declared.choices:
-        return Form("{value:" + "|".join(declared.choices) + "}")
-    return Form("{value}")
+        return ElementForm("{value:" + "|".join(declared.choices) + "}")
+    return ElementForm("{value}")
 
 
-def most_elements(declared: PluginProperty, form: Form) -> int | None:
+def get_max_elements(declared: PluginProperty, form: ElementForm) -> int | None:
     """How many elements a property can hold; None when any number."""
     return None if declared.type == "list" or form.is_list else 1
 
 
-def rows_of(form: Form, text: str, most: int | None = None) -> list[Row] | None:
+def parse_rows(form: ElementForm, text: str, most: int | None = None) -> list[Row] | None:
     """The rows of a list; None when the text cannot be a table without losing something of it.
 
     :param most: how many elements there may be.
@@ -101,20 +101,20 @@ def rows_of(form: Form, text: str, most: int | None = None) -> list[Row] | None:
         elements.pop()
     if len(elements) > (most or _MOST_ROWS) or "${" in text:
         return None
-    rows = [form.read(element) for element in elements]
+    rows = [form.parse(element) for element in elements]
     if any(row is None for row in rows):
         return None
     return [row for row in rows if row is not None]
 
 
-def text_of(form: Form, rows: Sequence[Row]) -> str:
+def format_rows(form: ElementForm, rows: Sequence[Row]) -> str:
     """The text of a list; empty rows are left out."""
-    return _BETWEEN.join(text for row in rows if (text := form.write(row)))
+    return _BETWEEN.join(text for row in rows if (text := form.format(row)))
 
 
-def _part(place: str) -> Part:
+def _part(place: str) -> ElementPart:
     kind, _, choices = place.partition(":")
-    return Part(kind.strip() or "value", tuple(filter(None, choices.split("|"))))
+    return ElementPart(kind.strip() or "value", tuple(filter(None, choices.split("|"))))
 
 
 def _pattern(between: Sequence[str]) -> str:

@@ -12,8 +12,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.properties.completion import Aid
+from localcdap.tui.inspector.context import FieldContext
+from localcdap.tui.inspector.properties.completion import PropertyAutoComplete
 from localcdap.tui.inspector.properties.controls import (
     AreaControl,
     Control,
@@ -23,11 +23,15 @@ from localcdap.tui.inspector.properties.controls import (
     SchemaControl,
     Toggle,
 )
-from localcdap.tui.inspector.properties.elements import Part, form_of, most_elements
-from localcdap.tui.inspector.properties.field_plan import FieldPlan, Kind
+from localcdap.tui.inspector.properties.elements import (
+    ElementPart,
+    find_element_form,
+    get_max_elements,
+)
+from localcdap.tui.inspector.properties.field_plan import ControlKind, FieldPlan
 from localcdap.tui.inspector.properties.list_control import ListControl
-from localcdap.tui.inspector.properties.suggestions import Offer
-from localcdap.tui.inspector.property_failures import Blame
+from localcdap.tui.inspector.properties.suggestions import Suggestion
+from localcdap.tui.inspector.property_failures import PropertyFailure
 from localcdap.tui.inspector.schema.text import EXAMPLE
 from localcdap.tui.screens.settings.locations import ask_location_and_reopen, find_prefix
 from localcdap.tui.studio import Choice, StudioNode
@@ -67,18 +71,18 @@ class Field(StudioNode, Vertical):
             self.property = field.plan.name
             self.text = text
 
-    def __init__(self, plan: FieldPlan, stage: str, text: str, context: Context) -> None:
+    def __init__(self, plan: FieldPlan, stage: str, text: str, context: FieldContext) -> None:
         super().__init__()
         self.plan: Final = plan
         self.stage = stage
         """Whose property it is; another one when the form goes on to a stage with the same plugin."""
         self._known = context
-        self._kind = plan.kind(text)
+        self._kind = plan.choose_control(text)
         self._original = text
-        self._blames: Sequence[Blame] = ()
+        self._blames: Sequence[PropertyFailure] = ()
         self._control = self._make(text)
         self._narrow = False
-        self.aid: Aid | None = None
+        self.auto_complete: PropertyAutoComplete | None = None
         """What drops down below its line; there once it had the focus."""
         self.set_class(self._is_long, "-above")
 
@@ -91,7 +95,7 @@ class Field(StudioNode, Vertical):
         return self._control
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ControlKind:
         return self._kind
 
     @property
@@ -100,7 +104,7 @@ class Field(StudioNode, Vertical):
         return self._original
 
     @property
-    def blames(self) -> Sequence[Blame]:
+    def failures(self) -> Sequence[PropertyFailure]:
         """What is shown to be wrong with it."""
         return self._blames
 
@@ -109,13 +113,13 @@ class Field(StudioNode, Vertical):
         if text == self._original:
             return
         self._original = text
-        kind = self.plan.kind(text)
+        kind = self.plan.choose_control(text)
         if kind is not self._kind:
             self._exchange(kind, text)
         else:
             self._control.put(text)
 
-    def blame(self, blames: Sequence[Blame]) -> None:
+    def show_failures(self, blames: Sequence[PropertyFailure]) -> None:
         """Show what is wrong with it."""
         if list(blames) != list(self._blames):
             self._blames = blames
@@ -148,9 +152,9 @@ class Field(StudioNode, Vertical):
             facts.append("macros: type ${")
         if declared.choices:
             facts.append(f"one of {', '.join(declared.choices)}")
-        if self._kind is Kind.SCHEMA:
+        if self._kind is ControlKind.SCHEMA:
             facts.append(EXAMPLE)
-        elif self.offers():
+        elif self.list_suggestions():
             facts.append("↓ lists what fits")
         return Content.assemble(
             Content.styled(" · ".join(facts), "$foreground 60%"), "\n", declared.description
@@ -175,12 +179,12 @@ class Field(StudioNode, Vertical):
         if is_value and text != self._original:
             self._original = text
             self.post_message(self.Edited(self, text))
-            kind = self.plan.kind(text)
-            if self._kind is Kind.SWITCH and kind is not Kind.SWITCH:
+            kind = self.plan.choose_control(text)
+            if self._kind is ControlKind.SWITCH and kind is not ControlKind.SWITCH:
                 self._exchange(kind, text)
         self._show_blames()
 
-    def unsaid(self) -> str | None:
+    def take_pending_text(self) -> str | None:
         """What was typed and is still on its way here; None when nothing is. It counts as said then."""
         control = self._control
         if not control.is_literal or control.problem is not None:
@@ -193,22 +197,22 @@ class Field(StudioNode, Vertical):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         control = self._control
-        if isinstance(control, LineControl) and self.aid is None:
-            self.aid = Aid(control, self._known, self.offers)
-            self.screen.mount(self.aid)
+        if isinstance(control, LineControl) and self.auto_complete is None:
+            self.auto_complete = PropertyAutoComplete(control, self._known, self.list_suggestions)
+            self.screen.mount(self.auto_complete)
 
-    def offers(self) -> list[Offer]:
+    def list_suggestions(self) -> list[Suggestion]:
         """What the field has to offer besides macros."""
         declared = self.plan.declared
         if declared is None:
             return []
         if declared.choices:
-            return [Offer(choice) for choice in declared.choices]
+            return [Suggestion(choice) for choice in declared.choices]
         if declared.type == "boolean":
-            return [Offer("true"), Offer("false")]
-        form = form_of(declared)
-        part = form.parts[0] if form is not None and len(form.parts) == 1 else Part("")
-        return self._known.offers(part)
+            return [Suggestion("true"), Suggestion("false")]
+        form = find_element_form(declared)
+        part = form.parts[0] if form is not None and len(form.parts) == 1 else ElementPart("")
+        return self._known.list_suggestions(part)
 
     @work
     async def action_menu(self) -> None:
@@ -217,15 +221,15 @@ class Field(StudioNode, Vertical):
         choices = (
             [
                 Choice(f"insert ${{{each.text}}}", f"${{{each.text}}}", each.hint, group="macros")
-                for each in self._known.macros()
+                for each in self._known.list_macros()
             ]
             if self._takes_macros
             else []
         )
-        if self._kind is Kind.MASKED:
+        if self._kind is ControlKind.MASKED:
             choices = [_of_secure_key(key) for key in self._known.secure_keys]
-        offers = self.offers()
-        if self._kind is Kind.LIST and len(offers) > 1:
+        offers = self.list_suggestions()
+        if self._kind is ControlKind.LIST and len(offers) > 1:
             every = ",".join(offer.text for offer in offers)
             choices.append(Choice(f"take all {len(offers)}", f"={every}", group="values"))
         choices += [
@@ -252,7 +256,7 @@ class Field(StudioNode, Vertical):
         if prefix is not None:
             label = f"say where {prefix} is on this machine"
             found.append(Choice(label, "!locate", group="value"))
-        if self._kind is not Kind.MASKED:
+        if self._kind is not ControlKind.MASKED:
             found.append(Choice("edit in $EDITOR", "!editor", "f4", group="value"))
         if declared is not None and declared.default:
             label = f"set to the default, {declared.default}"
@@ -272,14 +276,14 @@ class Field(StudioNode, Vertical):
         return None if self.explain_disabled(action) else True
 
     def explain_disabled(self, action: str) -> str | None:
-        if action == "editor" and self._kind is Kind.MASKED:
+        if action == "editor" and self._kind is ControlKind.MASKED:
             return "a secret is not written into a file"
         return None
 
     @work
     async def action_editor(self) -> None:
         """Edit the value in the user's editor."""
-        text, language = self._original, self.plan.language(self._original)
+        text, language = self._original, self.plan.find_language(self._original)
         edited = await self.studio.edit_text(text, _SUFFIXES.get(language or "", ".txt"))
         if edited is not None:
             self.set(edited)
@@ -293,14 +297,14 @@ class Field(StudioNode, Vertical):
     # -- how it looks --------------------------------------------------------------------------------
 
     def _drop_aid(self) -> None:
-        if self.aid is not None and self.aid.is_attached:
-            self.aid.remove()
-        self.aid = None
+        if self.auto_complete is not None and self.auto_complete.is_attached:
+            self.auto_complete.remove()
+        self.auto_complete = None
 
     @property
     def _is_long(self) -> bool:
         """Whether it needs all the width there is."""
-        return self._kind is Kind.CODE and "\n" in self._original
+        return self._kind is ControlKind.CODE and "\n" in self._original
 
     @property
     def _takes_macros(self) -> bool:
@@ -327,7 +331,9 @@ class Field(StudioNode, Vertical):
         elif lines:
             self.mount(CachedStatic(content=Content("\n").join(lines), classes="blame"))
         if isinstance(self._control, ListControl):
-            self._control.blame((b.element, b.glyph) for b in self._blames if b.element is not None)
+            self._control.show_failures(
+                (b.element, b.glyph) for b in self._blames if b.element is not None
+            )
 
     def _told(self) -> Iterator[Content]:
         problem = self._control.problem
@@ -347,23 +353,23 @@ class Field(StudioNode, Vertical):
     def _made(self, text: str) -> Control:
         declared = self.plan.declared
         match self._kind:
-            case Kind.SWITCH:
+            case ControlKind.SWITCH:
                 return Toggle(text, declared.default if declared is not None else None)
-            case Kind.SCHEMA:
+            case ControlKind.SCHEMA:
                 return SchemaControl(text)
-            case Kind.CODE:
-                return AreaControl(text, self.plan.language(text))
-            case Kind.ESCAPED:
+            case ControlKind.CODE:
+                return AreaControl(text, self.plan.find_language(text))
+            case ControlKind.ESCAPED:
                 return EscapedControl(text)
-            case Kind.LIST:
+            case ControlKind.LIST:
                 assert declared is not None
-                form = form_of(declared)
+                form = find_element_form(declared)
                 assert form is not None
-                return ListControl(form, text, self._known, most_elements(declared, form))
+                return ListControl(form, text, self._known, get_max_elements(declared, form))
         placeholder = (declared.default or "") if declared is not None else ""
-        return LineControl(text, placeholder=placeholder, secret=self._kind is Kind.MASKED)
+        return LineControl(text, placeholder=placeholder, secret=self._kind is ControlKind.MASKED)
 
-    def _exchange(self, kind: Kind, text: str) -> None:
+    def _exchange(self, kind: ControlKind, text: str) -> None:
         """Go on with another control, which gets the focus if this one had it."""
         before, had_focus = self._control, self._control.has_focus_within
         self._kind = kind

@@ -10,7 +10,11 @@ from typing import Final, NamedTuple
 from localcdap.api.config import PluginProperty
 from localcdap.api.errors import SchemaError
 from localcdap.api.schema import Schema
-from localcdap.tui.inspector.properties.elements import form_of, most_elements, rows_of
+from localcdap.tui.inspector.properties.elements import (
+    find_element_form,
+    get_max_elements,
+    parse_rows,
+)
 
 UNKNOWN: Final = "not of this plugin"
 MOST_UNKNOWN: Final = 100
@@ -19,7 +23,7 @@ _LONG: Final = 120
 """Characters of a text that still is edited on one line."""
 
 
-class Kind(enum.Enum):
+class ControlKind(enum.Enum):
     """What a property is edited with."""
 
     TEXT = "text"
@@ -40,30 +44,30 @@ class FieldPlan(NamedTuple):
     declared: PluginProperty | None
     """None for a property that the plugin does not have, or while the plugin is not known."""
 
-    def kind(self, text: str) -> Kind:
+    def choose_control(self, text: str) -> ControlKind:
         """What to edit a value with; what would not survive its usual editor gets a plainer one."""
         declared = self.declared
         if not _is_showable(text):
-            return Kind.ESCAPED
+            return ControlKind.ESCAPED
         if declared is None:
             return _plain(text)
         if declared.secret:
-            return Kind.MASKED if "\n" not in text else Kind.ESCAPED
+            return ControlKind.MASKED if "\n" not in text else ControlKind.ESCAPED
         if declared.type == "boolean" and text.strip().lower() in ("", "true", "false"):
-            return Kind.SWITCH
+            return ControlKind.SWITCH
         if declared.type == "schema":
-            return Kind.SCHEMA if is_whole_schema(text) else Kind.CODE
+            return ControlKind.SCHEMA if is_whole_schema(text) else ControlKind.CODE
         if declared.syntax is not None:
-            return Kind.CODE
-        form = form_of(declared)
+            return ControlKind.CODE
+        form = find_element_form(declared)
         if form is not None:
-            most = most_elements(declared, form)
+            most = get_max_elements(declared, form)
             is_table = most is None or len(form.parts) > 1
-            if is_table and rows_of(form, text, most) is not None:
-                return Kind.LIST
+            if is_table and parse_rows(form, text, most) is not None:
+                return ControlKind.LIST
         return _plain(text)
 
-    def language(self, text: str) -> str | None:
+    def find_language(self, text: str) -> str | None:
         """The language of a text of several lines."""
         if self.declared is None:
             return "json" if text[:1] in ("{", "[") else None
@@ -74,7 +78,7 @@ class FieldPlan(NamedTuple):
         return self.declared is not None and self.declared.required
 
 
-class Group(NamedTuple):
+class FieldGroup(NamedTuple):
     """Fields that stand together."""
 
     heading: str
@@ -82,9 +86,9 @@ class Group(NamedTuple):
     fields: list[FieldPlan]
 
 
-def planned(
+def plan_form(
     declared: Mapping[str, PluginProperty] | None, given: Sequence[str]
-) -> tuple[list[Group], int]:
+) -> tuple[list[FieldGroup], int]:
     """The groups of a form, and how many properties it leaves out.
 
     Properties come in the order in which the plugin declares them, those without a heading first, and those
@@ -103,7 +107,7 @@ def planned(
     if shown:
         heading = UNKNOWN if declared is not None else ""
         groups.setdefault(heading, []).extend(shown)
-    return [Group(*each) for each in groups.items() if each[1]], len(unknown) - len(shown)
+    return [FieldGroup(*each) for each in groups.items() if each[1]], len(unknown) - len(shown)
 
 
 def is_whole_schema(text: str) -> bool:
@@ -116,8 +120,8 @@ def is_whole_schema(text: str) -> bool:
         return False
 
 
-def _plain(text: str) -> Kind:
-    return Kind.CODE if "\n" in text or len(text) > _LONG else Kind.TEXT
+def _plain(text: str) -> ControlKind:
+    return ControlKind.CODE if "\n" in text or len(text) > _LONG else ControlKind.TEXT
 
 
 def _is_showable(text: str) -> bool:

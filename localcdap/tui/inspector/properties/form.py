@@ -21,10 +21,10 @@ from localcdap.api.methods import PluginMethod
 from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.inspector.context import Context
+from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.properties.field import Field
-from localcdap.tui.inspector.properties.field_plan import planned
-from localcdap.tui.inspector.property_failures import Blame
+from localcdap.tui.inspector.properties.field_plan import plan_form
+from localcdap.tui.inspector.property_failures import PropertyFailure
 from localcdap.tui.studio import get_studio
 
 SENT_AFTER_S: Final = 0.1
@@ -60,7 +60,7 @@ class Form(VerticalScroll, can_focus=False):
     Form .left-out { color: $text-muted; margin-top: 1; height: auto; }
     """
 
-    def __init__(self, editor: Editor, context: Context) -> None:
+    def __init__(self, editor: Editor, context: FieldContext) -> None:
         super().__init__()
         self._editor = editor
         self._known = context
@@ -105,7 +105,7 @@ class Form(VerticalScroll, can_focus=False):
             self._stage, self._last = stage, None
             before = (self._declared, self._methods)
             self._declared, self._methods = declared, list(methods)
-            properties = as_properties(self._editor.properties(stage)) if stage else {}
+            properties = as_properties(self._editor.get_properties(stage)) if stage else {}
             is_same = stage is not None and before == (declared, self._methods)
             if is_same and not self._lacks(properties):
                 self._put(properties)
@@ -129,7 +129,7 @@ class Form(VerticalScroll, can_focus=False):
         async with self._changing:
             if self._stage is None:
                 return
-            properties = as_properties(self._editor.properties(self._stage))
+            properties = as_properties(self._editor.get_properties(self._stage))
             if not self._lacks(properties):
                 self._put(properties)
                 return
@@ -138,9 +138,9 @@ class Form(VerticalScroll, can_focus=False):
         if focused is not None:
             self.go_to(focused)
 
-    def blame(self, by_property: Mapping[str, Sequence[Blame]]) -> None:
+    def show_failures(self, by_property: Mapping[str, Sequence[PropertyFailure]]) -> None:
         for name, field in self.fields.items():
-            field.blame(by_property.get(name, ()))
+            field.show_failures(by_property.get(name, ()))
 
     def go_to(self, name: str) -> None:
         """Have the keys go to a property, as soon as it is there."""
@@ -157,12 +157,12 @@ class Form(VerticalScroll, can_focus=False):
             self._timer = None
             get_studio(self).calls.end()
         for name, field in self.fields.items():
-            text = field.unsaid()
+            text = field.take_pending_text()
             if text is not None:
                 self._typed[field.stage, name] = text
         typed, self._typed = self._typed, {}
         for (stage, name), text in typed.items():
-            if self._editor.node(stage):
+            if self._editor.get_node(stage):
                 self._send(stage, name, text)
 
     def on_field_edited(self, event: Field.Edited) -> None:
@@ -184,16 +184,16 @@ class Form(VerticalScroll, can_focus=False):
         self._fit()
 
     def _send(self, stage: str, name: str, text: str) -> None:
-        before = as_properties(self._editor.properties(stage)).get(name, "")
+        before = as_properties(self._editor.get_properties(stage)).get(name, "")
         if text == before:
             return
         last, now = self._last, time.monotonic()
         continues = last is not None and last[:2] == (stage, name) and now - last[2] < _ONE_STEP_S
         self._last = (stage, name, now)
-        self._editor.apply(SetProperty(stage, name, text or None, continues), by=self)
+        self._editor.apply(SetProperty(stage, name, text or None, continues), origin=self)
 
     def _composed(self, stage: str, properties: Mapping[str, str]) -> Iterator[Widget]:
-        groups, left_out = planned(self._declared, list(properties))
+        groups, left_out = plan_form(self._declared, list(properties))
         for group in groups:
             if group.heading:
                 yield Static(Content(group.heading), classes="group")
@@ -226,7 +226,7 @@ class Form(VerticalScroll, can_focus=False):
 
     def _lacks(self, properties: Mapping[str, str]) -> bool:
         """Whether other properties are to be shown than are."""
-        groups, _ = planned(self._declared, list(properties))
+        groups, _ = plan_form(self._declared, list(properties))
         wanted = [plan.name for group in groups for plan in group.fields]
         typed = {name for stage, name in self._typed if stage == self._stage}
         shown = [name for name in self.fields if name in wanted or name not in typed]

@@ -11,10 +11,16 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
-from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.properties.completion import Aid
-from localcdap.tui.inspector.properties.controls import Control, Line
-from localcdap.tui.inspector.properties.elements import Form, Part, Row, rows_of, text_of
+from localcdap.tui.inspector.context import FieldContext
+from localcdap.tui.inspector.properties.completion import PropertyAutoComplete
+from localcdap.tui.inspector.properties.controls import Control, ValueInput
+from localcdap.tui.inspector.properties.elements import (
+    ElementForm,
+    ElementPart,
+    Row,
+    format_rows,
+    parse_rows,
+)
 
 
 class Element(Horizontal):
@@ -23,17 +29,17 @@ class Element(Horizontal):
     DEFAULT_CSS = """
     Element { height: 1; padding-left: 2; }
     Element.-blamed { padding-left: 0; }
-    Element Line { width: 1fr; margin-right: 1; }
+    Element ValueInput { width: 1fr; margin-right: 1; }
     Element .glyph { width: 2; color: $text-error; }
     """
 
-    def __init__(self, form: Form, row: Row, context: Context) -> None:
+    def __init__(self, form: ElementForm, row: Row, context: FieldContext) -> None:
         super().__init__()
         self._form = form
         self._known = context
-        self._aid: Aid | None = None
+        self._aid: PropertyAutoComplete | None = None
         self._lines = [
-            Line(cell, placeholder="" if any(row) else part.heading)
+            ValueInput(cell, placeholder="" if any(row) else part.heading)
             for part, cell in zip(form.parts, row, strict=True)
         ]
 
@@ -45,10 +51,10 @@ class Element(Horizontal):
         return tuple(line.value.strip() for line in self._lines)
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[ValueInput]:
         return self._lines
 
-    def part_of(self, line: Line) -> Part:
+    def part_of(self, line: ValueInput) -> ElementPart:
         return self._form.parts[self._lines.index(line)]
 
     def put(self, row: Row) -> None:
@@ -66,11 +72,13 @@ class Element(Horizontal):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         line = event.widget
-        if not isinstance(line, Line) or (self._aid is not None and self._aid.target is line):
+        if not isinstance(line, ValueInput) or (self._aid is not None and self._aid.target is line):
             return
         self._drop_aid()
         part = self.part_of(line)
-        self._aid = Aid(line, self._known, lambda: self._known.offers(part))
+        self._aid = PropertyAutoComplete(
+            line, self._known, lambda: self._known.list_suggestions(part)
+        )
         self.screen.mount(self._aid)
 
     def on_unmount(self) -> None:
@@ -96,12 +104,14 @@ class ListControl(Control):
     DEFAULT_CSS = "ListControl { height: auto; }"
     is_literal = False
 
-    def __init__(self, form: Form, text: str, context: Context, most: int | None = None) -> None:
+    def __init__(
+        self, form: ElementForm, text: str, context: FieldContext, most: int | None = None
+    ) -> None:
         super().__init__()
         self._form = form
         self._known = context
         self._most = most
-        self._begin = rows_of(form, text, most) or []
+        self._begin = parse_rows(form, text, most) or []
 
     def compose(self) -> ComposeResult:
         for row in self._with_empty(self._begin):
@@ -115,11 +125,11 @@ class ListControl(Control):
     def value_text(self) -> str:
         elements = self.elements
         rows = [each.row for each in elements] if elements else self._begin
-        return text_of(self._form, rows)
+        return format_rows(self._form, rows)
 
     def put(self, text: str) -> None:
-        rows = rows_of(self._form, text, self._most)
-        if rows is None or text_of(self._form, rows) == self.value_text:
+        rows = parse_rows(self._form, text, self._most)
+        if rows is None or format_rows(self._form, rows) == self.value_text:
             return
         self._begin = rows
         elements = self.elements
@@ -133,14 +143,14 @@ class ListControl(Control):
         target = line[1] if line is not None else self.elements[-1].lines[0]
         target.insert_text_at_cursor(text)
 
-    def blame(self, elements: Iterable[tuple[str, str]]) -> None:
+    def show_failures(self, elements: Iterable[tuple[str, str]]) -> None:
         """Mark rows as wrong.
 
         :param elements: texts of elements, with the glyph of each.
         """
         glyphs = {_bare(text): glyph for text, glyph in elements}
         for each in self.elements:
-            each.blame(glyphs.get(_bare(self._form.write(each.row)), ""))
+            each.blame(glyphs.get(_bare(self._form.format(each.row)), ""))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -198,7 +208,7 @@ class ListControl(Control):
             self.move_child(elements[below], before=elements[above])
             self.say()
 
-    def _focused(self) -> tuple[Element, Line] | None:
+    def _focused(self) -> tuple[Element, ValueInput] | None:
         for element in self.elements:
             for line in element.lines:
                 if line.has_focus:

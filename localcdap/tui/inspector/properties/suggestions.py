@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.schema import Schema
 
 
-class Offer(msgspec.Struct, frozen=True):
+class Suggestion(msgspec.Struct, frozen=True):
     """Something that can be put into a field."""
 
     text: str
@@ -18,7 +18,7 @@ class Offer(msgspec.Struct, frozen=True):
     """What it is, in a few words."""
 
 
-def joined_fields(inputs: Mapping[str, Schema]) -> list[Offer]:
+def suggest_joined_fields(inputs: Mapping[str, Schema]) -> list[Suggestion]:
     """``stage.field as name`` for each field of each input; names that are taken get that of their stage."""
     taken: set[str] = set()
     found = []
@@ -27,11 +27,11 @@ def joined_fields(inputs: Mapping[str, Schema]) -> list[Offer]:
             names = (field.name, *_numbered(f"{stage}_{field.name}".replace(" ", "_")))
             name = next(name for name in names if name not in taken)
             taken.add(name)
-            found.append(Offer(f"{stage}.{field.name} as {name}", field.schema.display_name))
+            found.append(Suggestion(f"{stage}.{field.name} as {name}", field.schema.display_name))
     return found
 
 
-def join_keys(inputs: Mapping[str, Schema]) -> list[Offer]:
+def suggest_join_keys(inputs: Mapping[str, Schema]) -> list[Suggestion]:
     """``a.id = b.id`` for what can be compared: fields that all inputs have, then others of one type.
 
     The others are offered where there are two inputs.
@@ -43,12 +43,15 @@ def join_keys(inputs: Mapping[str, Schema]) -> list[Offer]:
         n for n in first.field_names if all(n in each.field_names for each in inputs.values())
     ]
     found = [
-        Offer(" = ".join(f"{stage}.{name}" for stage in inputs), "in all inputs") for name in common
+        Suggestion(" = ".join(f"{stage}.{name}" for stage in inputs), "in all inputs")
+        for name in common
     ]
     if len(inputs) == 2:
         (left, ours), (right, theirs) = inputs.items()
         found += [
-            Offer(f"{left}.{one.name} = {right}.{other.name}", f"both {one.schema.display_name}")
+            Suggestion(
+                f"{left}.{one.name} = {right}.{other.name}", f"both {one.schema.display_name}"
+            )
             for one, other in itertools.product(ours, theirs)
             if one.name != other.name and _bare(one.schema) == _bare(other.schema)
         ]

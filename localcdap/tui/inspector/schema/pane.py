@@ -17,15 +17,15 @@ from textual.widgets import Static
 
 from localcdap.api.schema import Schema
 from localcdap.pipeline.editing.stage_states import StageState
-from localcdap.tui.inspector.schema.rows import Mark, SchemaRow, rows
+from localcdap.tui.inspector.schema.rows import FieldMark, SchemaRow, compare_fields
 from localcdap.tui.studio import StudioNode
 
 
-class Lines(ScrollView, can_focus=True):
+class TextLines(ScrollView, can_focus=True):
     """Any number of lines."""
 
     DEFAULT_CSS = """
-    Lines { height: 1fr; scrollbar-size: 1 1; padding: 0; }
+    TextLines { height: 1fr; scrollbar-size: 1 1; padding: 0; }
     """
 
     def __init__(self, id: str | None = None, classes: str | None = None) -> None:
@@ -57,10 +57,10 @@ _BESIDE: Final = 76
 """Cells from which on input and output stand side by side."""
 _WIDEST: Final = 32
 _STYLES: Final = {
-    Mark.SAME: "",
-    Mark.ADDED: "bold",
-    Mark.CHANGED: "bold",
-    Mark.DROPPED: "dim strike",
+    FieldMark.SAME: "",
+    FieldMark.ADDED: "bold",
+    FieldMark.CHANGED: "bold",
+    FieldMark.DROPPED: "dim strike",
 }
 LEGEND: Final = "+ added   ~ changed   - not passed on   ? may be null"
 
@@ -87,10 +87,10 @@ class SchemaPane(StudioNode, Vertical):
         with Horizontal():
             with Vertical():
                 yield Static("in", classes="title")
-                yield Lines(id="schema-in")
+                yield TextLines(id="schema-in")
             with Vertical():
                 yield Static("out", classes="title")
-                yield Lines(id="schema-out")
+                yield TextLines(id="schema-out")
         yield Static(LEGEND, classes="legend")
 
     def put(self, state: StageState | None) -> None:
@@ -104,8 +104,8 @@ class SchemaPane(StudioNode, Vertical):
         outgoing: list[Text] = []
         for title, schema in _outputs(state).items():
             outgoing += _titled(title, schema, known if given else None)
-        self.query_one("#schema-in", Lines).put(incoming or [Text("no input", "dim")])
-        self.query_one("#schema-out", Lines).put(outgoing or [Text("no output", "dim")])
+        self.query_one("#schema-in", TextLines).put(incoming or [Text("no input", "dim")])
+        self.query_one("#schema-out", TextLines).put(outgoing or [Text("no output", "dim")])
 
     def action_copy(self) -> None:
         if self._output is not None:
@@ -136,7 +136,7 @@ def _titled(title: str, schema: Schema | None, before: list[Schema] | None) -> l
     heading = [Text(title, "italic")] if title else []
     if schema is None:
         return [*heading, Text("not known", "dim")]
-    listed = rows(schema, before if title != "errors" else None)
+    listed = compare_fields(schema, before if title != "errors" else None)
     width = min(max((len(r.name) + 2 * r.depth for r in listed), default=0), _WIDEST)
     return [*heading, *(_line(row, width) for row in listed)]
 
@@ -149,7 +149,7 @@ def _line(row: SchemaRow, width: int) -> Text:
         (f"{row.mark.value} ", style), (safe.ljust(width), style), "  ", no_wrap=True
     )
     text.append(
-        row.type + ("?" if row.is_nullable else ""), "dim" if row.mark is Mark.DROPPED else ""
+        row.type + ("?" if row.is_nullable else ""), "dim" if row.mark is FieldMark.DROPPED else ""
     )
     if row.was:
         text.append(f"  was {row.was}", "dim")

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from localcdap.api.schema import Field, Schema, Type
-from localcdap.tui.inspector.schema.text import type_text
+from localcdap.tui.inspector.schema.text import format_schema_type
 
 
-class Mark(enum.Enum):
+class FieldMark(enum.Enum):
     """What became of a field; the value is its glyph."""
 
     SAME = " "
@@ -22,7 +22,7 @@ class Mark(enum.Enum):
 class SchemaRow(NamedTuple):
     """A field, or a part of one."""
 
-    mark: Mark
+    mark: FieldMark
     depth: int
     """0 for a field of the record, 1 for a field of a record in it, and so on."""
     name: str
@@ -32,7 +32,7 @@ class SchemaRow(NamedTuple):
     """The type of the input, where it was another one."""
 
 
-def rows(schema: Schema, before: Iterable[Schema] | None = None) -> list[SchemaRow]:
+def compare_fields(schema: Schema, before: Iterable[Schema] | None = None) -> list[SchemaRow]:
     """The fields of a schema, those of records in it below them.
 
     :param before: the input schemas, to mark what is different; None to mark nothing. A field counts as the
@@ -44,31 +44,33 @@ def rows(schema: Schema, before: Iterable[Schema] | None = None) -> list[SchemaR
         for field in each:
             given.setdefault(field.name, []).append(field.schema)
     for field in schema:
-        mark, was = _compared(field, given) if before is not None else (Mark.SAME, "")
+        mark, was = _compared(field, given) if before is not None else (FieldMark.SAME, "")
         found += _rows_of(field, 0, mark, was)
     for name, schemas in given.items():
         if schema.field(name) is None:
-            found += _rows_of(Field(name, schemas[0]), 0, Mark.DROPPED, "")
+            found += _rows_of(Field(name, schemas[0]), 0, FieldMark.DROPPED, "")
     return found
 
 
-def _compared(field: Field, given: dict[str, list[Schema]]) -> tuple[Mark, str]:
+def _compared(field: Field, given: dict[str, list[Schema]]) -> tuple[FieldMark, str]:
     schemas = given.get(field.name)
     if not schemas:
-        return Mark.ADDED, ""
+        return FieldMark.ADDED, ""
     if field.schema in schemas:
-        return Mark.SAME, ""
-    return Mark.CHANGED, type_text(schemas[0])
+        return FieldMark.SAME, ""
+    return FieldMark.CHANGED, format_schema_type(schemas[0])
 
 
-def _rows_of(field: Field, depth: int, mark: Mark, was: str) -> Iterator[SchemaRow]:
+def _rows_of(field: Field, depth: int, mark: FieldMark, was: str) -> Iterator[SchemaRow]:
     inner = _element(field.schema.non_nullable)
     is_record = inner.type is Type.RECORD and inner.fields is not None
-    type = _outline(field.schema) if is_record else type_text(field.schema).removesuffix("?")
+    type = (
+        _outline(field.schema) if is_record else format_schema_type(field.schema).removesuffix("?")
+    )
     yield SchemaRow(mark, depth, field.name, type, field.schema.is_nullable, was)
-    if is_record and mark is not Mark.DROPPED:
+    if is_record and mark is not FieldMark.DROPPED:
         for part in inner:
-            yield from _rows_of(part, depth + 1, Mark.SAME, "")
+            yield from _rows_of(part, depth + 1, FieldMark.SAME, "")
 
 
 def _element(schema: Schema) -> Schema:

@@ -43,7 +43,7 @@ _TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)*`|[\w.-]+|[<>(){},;?@])")
 _DEEPEST: Final = 60
 
 
-class Problem(NamedTuple):
+class SchemaProblem(NamedTuple):
     """Why a line is none."""
 
     line: int
@@ -51,27 +51,27 @@ class Problem(NamedTuple):
     message: str
 
 
-class Unreadable(Exception):  # noqa: N818 - it holds what is wrong, line by line
+class SchemaSyntaxError(Exception):
     """Lines that are no schema."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[SchemaProblem]) -> None:
         super().__init__("\n".join(f"line {each.line}: {each.message}" for each in problems))
         self.problems: Final = problems
 
 
-def written(schema: Schema) -> str:
+def format_schema(schema: Schema) -> str:
     """The lines of a record schema."""
     return "\n".join(_field(each) for each in schema)
 
 
-def read(text: str, name: str = "etlSchemaBody") -> Schema | None:
+def parse_schema(text: str, name: str = "etlSchemaBody") -> Schema | None:
     """The record schema that lines mean; None when there is no line.
 
     :param name: of the record.
     :raises Unreadable: with every line that is wrong.
     """
     fields: list[Field] = []
-    problems: list[Problem] = []
+    problems: list[SchemaProblem] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
@@ -81,17 +81,17 @@ def read(text: str, name: str = "etlSchemaBody") -> Schema | None:
             message = (
                 error.message if isinstance(error, SchemaError) else "It is nested too deeply."
             )
-            problems.append(Problem(number, message))
+            problems.append(SchemaProblem(number, message))
             continue
         if any(each.name == field.name for each in fields):
-            problems.append(Problem(number, f"There is a field '{field.name}' already."))
+            problems.append(SchemaProblem(number, f"There is a field '{field.name}' already."))
         fields.append(field)
     if problems:
-        raise Unreadable(problems)
+        raise SchemaSyntaxError(problems)
     return Schema.record(name, fields) if fields else None
 
 
-def type_text(schema: Schema) -> str:
+def format_schema_type(schema: Schema) -> str:
     """The type as it stands behind a field's name."""
     inner = schema.non_nullable
     if schema.is_nullable and inner.type is not Type.NULL and schema == inner.as_nullable:
@@ -106,13 +106,13 @@ def _bare(schema: Schema) -> str:
         return f"decimal({schema.precision}, {schema.scale})"
     match schema.type:
         case Type.ARRAY if schema.items is not None:
-            return f"array<{type_text(schema.items)}>"
+            return f"array<{format_schema_type(schema.items)}>"
         case Type.MAP if schema.keys is not None and schema.values is not None:
-            return f"map<{type_text(schema.keys)}, {type_text(schema.values)}>"
+            return f"map<{format_schema_type(schema.keys)}, {format_schema_type(schema.values)}>"
         case Type.ENUM:
             return f"enum({', '.join(map(_name, schema.symbols))})"
         case Type.UNION:
-            return f"union<{', '.join(map(type_text, schema.members))}>"
+            return f"union<{', '.join(map(format_schema_type, schema.members))}>"
         case Type.RECORD if schema.fields is not None:
             inner = "; ".join(map(_field, schema.fields))
             return f"record {_name(schema.name or '')} {{{inner}}}"
@@ -120,7 +120,7 @@ def _bare(schema: Schema) -> str:
 
 
 def _field(field: Field) -> str:
-    return f"{_name(field.name)} {type_text(field.schema)}"
+    return f"{_name(field.name)} {format_schema_type(field.schema)}"
 
 
 def _name(name: str) -> str:

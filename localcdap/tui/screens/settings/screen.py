@@ -16,7 +16,7 @@ from textual.widgets import Input, OptionList, Static
 from localcdap.api.errors import SettingsError
 from localcdap.settings import Settings, load_settings
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.canvas.painter import padded
+from localcdap.tui.canvas.painter import pad
 from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.lists.options import StudioOptionList
 from localcdap.tui.screens.settings import file as toml
@@ -259,7 +259,7 @@ def _format_row(row: SettingRow, width: int) -> Content:
     text = row.text or "(none)"
     value = text if len(text) <= 3 * _VALUE_CELLS else text[: 3 * _VALUE_CELLS - 1] + "…"
     return Content.assemble(
-        padded(row.key, width) + " ",
+        pad(row.key, width) + " ",
         (f"{value:<{_VALUE_CELLS}} ", style),
         (f"${row.variable}" if row.variable else row.origin, "$foreground 60%"),
     )

@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import decode_json_records
 from localcdap.api.schema import Schema
-from localcdap.tui.inspector.preview.sample_input import generated, records_of, text_of
+from localcdap.tui.inspector.preview.sample_input import (
+    format_records,
+    generate_records,
+    parse_records,
+)
 from tests.tui.inspector.test_schema_text import records
 
 SCHEMA = Schema.record(
@@ -32,12 +36,12 @@ SCHEMA = Schema.record(
     ],
 )
 def test_records_are_read_from_json_lines_and_csv(text):
-    assert records_of(text, SCHEMA) == [{"id": 1, "name": None, "ok": True, "day": "2026-01-02"}]
+    assert parse_records(text, SCHEMA) == [{"id": 1, "name": None, "ok": True, "day": "2026-01-02"}]
 
 
 def test_lines_of_json():
-    assert records_of('{"id": 1}\n{"id": 2}\n', None) == [{"id": 1}, {"id": 2}]
-    assert records_of("  \n", None) == []
+    assert parse_records('{"id": 1}\n{"id": 2}\n', None) == [{"id": 1}, {"id": 2}]
+    assert parse_records("  \n", None) == []
 
 
 @pytest.mark.parametrize(
@@ -46,18 +50,18 @@ def test_lines_of_json():
 )
 def test_what_is_wrong_is_told(text, told):
     with pytest.raises(BadRequestError, match=told):
-        records_of(text, SCHEMA)
+        parse_records(text, SCHEMA)
 
 
 def test_text_of_records_reads_back():
     found = [{"id": 1, "name": "ünï\n"}, {"id": 2, "name": None}]
-    assert records_of(text_of(found), None) == found
-    assert records_of(text_of([]), None) == []
+    assert parse_records(format_records(found), None) == found
+    assert parse_records(format_records([]), None) == []
 
 
 def test_generated_records_are_the_same_for_the_same_seed_and_fit():
-    made = generated(SCHEMA, 50, 1)
-    assert made == generated(SCHEMA, 50, 1) != generated(SCHEMA, 50, 2)
+    made = generate_records(SCHEMA, 50, 1)
+    assert made == generate_records(SCHEMA, 50, 1) != generate_records(SCHEMA, 50, 2)
     assert len(decode_json_records(SCHEMA, made)) == 50
     assert None in [record["name"] for record in made]
 
@@ -65,4 +69,4 @@ def test_generated_records_are_the_same_for_the_same_seed_and_fit():
 @given(records, st.integers(0, 3))
 def test_records_are_generated_for_whatever_schema(fields, seed):
     schema = Schema.record("r", fields)
-    assert len(generated(schema, 3, seed)) == 3
+    assert len(generate_records(schema, 3, seed)) == 3

@@ -10,7 +10,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.pipeline.editing.edited_document import Draft
 from localcdap.runs.debug.model import DebugAnswer, DebugOutput
-from localcdap.tui.inspector.preview.upstream import Upstream
+from localcdap.tui.inspector.preview.upstream import UpstreamRecords
 
 
 class Debugging:
@@ -44,8 +44,8 @@ def arriving(connections, types=(), port=None):
     config = {"stages": stages, "connections": connected}
     sheet, _ = Draft.read({"artifact": {"name": "cdap-data-pipeline"}, "config": config})
     debugging = Debugging()
-    upstream = Upstream(sheet.document(), "{}", namespace="n", arguments={}, records=2)
-    found = upstream.arriving(SimpleNamespace(debugging=debugging), "z", lines[-1][0])
+    upstream = UpstreamRecords(sheet.document(), "{}", namespace="n", arguments={}, records=2)
+    found = upstream.read_arriving(SimpleNamespace(debugging=debugging), "z", lines[-1][0])
     return found, debugging.tried
 
 

@@ -167,7 +167,7 @@ async def test_what_is_taken_from_here_is_taken_in_the_studio_too(open_studio, e
             await driver.press(key)
         await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
         editor = driver.app.screen.editor
-        await driver.until(lambda: editor.can_undo and editor.is_settled)
+        await driver.until(lambda: editor.can_undo and editor.is_validated)
 
         assert {failure.field for failure in editor.failures} == {"format"}
 
