@@ -1,4 +1,4 @@
-"""The canvas: a pipeline as a graph that can be walked through, moved and zoomed."""
+"""The canvas: a pipeline as a graph with a selected stage, scrolling and zoom."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from localcdap.text import sanitize_for_terminal
 from localcdap.tui.canvas.chart import Chart
 from localcdap.tui.canvas.layout import Layout, lay_out
 from localcdap.tui.canvas.navigation import find_first, find_neighbour
-from localcdap.tui.canvas.painter import STYLES, Painter, build_blank, harmless
+from localcdap.tui.canvas.painter import STYLES, Painter, build_blank
 from localcdap.tui.canvas.stage_card import StageCard
 from localcdap.tui.canvas.zoom import DOTS, NORMAL, SNUG, ZOOMS, Zoom
 
 _MARGIN: Final = 2
-"""Free columns and rows around the drawing; half as many rows."""
+"""Free columns around the drawing; half as many rows."""
 _ROOMY: Final = 100
-"""Columns from which on a drawing that is larger begins at its largest."""
+"""Columns of a canvas that starts with the largest zoom when the drawing does not fit."""
 _USUAL: Final = 20
-"""Cells of a box of which only some are in view."""
+"""The width of boxes when the drawing does not fit."""
 _AROUND_NAME: Final = 4
-"""Cells of a box beside the name."""
+"""Cells of a box besides the name."""
 
 
 class Canvas(ScrollView, can_focus=True):
-    """Shows a chart and what is written in its boxes."""
+    """Shows a chart and the cards of its stages."""
 
     DEFAULT_CSS = """
     Canvas {
@@ -86,26 +87,26 @@ class Canvas(ScrollView, can_focus=True):
     ]
 
     empty = ""
-    """What is said while there are no stages."""
+    """The text that is shown while there are no stages."""
 
     selected: reactive[str | None] = reactive(None)
     """The stage with the thick frame."""
 
     @dataclass
     class Selected(Message):
-        """Its user went to a stage, or to none."""
+        """The user selected a stage, or none."""
 
         stage: str | None
 
     @dataclass
     class Opened(Message):
-        """Its user wants to look into a stage."""
+        """The user opened a stage."""
 
         stage: str
 
     @dataclass
     class Drawn(Message):
-        """Its user drew a line from a stage to another."""
+        """The user drew a connection from one stage to another."""
 
         source: str
         target: str
@@ -113,18 +114,18 @@ class Canvas(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._chart = Chart(())
-        self._faces: dict[str, StageCard] = {}
+        self._cards: dict[str, StageCard] = {}
         self._zoom = NORMAL
         self._layout = Layout(NORMAL)
-        self._made: Painter | None = None
+        self._painter_cache: Painter | None = None
         self._strips: LRUCache[tuple[int, int, int], Strip] = LRUCache(512)
         self._ground = Style()
         self._grip: tuple[int, int] | None = None
-        """Where the mouse holds the drawing."""
+        """Where the mouse button was pressed or last moved."""
         self._drawn_from: str | None = None
         self._needs_fit = True
 
-    # -- what it shows ---------------------------------------------------------------------------
+    # -- content ---------------------------------------------------------------------------
 
     @property
     def zoom(self) -> Zoom:
@@ -132,18 +133,18 @@ class Canvas(ScrollView, can_focus=True):
 
     @property
     def drawing(self) -> Layout:
-        """Where everything is."""
+        """The layout that is shown."""
         return self._layout
 
     @property
     def first_stage(self) -> str | None:
-        """Where a reader begins."""
+        """The stage to start with."""
         return find_first(self._layout)
 
     def show_chart(self, chart: Chart, renamed: Mapping[str, str] | None = None) -> None:
         """Show another graph; the view stays where it is.
 
-        :param renamed: new names of stages by old ones, so that the selection follows.
+        :param renamed: new names of stages by old names, so that the selection follows.
         """
         if chart == self._chart:
             return
@@ -153,24 +154,24 @@ class Canvas(ScrollView, can_focus=True):
         was_whole = self._is_whole
         self._lay_out()
         if self._needs_fit and was_whole and self.size.width:
-            self._begin()
+            self._show_start()
 
-    def show_cards(self, faces: Mapping[str, StageCard]) -> None:
-        """Show other faces of some stages."""
-        changed = [name for name, face in faces.items() if self._faces.get(name) != face]
-        self._faces.update(faces)
+    def show_cards(self, cards: Mapping[str, StageCard]) -> None:
+        """Show other cards of some stages."""
+        changed = [name for name, card in cards.items() if self._cards.get(name) != card]
+        self._cards.update(cards)
         boxes = [self._layout.boxes[name] for name in changed if name in self._layout.boxes]
         self._redraw({row for box in boxes for row in range(box.y, box.bottom)})
 
     def watch_selected(self, before: str | None, after: str | None) -> None:
-        painter = self._painter()
+        painter = self._get_painter()
         painter.select(after)
-        self._redraw(painter.rows_of(before) | painter.rows_of(after))
+        self._redraw(painter.find_rows(before) | painter.find_rows(after))
         if after is not None:
             self.show_stage(after)
 
     def show_stage(self, stage: str) -> None:
-        """Move as little as is needed to have a stage in view."""
+        """Scroll as little as needed to show a stage."""
         box = self._layout.boxes.get(stage)
         if box is not None:
             edge = self._edge
@@ -178,9 +179,9 @@ class Canvas(ScrollView, can_focus=True):
             self.scroll_to_region(region, spacing=Spacing(1, 12, 1, 4), animate=False, force=True)
 
     def fit(self) -> None:
-        """Choose the largest zoom with which all is in view."""
+        """Choose the largest zoom with which the whole drawing fits."""
         self._needs_fit = False
-        self._set_zoom(self._fitting() or DOTS)
+        self._set_zoom(self._find_fitting_zoom() or DOTS)
         self._show_selected()
 
     # -- drawing -------------------------------------------------------------------------------
@@ -191,51 +192,51 @@ class Canvas(ScrollView, can_focus=True):
         key = (y + top, left, width)
         strip = self._strips.get(key)
         if strip is None:
-            strip = self._strips[key] = self._line(*key)
+            strip = self._strips[key] = self._render_row(*key)
         return strip
 
-    def _line(self, y: int, left: int, width: int) -> Strip:
-        painter = self._painter()
+    def _render_row(self, y: int, left: int, width: int) -> Strip:
+        painter = self._get_painter()
         row = y - self._edge.y
         if row == 0 and not self._chart.nodes:
-            said = Segment(self.empty, self.get_component_rich_style("canvas--note"))
+            note = Segment(self.empty, self.get_component_rich_style("canvas--note"))
             side = " " * max(0, (width - cell_len(self.empty)) // 2)
-            strip = Strip([Segment(side, self._ground), said])
+            strip = Strip([Segment(side, self._ground), note])
             return strip.adjust_cell_length(width, self._ground)
         if not 0 <= row <= self._layout.height:
             return build_blank(width, self._ground)
-        return painter.line(row, left - self._edge.x, width)
+        return painter.render_row(row, left - self._edge.x, width)
 
     @property
     def _edge(self) -> Region:
-        """The margin left of and above the drawing, which is in the middle of a canvas that has room."""
+        """The margin left of and above the drawing, which is centered when the canvas is larger."""
         room = self.scrollable_content_region.size
         x = max(_MARGIN, (room.width - self._layout.width) // 2)
         y = max(_MARGIN // 2, (room.height - self._layout.height) // 3)
         return Region(x, y, 0, 0)
 
-    def _painter(self) -> Painter:
-        if self._made is None:
+    def _get_painter(self) -> Painter:
+        if self._painter_cache is None:
             styles = {name: self.get_component_rich_style(f"canvas--{name}") for name in STYLES}
             self._ground = styles["ground"] = Style(bgcolor=self.rich_style.bgcolor)
-            self._made = Painter(self._layout, styles)
-            self._made.faces = self._faces
-            self._made.select(self.selected)
-        return self._made
+            self._painter_cache = Painter(self._layout, styles)
+            self._painter_cache.cards = self._cards
+            self._painter_cache.select(self.selected)
+        return self._painter_cache
 
     def _lay_out(self) -> None:
         self._layout = lay_out(self._chart, self._zoom)
         size = self._layout.width + 2 * _MARGIN, self._layout.height + _MARGIN
         self.virtual_size = Size(*size)
-        self._forget()
+        self._clear_cache()
         self.refresh()
 
-    def _forget(self) -> None:
-        self._made = None
+    def _clear_cache(self) -> None:
+        self._painter_cache = None
         self._strips.clear()
 
     def _redraw(self, rows: set[int]) -> None:
-        """Make some rows of the drawing anew, of which only those in view cost anything."""
+        """Render some rows of the drawing again; only rows in view cost time."""
         top = self._edge.y
         for key in list(self._strips.keys()):
             if key[0] - top in rows:
@@ -248,12 +249,12 @@ class Canvas(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._forget()
+        self._clear_cache()
 
     def on_resize(self) -> None:
         self._strips.clear()
         if self._needs_fit and self._chart.nodes and self.size.width:
-            self.call_after_refresh(self._begin)
+            self.call_after_refresh(self._show_start)
 
     # -- keys ------------------------------------------------------------------------------------
 
@@ -271,7 +272,7 @@ class Canvas(ScrollView, can_focus=True):
     def action_zoom(self, step: int) -> None:
         self._needs_fit = False
         zoom = ZOOMS[max(0, min(self._zoom.level + step, DOTS.level))]
-        self._set_zoom(self._fitted(zoom) or zoom.widened(_USUAL))
+        self._set_zoom(self._widen_to_fit(zoom) or zoom.with_width(_USUAL))
         if self.selected is not None:
             self.show_stage(self.selected)
 
@@ -292,42 +293,42 @@ class Canvas(ScrollView, can_focus=True):
         else:
             self.action_walk("right")
 
-    def _begin(self) -> None:
-        """Show all of it if it can be read then, else its beginning.
+    def _show_start(self) -> None:
+        """Show the whole drawing when it is readable then, else its start.
 
-        With every size that the canvas gets, as others come beside it, until its user chooses a zoom.
+        Called for every size that the canvas gets, until the user chooses a zoom.
         """
         if not self._needs_fit:
             return
-        zoom = self._fitting()
+        zoom = self._find_fitting_zoom()
         if zoom is None or zoom is DOTS:
-            zoom = NORMAL if self.size.width >= _ROOMY else SNUG.widened(_USUAL)
+            zoom = NORMAL if self.size.width >= _ROOMY else SNUG.with_width(_USUAL)
         self._set_zoom(zoom)
         self._show_selected()
 
     @property
     def _is_whole(self) -> bool:
-        """Whether all of it is in view."""
-        return self._has_room(self._layout)
+        """Whether the whole drawing is in view."""
+        return self._fits(self._layout)
 
-    def _has_room(self, drawing: Layout) -> bool:
+    def _fits(self, drawing: Layout) -> bool:
         return drawing.width <= self.size.width - 2 and drawing.height <= self.size.height
 
-    def _fitting(self) -> Zoom | None:
-        """The largest zoom with which all is in view; None when there is none."""
-        return next((fitted for zoom in ZOOMS if (fitted := self._fitted(zoom))), None)
+    def _find_fitting_zoom(self) -> Zoom | None:
+        """Return the largest zoom with which the whole drawing fits; None when there is none."""
+        return next((fitted for zoom in ZOOMS if (fitted := self._widen_to_fit(zoom))), None)
 
-    def _fitted(self, zoom: Zoom) -> Zoom | None:
-        """A zoom with stages as wide as their names want and there is room for; None when they have none."""
+    def _widen_to_fit(self, zoom: Zoom) -> Zoom | None:
+        """Return a zoom with stages as wide as names and canvas allow; None when it does not fit."""
         found = lay_out(self._chart, zoom)
-        if not self._has_room(found):
+        if not self._fits(found):
             return None
         columns = len({box.x for box in found.boxes.values()})
         space = (self.size.width - 2 - found.width) // columns if columns else 0
         wanted = max(
             NORMAL.width, *(cell_len(name) + _AROUND_NAME for name in self._chart.nodes), 0
         )
-        return zoom.widened(min(zoom.width + space, wanted))
+        return zoom.with_width(min(zoom.width + space, wanted))
 
     def _show_selected(self) -> None:
         if self.selected is not None:
@@ -347,23 +348,23 @@ class Canvas(ScrollView, can_focus=True):
 
     # -- the mouse ---------------------------------------------------------------------------------
 
-    def stage_at(self, x: int, y: int) -> str | None:
-        """The stage in a cell of the widget."""
+    def find_stage_at(self, x: int, y: int) -> str | None:
+        """Return the stage in a cell of the widget."""
         left, top = self.scroll_offset
-        box = self._layout.at(x + left - self._edge.x, y + top - self._edge.y)
+        box = self._layout.find_box(x + left - self._edge.x, y + top - self._edge.y)
         return None if box is None else box.name
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         if event.button != 1:
             return
-        self._drawn_from = self.stage_at(event.x, event.y)
+        self._drawn_from = self.find_stage_at(event.x, event.y)
         self._grip = (event.screen_x, event.screen_y)
         self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         if self._grip is None:
-            face = self._faces.get(self.stage_at(event.x, event.y) or "")
-            self.tooltip = harmless(face.remark) or None if face is not None else None
+            card = self._cards.get(self.find_stage_at(event.x, event.y) or "")
+            self.tooltip = sanitize_for_terminal(card.remark) or None if card is not None else None
         if self._grip is None or self._drawn_from is not None:
             return
         x, y = self._grip
@@ -376,13 +377,13 @@ class Canvas(ScrollView, can_focus=True):
         self._grip = None
         self.release_mouse()
         source, self._drawn_from = self._drawn_from, None
-        target = self.stage_at(event.x, event.y)
+        target = self.find_stage_at(event.x, event.y)
         if source is not None and target is not None and source != target:
             self.post_message(Canvas.Drawn(source, target))
         elif source is not None and source == target:
             self._choose(source)
 
     def on_click(self, event: events.Click) -> None:
-        stage = self.stage_at(event.x, event.y)
+        stage = self.find_stage_at(event.x, event.y)
         if event.chain == 2 and stage is not None:
             self.post_message(Canvas.Opened(stage))

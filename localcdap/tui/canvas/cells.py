@@ -1,4 +1,4 @@
-"""The lines of a layout as characters in cells."""
+"""The connections of a layout as characters in cells."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Cell:
     x: int
     text: str
     wires: tuple[int, ...]
-    """Numbers of the wires in the cell, the one that its character belongs to last."""
+    """Numbers of the wires in the cell; the character belongs to the last one."""
     is_label: bool = False
 
 
@@ -41,11 +41,11 @@ class Cells:
         self._rows: dict[int, list[Cell]] = {}
         sides: dict[tuple[int, int], dict[int, int]] = {}
         for number, wire in enumerate(layout.wires):
-            for place, mask in _sides(wire).items():
+            for place, mask in _find_sides(wire).items():
                 sides.setdefault(place, {})[number] = mask
         texts: dict[tuple[int, int], Cell] = {}
         for (x, y), masks in sides.items():
-            texts[x, y] = _cell(x, masks, layout)
+            texts[x, y] = _build_cell(x, masks, layout)
         for number, wire in enumerate(layout.wires):
             for x, y in wire.heads:
                 here = sides[x, y]
@@ -59,8 +59,8 @@ class Cells:
         for row in self._rows.values():
             row.sort(key=_X)
 
-    def row(self, y: int, first: int, last: int) -> Iterator[Cell]:
-        """The cells of a row, from a column to before another, left to right."""
+    def list_row(self, y: int, first: int, last: int) -> Iterator[Cell]:
+        """Yield the cells of a row from a column to before another, left to right."""
         row = self._rows.get(y, ())
         for place in range(bisect_left(row, first, key=_X), len(row)):
             cell = row[place]
@@ -69,8 +69,8 @@ class Cells:
             yield cell
 
 
-def _sides(wire: Wire) -> dict[tuple[int, int], int]:
-    """To which sides a wire leads in each of its cells."""
+def _find_sides(wire: Wire) -> dict[tuple[int, int], int]:
+    """Return the sides that a wire reaches in each of its cells."""
     found: dict[tuple[int, int], int] = {}
     for x1, y1, x2, y2 in wire.segments:
         if y1 == y2:
@@ -84,8 +84,8 @@ def _sides(wire: Wire) -> dict[tuple[int, int], int]:
     return found
 
 
-def _cell(x: int, masks: dict[int, int], layout: Layout) -> Cell:
-    """Where one wire crosses another, the upright one is seen in front; those that meet are joined."""
+def _build_cell(x: int, masks: dict[int, int], layout: Layout) -> Cell:
+    """Build a cell of wires: a vertical wire crosses in front of others; wires that meet are joined."""
     top = next((n for n, mask in masks.items() if mask == UPRIGHT), None)
     if top is not None and len(masks) > 1:
         others = [n for n in masks if n != top]

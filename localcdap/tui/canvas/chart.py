@@ -1,4 +1,4 @@
-"""What is drawn of a pipeline: stages and the lines between them, without what is in the stages."""
+"""The graph that is drawn: stages and connections, without the content of the stages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER, ERROR_TRANSFO
 
 
 class PortKind(enum.IntEnum):
-    """What a line carries; lines of other kinds look different. In the order of their ports at a stage."""
+    """What a connection carries, which decides how it looks. In the order of the ports at a stage."""
 
     RECORDS = 0
     PORT = 1
@@ -21,14 +21,14 @@ class PortKind(enum.IntEnum):
     ERRORS = 4
     ALERTS = 5
     BACK = 6
-    """Records that would go in a circle, which no pipeline may have."""
+    """Records of a connection that closes a cycle, which no pipeline may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Where lines leave a stage.
+    """An output of a stage.
 
-    :param label: what is written at the line.
+    :param label: the text at the connection.
     """
 
     kind: PortKind = PortKind.RECORDS
@@ -37,7 +37,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A line from one stage to another."""
+    """A connection from one stage to another."""
 
     source: str
     target: str
@@ -46,11 +46,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A graph to be drawn. Charts that are equal are drawn alike.
+    """A graph to draw. Equal charts have equal drawings.
 
     :param nodes: names of stages, each once, in document order.
-    :param links: among them, each once.
-    :param endings: stages outside of the graph, which are done after it.
+    :param links: connections between the nodes, each once.
+    :param endings: post actions, which are outside of the graph.
     """
 
     nodes: tuple[str, ...]
@@ -59,10 +59,10 @@ class Chart:
 
 
 def build_chart(document: PipelineDocument) -> Chart:
-    """The chart of a document; connections to stages that do not exist are left out."""
+    """Return the chart of a document, without connections to stages that do not exist."""
     types = {stage.name: stage.plugin.type for stage in reversed(document.stages)}
     links = [
-        Link(each.source, each.target, _port(each, types.get(each.target, "")))
+        Link(each.source, each.target, _find_port(each, types.get(each.target, "")))
         for each in document.connections
         if each.source in types and each.target in types
     ]
@@ -71,7 +71,7 @@ def build_chart(document: PipelineDocument) -> Chart:
     return Chart(tuple(names), tuple(dict.fromkeys(links)), tuple(dict.fromkeys(endings)))
 
 
-def _port(connection: StageConnection, target_type: str) -> Port:
+def _find_port(connection: StageConnection, target_type: str) -> Port:
     if connection.condition is not None:
         is_false = connection.condition.lower() == "false"
         return Port(PortKind.FALSE if is_false else PortKind.TRUE, connection.condition)

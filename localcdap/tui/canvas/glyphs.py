@@ -1,4 +1,4 @@
-"""The characters that lines are drawn with."""
+"""The characters that connections are drawn with."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _STROKES: Final = {
     PortKind.ALERTS: ("┈", "┊"),
     PortKind.BACK: ("═", "║"),
 }
-"""Level and upright."""
+"""The horizontal and the vertical character of each kind."""
 
 
 def get_line_glyph(sides: int, kind: PortKind) -> str:
-    """The character of a line.
+    """Return the character of a connection in a cell.
 
-    :param sides: the sides of the cell that it leads to.
+    :param sides: the sides of the cell that the connection reaches.
     """
     joint = _JOINTS.get(sides)
     if joint is not None:
@@ -49,5 +49,5 @@ def get_line_glyph(sides: int, kind: PortKind) -> str:
 
 
 def get_arrow_head(*, is_back: bool) -> str:
-    """The head of an arrow."""
+    """Return the head of an arrow."""
     return "◀" if is_back else "▶"

@@ -1,4 +1,4 @@
-"""A layout: where every stage and every line of a pipeline is, in cells."""
+"""The layout of a pipeline: the position of every stage and connection, in cells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localcdap.tui.canvas.zoom import Zoom
 
 _LONGEST_LABEL: Final = 12
 _FEW: Final = 3
-"""Stages without connections stand in rows of at least so many."""
+"""The fewest stages without connections in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,15 @@ class Box:
     width: int
     height: int
     port_rows: tuple[int, ...] = ()
-    """Rows in which lines leave it."""
+    """Rows in which connections leave it."""
     is_entered: bool = False
-    """Whether a line leads to it."""
+    """Whether a connection leads to it."""
     enters: int = 0
-    """The row in which lines lead to it."""
+    """The row in which connections lead to it."""
 
     @property
     def right(self) -> int:
-        """The first column behind it."""
+        """The first column to the right of it."""
         return self.x + self.width
 
     @property
@@ -44,7 +44,7 @@ class Box:
         """The first row below it."""
         return self.y + self.height
 
-    def holds(self, x: int, y: int) -> bool:
+    def contains(self, x: int, y: int) -> bool:
         return self.x <= x < self.right and self.y <= y < self.bottom
 
 
@@ -54,17 +54,17 @@ Segment = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The lines that leave a stage by one port."""
+    """The connections that leave a stage by one port."""
 
     start: str
-    """Where they begin in the drawing; those that lead back end there."""
+    """The stage where the wire begins in the drawing; connections that lead back end there."""
     ends: tuple[str, ...]
     port: Port
     segments: tuple[Segment, ...]
     heads: tuple[tuple[int, int], ...]
     """The cells of the arrow heads."""
     label: tuple[int, int, str] | None
-    """Column, row and text of what is written at it."""
+    """Column, row and text of the label."""
 
     @property
     def is_back(self) -> bool:
@@ -83,7 +83,7 @@ class Heading:
 
 @dataclass(slots=True)
 class Layout:
-    """Everything in its place; all columns and rows are from 0 on."""
+    """The positions of all boxes and wires; columns and rows count from 0."""
 
     zoom: Zoom
     boxes: dict[str, Box] = field(default_factory=dict)
@@ -93,14 +93,14 @@ class Layout:
     width: int = 0
     height: int = 0
 
-    def at(self, x: int, y: int) -> Box | None:
-        """The stage in a cell."""
-        return next((box for box in self.boxes.values() if box.holds(x, y)), None)
+    def find_box(self, x: int, y: int) -> Box | None:
+        """Return the stage in a cell."""
+        return next((box for box in self.boxes.values() if box.contains(x, y)), None)
 
 
 @lru_cache(maxsize=8)
 def lay_out(chart: Chart, zoom: Zoom) -> Layout:
-    """The layout of a chart."""
+    """Return the layout of a chart."""
     arrangement = arrange(chart)
     found = Layout(zoom, loops=arrangement.loops)
     row = 0
@@ -113,7 +113,7 @@ def lay_out(chart: Chart, zoom: Zoom) -> Layout:
 
 
 def _put_singles(found: Layout, arrangement: Arrangement, row: int) -> None:
-    """Stages without connections below all others, then what is done at the end."""
+    """Put stages without connections below all others, then the post actions."""
     row = _put_rows(found, arrangement.singles, row)
     if arrangement.endings:
         found.headings.append(Heading(0, row, "after the run"))
@@ -126,7 +126,7 @@ def _put_rows(found: Layout, names: Iterable[str], row: int) -> int:
     step = zoom.width + zoom.lead + zoom.track + zoom.tail
     widest = max((box.right for box in found.boxes.values()), default=0)
     fit = max(_FEW, (widest + step - zoom.width) // step)
-    height = zoom.height_of(1)
+    height = zoom.get_height(1)
     place = -1
     for place, name in enumerate(names):
         x, y = place % fit * step, row + place // fit * (height + zoom.gap)
@@ -137,23 +137,23 @@ def _put_rows(found: Layout, names: Iterable[str], row: int) -> int:
 
 
 class _PartLayout:
-    """One part, laid out."""
+    """The layout of one connected part."""
 
     def __init__(self, part: ChartPart, zoom: Zoom) -> None:
         self._part = part
         self._zoom = zoom
         layers = part.layers
-        heights = [zoom.height_of(len(ports)) for ports in part.ports]
+        heights = [zoom.get_height(len(ports)) for ports in part.ports]
         heights += [1] * (len(layers.ports) - layers.real)
         self._heights = heights
         self._top = place_rows(layers, Sizes(heights, zoom.first, zoom.gap))
-        self._strand = self._strands()
-        self._channels = [self._turns(index) for index in range(len(layers.hops))]
-        self._raise()
-        self._lefts, self._leads = self._columns()
+        self._strand = self._map_strands()
+        self._channels = [self._route_turns(index) for index in range(len(layers.hops))]
+        self._shift_down()
+        self._lefts, self._leads = self._place_columns()
 
     def put(self, found: Layout, below: int) -> int:
-        """Put the part into a layout, below a row; the first row behind it."""
+        """Put the part into a layout below a row, and return the first row below the part."""
         layers, zoom = self._part.layers, self._zoom
         self._top = [row + below for row in self._top]
         last = 0
@@ -161,7 +161,7 @@ class _PartLayout:
         for index, column in enumerate(layers.columns):
             for node in column:
                 if node < layers.real:
-                    box = self._box(node, self._lefts[index], entered)
+                    box = self._build_box(node, self._lefts[index], entered)
                     found.boxes[box.name] = box
                     last = max(last, box.bottom)
         drawn = _Strokes(len(self._part.strands))
@@ -179,14 +179,14 @@ class _PartLayout:
                 bundle.port,
                 tuple(drawn.segments[number]),
                 tuple(drawn.heads[number]),
-                self._label(number),
+                self._place_label(number),
             )
             found.wires.append(wire)
             last = max(last, *(max(y1, y2) + 1 for _, y1, _, y2 in wire.segments))
         return last
 
-    def _strands(self) -> dict[tuple[int, int], int]:
-        """Which strand leaves each node by each port, and each waypoint."""
+    def _map_strands(self) -> dict[tuple[int, int], int]:
+        """Return the strand that leaves each node by each port, and each waypoint."""
         part = self._part
         found = {(s.source, s.port): number for number, s in enumerate(part.strands)}
         for hops in part.layers.hops:
@@ -195,38 +195,38 @@ class _PartLayout:
                     found[hop.target, 0] = found[hop.source, hop.port]
         return found
 
-    def _turns(self, channel: int) -> tuple[list[Turn], int]:
+    def _route_turns(self, channel: int) -> tuple[list[Turn], int]:
         leaves: dict[tuple[int, int], list[int]] = {}
         for hop in self._part.layers.hops[channel]:
-            leaves.setdefault((hop.source, hop.port), []).append(self._enter_row(hop.target))
+            leaves.setdefault((hop.source, hop.port), []).append(self._get_enter_row(hop.target))
         return route_turns(
             [
-                Crossing(key, self._leave_row(*key), tuple(sorted(set(rows))))
+                Crossing(key, self._get_leave_row(*key), tuple(sorted(set(rows))))
                 for key, rows in leaves.items()
             ]
         )
 
-    def _enter_row(self, node: int) -> int:
+    def _get_enter_row(self, node: int) -> int:
         return self._top[node] + (self._zoom.first if node < self._part.layers.real else 0)
 
-    def _leave_row(self, node: int, port: int) -> int:
-        return self._enter_row(node) + port
+    def _get_leave_row(self, node: int, port: int) -> int:
+        return self._get_enter_row(node) + port
 
-    def _raise(self) -> None:
-        """Make room for what goes above the first row."""
+    def _shift_down(self) -> None:
+        """Move all down for wires that go above the first row."""
         used = [row for made, _ in self._channels for t in made for row in (t.enters, *t.leaves)]
         least = min([0, *used])
         if least < 0:
             self._top = [row - least for row in self._top]
-            self._channels = [self._turns(index) for index in range(len(self._channels))]
+            self._channels = [self._route_turns(index) for index in range(len(self._channels))]
 
-    def _columns(self) -> tuple[list[int], list[int]]:
-        """The left end of each column, and the columns before the first turn in each channel."""
+    def _place_columns(self) -> tuple[list[int], list[int]]:
+        """Return the left end of each column, and the columns before the first turn in each channel."""
         zoom, x = self._zoom, 0
         lefts, leads = [0], list[int]()
         for index, (_, tracks) in enumerate(self._channels):
             labels = [
-                len(self._text(self._strand[hop.source, hop.port]))
+                len(self._format_label(self._strand[hop.source, hop.port]))
                 for hop in self._part.layers.hops[index]
                 if hop.source < self._part.layers.real
             ]
@@ -237,21 +237,21 @@ class _PartLayout:
             lefts.append(x)
         return lefts, leads
 
-    def _text(self, strand: int) -> str:
-        """What is written at a strand."""
+    def _format_label(self, strand: int) -> str:
+        """Return the label of a strand."""
         label = self._part.bundles[strand].port.label if self._zoom.has_labels else ""
         return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
 
-    def _label(self, strand: int) -> tuple[int, int, str] | None:
-        text = self._text(strand)
+    def _place_label(self, strand: int) -> tuple[int, int, str] | None:
+        text = self._format_label(strand)
         if not text:
             return None
         each = self._part.strands[strand]
         column = next(i for i, c in enumerate(self._part.layers.columns) if each.source in c)
         x = self._lefts[column] + self._zoom.width + 1
-        return x, self._leave_row(each.source, each.port), f" {text} "
+        return x, self._get_leave_row(each.source, each.port), f" {text} "
 
-    def _box(self, node: int, left: int, entered: set[str]) -> Box:
+    def _build_box(self, node: int, left: int, entered: set[str]) -> Box:
         name = self._part.names[node]
         return Box(
             name,
@@ -259,9 +259,9 @@ class _PartLayout:
             self._top[node],
             self._zoom.width,
             self._heights[node],
-            tuple(self._leave_row(node, port) for port in range(len(self._part.ports[node]))),
+            tuple(self._get_leave_row(node, port) for port in range(len(self._part.ports[node]))),
             name in entered,
-            self._enter_row(node),
+            self._get_enter_row(node),
         )
 
     def _draw_channel(self, index: int, below: int, drawn: _Strokes) -> None:
@@ -277,7 +277,7 @@ class _PartLayout:
             number = self._strand[key]
             segments = drawn.segments[number]
             ways = turned.get(key, [])
-            row = self._leave_row(*key)
+            row = self._get_leave_row(*key)
             if not ways:
                 segments.append((start - 1, row, end, row))
             x = start - 1
@@ -303,15 +303,15 @@ class _PartLayout:
         real = self._part.layers.real
         if self._part.bundles[number].port.kind is PortKind.BACK:
             if key[0] < real:
-                drawn.heads[number].append((channel[0], self._leave_row(*key)))
+                drawn.heads[number].append((channel[0], self._get_leave_row(*key)))
             return
         for hop in self._part.layers.hops[index]:
             if (hop.source, hop.port) == key and hop.target < real:
-                drawn.heads[number].append((channel[1] - 1, self._enter_row(hop.target)))
+                drawn.heads[number].append((channel[1] - 1, self._get_enter_row(hop.target)))
 
 
 class _Strokes:
-    """What is drawn of each strand."""
+    """The segments and arrow heads of each strand."""
 
     def __init__(self, count: int) -> None:
         self.segments: list[list[Segment]] = [[] for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Going from stage to stage with the arrow keys."""
+"""Moving from stage to stage with the arrow keys."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ STEPS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 
 
 def find_first(layout: Layout) -> str | None:
-    """Where one begins: the leftmost stage of the top row."""
+    """Return the stage to start with: the leftmost stage of the top row."""
     best = min(layout.boxes.values(), key=lambda box: (box.x, box.y), default=None)
     return None if best is None else best.name
 
 
 def find_neighbour(layout: Layout, chart: Chart, name: str, direction: str) -> str | None:
-    """The next stage in a direction: along a line if one goes there, else the nearest. None at the end.
+    """Return the next stage in a direction: along a connection, else the nearest. None at the end.
 
     :param direction: ``left``, ``right``, ``up`` or ``down``.
     """
@@ -27,7 +27,7 @@ def find_neighbour(layout: Layout, chart: Chart, name: str, direction: str) -> s
     dx, dy = STEPS[direction]
     ahead = [box for box in layout.boxes.values() if _is_ahead(here, box, dx, dy)]
     if dx:
-        linked = set(_linked(chart, name))
+        linked = set(_list_linked(chart, name))
         ahead = [box for box in ahead if box.name in linked] or ahead
     best = min(ahead, key=lambda box: _distance(here, box, dx), default=None)
     return None if best is None else best.name
@@ -41,12 +41,12 @@ def _is_ahead(here: Box, box: Box, dx: int, dy: int) -> bool:
 
 def _distance(here: Box, box: Box, dx: int) -> tuple[int, int, int]:
     across, down = abs(box.x - here.x), abs(box.enters - here.enters)
-    # A cell is about twice as high as wide; to the side of the way counts more than along it.
+    # A cell is about twice as high as wide. A distance across the direction counts more than along it.
     far = across + 6 * down if dx else 2 * down + 3 * across
     return far, box.y, box.x
 
 
-def _linked(chart: Chart, name: str) -> Iterable[str]:
+def _list_linked(chart: Chart, name: str) -> Iterable[str]:
     for link in chart.links:
         if link.source == name:
             yield link.target

@@ -1,4 +1,4 @@
-"""Lines of a drawing as strips of styled text: only those that are asked for are made."""
+"""Rows of a layout as strips of styled text. Only the rows that the screen shows are built."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from localcdap.text import sanitize_for_terminal
 from localcdap.tui.canvas.cells import Cell, Cells
 from localcdap.tui.canvas.layout import Box, Layout
 from localcdap.tui.canvas.stage_card import StageCard, StageMark
@@ -36,7 +37,7 @@ STYLES: Final = (
     "wrong",
     "running",
 )
-"""What the parts of a drawing are called; the canvas has a component class for each."""
+"""The styles of the parts of a drawing; the canvas has a component class for each."""
 
 Styles = Mapping[str, Style]
 
@@ -44,14 +45,14 @@ Styles = Mapping[str, Style]
 class Painter:
     """Draws a layout.
 
-    :param styles: by the names of :data:`STYLES`, and the ground under ``ground``.
+    :param styles: a style for each name in :data:`STYLES`, and ``ground`` for the background.
     """
 
     def __init__(self, layout: Layout, styles: Styles) -> None:
         self.layout = layout
-        self.faces: Mapping[str, StageCard] = {}
+        self.cards: Mapping[str, StageCard] = {}
         self.selected: frozenset[str] = frozenset()
-        """Names of stages that are drawn with a thick frame, and their lines bright."""
+        """Stages that are drawn with a thick frame and bright connections."""
         self._styles = styles
         self._cells = Cells(layout)
         self._boxes: dict[int, list[Box]] = {}
@@ -62,7 +63,7 @@ class Painter:
         self._bright: frozenset[int] = frozenset()
 
     def select(self, *names: str | None) -> None:
-        """Have stages drawn as selected."""
+        """Draw stages as selected."""
         self.selected = frozenset(name for name in names if name is not None)
         self._bright = frozenset(
             number
@@ -70,8 +71,8 @@ class Painter:
             if wire.start in self.selected or not self.selected.isdisjoint(wire.ends)
         )
 
-    def rows_of(self, name: str | None) -> set[int]:
-        """The rows in which something is drawn otherwise when a stage is selected."""
+    def find_rows(self, name: str | None) -> set[int]:
+        """Return the rows that look different when a stage is selected."""
         box = self.layout.boxes.get(name or "")
         if box is None:
             return set()
@@ -80,8 +81,8 @@ class Painter:
         spans.append((box.y, box.bottom - 1))
         return {row for first, last in spans for row in range(first, last + 1)}
 
-    def line(self, y: int, left: int, width: int) -> Strip:
-        """A row, from a column on; as wide as asked for."""
+    def render_row(self, y: int, left: int, width: int) -> Strip:
+        """Return a part of a row: ``width`` cells from a column on."""
         right, x = left + width, left
         segments: list[Segment] = []
         for box in self._boxes.get(y, ()):
@@ -89,17 +90,17 @@ class Painter:
                 continue
             if box.x >= right:
                 break
-            segments += self._between(y, x, box.x)
-            row = Strip(self._box_row(box, y - box.y), box.width)
+            segments += self._render_gap(y, x, box.x)
+            row = Strip(self._render_box_row(box, y - box.y), box.width)
             if box.x < left or box.right > right:
                 row = row.crop(max(left - box.x, 0), right - box.x)
             segments += row
             x = box.right
-        segments += self._between(y, x, right)
+        segments += self._render_gap(y, x, right)
         return Strip(segments, width)
 
-    def _between(self, y: int, first: int, last: int) -> Iterator[Segment]:
-        """Lines and nothing, from a column to before another."""
+    def _render_gap(self, y: int, first: int, last: int) -> Iterator[Segment]:
+        """Yield connections and background from a column to before another."""
         ground = self._styles["ground"]
         heading = self._headings.get(y)
         if heading is not None and first < last:
@@ -107,8 +108,8 @@ class Painter:
             yield Segment(text, self._styles["heading"])
             first += len(text)
         x, text, style = first, "", ground
-        for cell in self._cells.row(y, first, last):
-            wanted = self._cell_style(cell)
+        for cell in self._cells.list_row(y, first, last):
+            wanted = self._get_cell_style(cell)
             if cell.x > x:
                 if text:
                     yield Segment(text, style)
@@ -123,28 +124,30 @@ class Painter:
         if x < last:
             yield Segment(" " * (last - x), ground)
 
-    def _cell_style(self, cell: Cell) -> Style:
+    def _get_cell_style(self, cell: Cell) -> Style:
         if not self._bright.isdisjoint(cell.wires):
             return self._styles["wire-selected"]
         return self._styles["label" if cell.is_label else "wire"]
 
-    def _box_row(self, box: Box, row: int) -> list[Segment]:
-        shown = self.faces.get(box.name) or StageCard(box.name)
+    def _render_box_row(self, box: Box, row: int) -> list[Segment]:
+        card = self.cards.get(box.name) or StageCard(box.name)
         is_selected = box.name in self.selected
         if self.layout.zoom.level == DOTS.level:
-            return self._dot(box, shown, row, is_selected=is_selected)
+            return self._render_dot(box, card, row, is_selected=is_selected)
         if self.layout.zoom.height == 1:
-            return self._line_box(box, shown, row, is_selected=is_selected)
-        return self._framed(box, shown, row, is_selected=is_selected)
+            return self._render_line_box(box, card, row, is_selected=is_selected)
+        return self._render_framed_box(box, card, row, is_selected=is_selected)
 
-    def _framed(self, box: Box, shown: StageCard, row: int, *, is_selected: bool) -> list[Segment]:
+    def _render_framed_box(
+        self, box: Box, card: StageCard, row: int, *, is_selected: bool
+    ) -> list[Segment]:
         styles = self._styles
         frame = styles["frame-selected" if is_selected else "frame"]
         glyphs = _THICK if is_selected else _THIN
         if row == box.height - 1:
             return [Segment(glyphs[4] + glyphs[1] * (box.width - 2) + glyphs[5], frame)]
         if row == 0:
-            title = elide(_title(shown, box.width - 6), box.width - 6)
+            title = elide(_format_title(card, box.width - 6), box.width - 6)
             rest = box.width - 4 - cell_len(title)
             return [
                 Segment(glyphs[0] + glyphs[1] + " ", frame),
@@ -152,73 +155,75 @@ class Painter:
                 Segment(" " + glyphs[1] * (rest - 1) + glyphs[2], frame),
             ]
         right = glyphs[6] if box.y + row in box.port_rows else glyphs[3]
-        inner = self._content(shown, row, box.width - 4, is_selected=is_selected)
+        inner = self._render_content(card, row, box.width - 4, is_selected=is_selected)
         return [Segment(glyphs[3] + " ", frame), *inner, Segment(" " + right, frame)]
 
-    def _content(
-        self, shown: StageCard, row: int, width: int, *, is_selected: bool
+    def _render_content(
+        self, card: StageCard, row: int, width: int, *, is_selected: bool
     ) -> list[Segment]:
         styles = self._styles
         if row == 1:
             name = styles["name-selected" if is_selected else "name"]
-            marks = (" ↺" if shown.is_loop else "") + (" ✎" if shown.remark else "")
-            return [Segment(pad(shown.name, width - len(marks)) + marks, name)]
+            marks = (" ↺" if card.is_loop else "") + (" ✎" if card.remark else "")
+            return [Segment(pad(card.name, width - len(marks)) + marks, name)]
         if row == 2:
-            words = shown.words
-            if shown.brief and cell_len(words) + 2 > width:
-                words = shown.brief
-            words = elide(f"{shown.mark.value} {words}", width)
+            words = card.words
+            if card.brief and cell_len(words) + 2 > width:
+                words = card.brief
+            words = elide(f"{card.mark.value} {words}", width)
             room = width - cell_len(words)
-            note = shown.note if cell_len(shown.note) < room else ""
+            note = card.note if cell_len(card.note) < room else ""
             note = pad(note, room, is_right=True)
-            return [Segment(words, self._mark_style(shown.mark)), Segment(note, styles["note"])]
+            return [Segment(words, self._get_mark_style(card.mark)), Segment(note, styles["note"])]
         return [Segment(" " * width, styles["note"])]
 
-    def _line_box(
-        self, box: Box, shown: StageCard, row: int, *, is_selected: bool
+    def _render_line_box(
+        self, box: Box, card: StageCard, row: int, *, is_selected: bool
     ) -> list[Segment]:
-        """Mark and name in one row; in the others, which are there for the ports, nothing."""
+        """Render mark and name in one row; the other rows, which exist for the ports, are empty."""
         styles = self._styles
         edge = styles["frame-selected" if is_selected else "frame"]
         left, right = ("▐", "▌") if is_selected else ("│", "│")
         if row:
             return [Segment(left + " " * (box.width - 2) + right, edge)]
         name = styles["name-selected" if is_selected else "name"]
-        short = f" {shown.short}" if shown.short else ""
+        short = f" {card.short}" if card.short else ""
         room = box.width - 4 - cell_len(short)
         return [
             Segment(left, edge),
-            Segment(shown.mark.value + " ", self._mark_style(shown.mark)),
-            Segment(pad(shown.name, room), name),
+            Segment(card.mark.value + " ", self._get_mark_style(card.mark)),
+            Segment(pad(card.name, room), name),
             Segment(short, styles["note"]),
             Segment(right, edge),
         ]
 
-    def _dot(self, box: Box, shown: StageCard, row: int, *, is_selected: bool) -> list[Segment]:
+    def _render_dot(
+        self, box: Box, card: StageCard, row: int, *, is_selected: bool
+    ) -> list[Segment]:
         styles = self._styles
         edge = styles["frame-selected" if is_selected else "frame"]
         left, right = ("[", "]") if is_selected else ("(", ")")
-        middle = shown.mark.value if row == 0 else " "
+        middle = card.mark.value if row == 0 else " "
         return [
             Segment(left, edge),
-            Segment(middle, self._mark_style(shown.mark)),
+            Segment(middle, self._get_mark_style(card.mark)),
             Segment(right, edge),
         ]
 
-    def _mark_style(self, mark: StageMark) -> Style:
+    def _get_mark_style(self, mark: StageMark) -> Style:
         return self._styles[mark.name.lower()]
 
 
-def _title(shown: StageCard, width: int) -> str:
-    """Plugin and type, or the plugin alone where there is no room for both."""
-    whole = f"{shown.title} · {shown.role}"
-    return whole if shown.role and cell_len(whole) <= width else shown.title
+def _format_title(card: StageCard, width: int) -> str:
+    """Return plugin and type, or only the plugin where both do not fit."""
+    whole = f"{card.title} · {card.role}"
+    return whole if card.role and cell_len(whole) <= width else card.title
 
 
 @lru_cache(maxsize=4096)
 def elide(text: str, width: int) -> str:
-    """The text on one line, at most so many cells wide."""
-    text = harmless(text)
+    """Return the text on one line, shortened to a width in cells."""
+    text = sanitize_for_terminal(text, single_line=True)
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, max(width - 1, 0)).rstrip() + "…" if width > 0 else ""
@@ -226,19 +231,12 @@ def elide(text: str, width: int) -> str:
 
 @lru_cache(maxsize=4096)
 def pad(text: str, width: int, *, is_right: bool = False) -> str:
-    """The text, exactly so many cells wide."""
+    """Return the text on one line, shortened or padded to a width in cells."""
     text = elide(text, width)
     space = " " * (width - cell_len(text))
     return space + text if is_right else text + space
 
 
-def harmless(text: str) -> str:
-    """The text without characters that a terminal would act upon."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else "·" for each in text)
-
-
 def build_blank(width: int, style: Style) -> Strip:
-    """A row with nothing."""
+    """Return an empty row."""
     return Strip([Segment(" " * width, style)], width)

@@ -1,4 +1,4 @@
-"""What is written in the boxes of stages."""
+"""The content of the boxes that stand for stages on the canvas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localcdap.text import plural
 
 
 class StageMark(enum.Enum):
-    """How a stage is, as a glyph; a word stands beside it wherever there is room."""
+    """The state of a stage as a glyph; words follow it where they fit."""
 
     UNKNOWN = "·"
     CHECKING = "…"
@@ -26,16 +26,16 @@ class StageMark(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class StageCard:
-    """What a box shows.
+    """The texts of a box.
 
-    :param title: of its frame: the plugin.
-    :param role: the plugin's type, beside the title where there is room.
-    :param words: its state in words.
-    :param brief: in place of the words, where these have no room.
-    :param note: beside the words, less important.
-    :param short: what of a run fits beside the name.
+    :param title: the plugin, in the frame.
+    :param role: the plugin's type, after the title where it fits.
+    :param words: the state in words.
+    :param brief: replaces the words where they do not fit.
+    :param note: follows the words, less important.
+    :param short: the counts of a run, short enough to follow the name.
     :param is_loop: whether the stage is connected to itself.
-    :param remark: what somebody noted about the stage.
+    :param remark: the note about the stage.
     """
 
     name: str
@@ -77,11 +77,11 @@ _RUN_WORDS: Final = {
     StageMark.CHECKING: "waiting",
     StageMark.UNKNOWN: "stopped",
 }
-"""How a stage is in a run, where its records are not counted."""
+"""The words for a stage in a run whose records are not counted."""
 
 
 def format_plugin_type(type: str) -> str:
-    """A plugin type, as it is said."""
+    """Return the display name of a plugin type."""
     return _TYPES.get(type, type)
 
 
@@ -96,24 +96,24 @@ def build_card(
     is_loop: bool = False,
     remark: str = "",
 ) -> StageCard:
-    """The face of a stage.
+    """Build the card of a stage.
 
-    :param state: None while nothing is known.
-    :param counts: of a run, when one is shown.
-    :param run_mark: how the stage is in that run.
+    :param state: None while the service has not answered.
+    :param counts: the record counts of the run that is shown.
+    :param run_mark: the state of the stage in that run.
     """
     title = plugin or "no plugin"
     role = format_plugin_type(type)
-    mark, words, note = _judged(state)
+    mark, words, note = _describe_validation(state)
     brief = short = ""
     if counts is not None:
-        words, brief, short = _counted(counts, type)
+        words, brief, short = _describe_counts(counts, type)
         mark, words, note = run_mark, words or _RUN_WORDS[run_mark], ""
     return StageCard(name, title, role, mark, words, brief, note, short, is_loop, remark)
 
 
 def format_count(count: int | None) -> str:
-    """A number in at most five characters: ``9999``, ``12.3k``, ``4.1M``."""
+    """Return a number in at most five characters: ``9999``, ``12.3k``, ``4.1M``."""
     if count is None:
         return "?"
     if count < 10_000:
@@ -126,10 +126,10 @@ def format_count(count: int | None) -> str:
     return "∞"
 
 
-def _judged(state: StageState | None) -> tuple[StageMark, str, str]:
+def _describe_validation(state: StageState | None) -> tuple[StageMark, str, str]:
     if state is None:
         return StageMark.UNKNOWN, "not checked", ""
-    note = _schema_note(state)
+    note = _describe_schema(state)
     if state.checking:
         return StageMark.CHECKING, "checking …", ""
     if state.errors:
@@ -139,7 +139,7 @@ def _judged(state: StageState | None) -> tuple[StageMark, str, str]:
     return StageMark.VALID, "valid", note
 
 
-def _schema_note(state: StageState) -> str:
+def _describe_schema(state: StageState) -> str:
     schema = state.output_schema
     if schema is not None:
         return plural(len(schema.fields or ()), "field")
@@ -148,8 +148,8 @@ def _schema_note(state: StageState) -> str:
     return ""
 
 
-def _counted(counts: StageCounts, type: str) -> tuple[str, str, str]:
-    """In words, in few of them, and as one number."""
+def _describe_counts(counts: StageCounts, type: str) -> tuple[str, str, str]:
+    """Return the counts in words, in few words, and as one number."""
     parts: Sequence[tuple[str, int | None]] = (
         ("in", None if type in SOURCES else counts.records_in),
         ("out", None if type in SINKS else counts.records_out),

@@ -1,4 +1,4 @@
-"""How large a pipeline is drawn."""
+"""The zoom levels of the canvas."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final
 class Zoom:
     """Sizes in cells.
 
-    :param level: its place in :data:`ZOOMS`.
-    :param width: of a stage, at least.
-    :param most: of a stage, where there is room.
-    :param height: of a stage with few ports.
-    :param first: the row of its input and of its first port, below its top.
-    :param below: rows below its last port.
+    :param level: its index in :data:`ZOOMS`.
+    :param width: minimum width of a stage.
+    :param most: maximum width of a stage.
+    :param height: height of a stage with few ports.
+    :param first: row of the input and of the first port, counted from the top.
+    :param below: rows below the last port.
     :param gap: rows between stages of a column.
-    :param lead: columns between a stage and where its lines may turn.
+    :param lead: columns between a stage and the first column where connections may turn.
     :param track: columns from one turn to the next.
-    :param tail: columns for the heads of lines.
+    :param tail: columns for the arrow heads.
     """
 
     level: int
@@ -34,12 +34,12 @@ class Zoom:
     tail: int
     has_labels: bool
 
-    def height_of(self, ports: int) -> int:
-        """Of a stage with some ports."""
+    def get_height(self, ports: int) -> int:
+        """Return the height of a stage with a number of ports."""
         return max(self.height, self.first + ports + self.below)
 
-    def widened(self, width: int) -> Zoom:
-        """With stages of another width, as far as there are such."""
+    def with_width(self, width: int) -> Zoom:
+        """Return this zoom with another width of stages, within its limits."""
         width = max(self.width, min(width, self.most))
         return self if width == self.width else replace(self, width=width)
 

@@ -14,8 +14,8 @@ def drawn(chart, zoom=COMPACT):
     rows = []
     for y in range(found.height):
         row = [" "] * found.width
-        for cell in Cells(found).row(y, 0, found.width):
-            if found.at(cell.x, y) is None:
+        for cell in Cells(found).list_row(y, 0, found.width):
+            if found.find_box(cell.x, y) is None:
                 row[cell.x] = cell.text
         rows.append("".join(row).strip())
     return rows
@@ -64,5 +64,5 @@ def test_only_what_is_asked_for_is_given():
     found = lay_out(Chart(("a", "b"), (Link("a", "b"),)), NORMAL)
     cells = Cells(found)
 
-    assert [cell.x for cell in cells.row(1, 27, 29)] == [27, 28]
-    assert list(cells.row(99, 0, 100)) == []
+    assert [cell.x for cell in cells.list_row(1, 27, 29)] == [27, 28]
+    assert list(cells.list_row(99, 0, 100)) == []
