@@ -79,7 +79,9 @@ class LocalDocument:
             self._index(history.draft.to_document())
         else:
             draft = apply_edit(history.draft, edit)
-            read = draft.to_document()  # raises for a document that cannot be read, as in the service
+            read = (
+                draft.to_document()
+            )  # raises for a document that cannot be read, as in the service
             history.add(draft, edit)
             self._index(read)
         names = nodes.keys() | self._nodes.keys()

@@ -163,7 +163,9 @@ async def test_what_is_selected_is_in_view_however_far():
         for stage in ("stage 59", "stage 0", "stage 30"):
             app.canvas.selected = stage
             await pilot.pause()
-            assert any(app.canvas.find_stage_at(x, y) == stage for y in range(24) for x in range(80))
+            assert any(
+                app.canvas.find_stage_at(x, y) == stage for y in range(24) for x in range(80)
+            )
 
 
 async def test_panning_moves_the_view_not_the_selection():

@@ -60,7 +60,9 @@ async def test_200_stages_are_walked_searched_and_changed(open_studio, cdap, doc
         await driver.settled()
         assert inspector.stage == "s150"
         width, height = canvas.size
-        assert any(canvas.find_stage_at(x, y) == "s150" for x in range(width) for y in range(height))
+        assert any(
+            canvas.find_stage_at(x, y) == "s150" for x in range(width) for y in range(height)
+        )
 
         assert editor.apply(DuplicateStage("s150"))
         assert "s150 2" in canvas.drawing.boxes
