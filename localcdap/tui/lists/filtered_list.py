@@ -1,4 +1,4 @@
-"""A list of things under headings, with a filter; what is highlighted stays so when the things change."""
+"""A list of entries under headings, with a filter. The highlight stays on its entry when the list changes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 
 _LEAST_HINT: Final = 6
-"""Columns that there must be for a hint, or the beginning of one."""
+"""The fewest cells in which a hint, or its beginning, is shown."""
 
 
 @dataclass(frozen=True)
 class ListEntry:
-    """A line of a list.
+    """An entry of a list.
 
-    :param key: tells it from the others, also when the list is filled anew.
-    :param mark: a glyph before the label; a state is never told by it alone.
-    :param hint: stands at the right end, muted.
-    :param group: the heading it stands under, entries of one group after each other; before its hint when
-        the list is filtered.
-    :param words: further text that the filter finds it by.
-    :param tone: style of the label, such as ``$text-muted``.
+    :param key: identifies the entry, also after the list is filled again.
+    :param mark: a glyph before the label. It never shows a state alone.
+    :param hint: a muted text at the right end.
+    :param group: the heading of the entry; entries of one group follow each other. In a filtered list it is
+        part of the hint.
+    :param words: further text that the filter searches.
+    :param tone: the style of the label, such as ``$text-muted``.
     """
 
     key: str
@@ -46,7 +46,7 @@ class ListEntry:
 
 
 class FilteredListOptions(StudioOptionList):
-    """The lines; moved in with vim's keys too."""
+    """The lines of the list, with the keys of vim too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "cursor_down", "down", show=False),
@@ -59,11 +59,11 @@ class FilteredListOptions(StudioOptionList):
 
 
 class FilteredList(Vertical):
-    """Entries to choose from.
+    """A list of entries to choose from.
 
-    :param empty: what stands there when there is nothing at all.
+    :param empty: the text of an empty list.
     :param verb: what enter does with an entry.
-    :param can_filter: whether there is a field for a filter.
+    :param can_filter: whether the list has a filter field.
     """
 
     DEFAULT_CSS = """
@@ -81,11 +81,11 @@ class FilteredList(Vertical):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "clear_filter", "all again", id="list.clear", show=False),
+        Binding("escape", "clear_filter", "clear filter", id="list.clear", show=False),
     ]
 
     class Highlighted(Message):
-        """The highlight is on another entry; the key is None when there is none."""
+        """The highlight has moved; the key is None when no entry is highlighted."""
 
         def __init__(self, listing: FilteredList, key: str | None) -> None:
             super().__init__()
@@ -97,7 +97,7 @@ class FilteredList(Vertical):
             return self.listing
 
     class Chosen(Message):
-        """Enter or a click on an entry."""
+        """An entry was chosen with enter or a click."""
 
         def __init__(self, listing: FilteredList, key: str) -> None:
             super().__init__()
@@ -111,7 +111,7 @@ class FilteredList(Vertical):
     def __init__(
         self,
         *,
-        empty: str = "Nothing here.",
+        empty: str = "The list is empty.",
         verb: str = "",
         can_filter: bool = True,
         id: str | None = None,
@@ -123,13 +123,15 @@ class FilteredList(Vertical):
         self._entries: Sequence[ListEntry] = ()
         self._shown: list[ListEntry | None] = []
         self._query = ""
-        """What the list is filtered by."""
-        self._told: str | None = None
-        self._wanted: str | None = None
+        """The text that the list is filtered by now."""
+        self._posted_key: str | None = None
+        """The key of the last :class:`Highlighted`."""
+        self._wanted_key: str | None = None
+        """The key to highlight as soon as the list has it."""
         self._is_filled = False
-        """Whether it was told yet what there is."""
+        """Whether entries were set."""
         self._had_focus = False
-        """Whether the keys went to the lines when they were hidden."""
+        """Whether the lines had the focus when they were hidden."""
 
     def compose(self) -> ComposeResult:
         box = Input(placeholder="/ filter", classes="filter", compact=True)
@@ -140,7 +142,7 @@ class FilteredList(Vertical):
 
     @property
     def key(self) -> str | None:
-        """That of the highlighted entry; None when there is none, or nothing is mounted yet."""
+        """The key of the highlighted entry; None when there is none, or before the list is mounted."""
         if not self.is_mounted:
             return None
         at = self._options.highlighted
@@ -149,48 +151,48 @@ class FilteredList(Vertical):
 
     @property
     def keys(self) -> list[str]:
-        """Those of the entries shown, in their order."""
+        """The keys of the shown entries in their order."""
         return [entry.key for entry in self._shown if entry is not None]
 
-    def put(self, entries: Sequence[ListEntry], *, empty: str | None = None) -> None:
-        """Fill the list anew; the highlight stays on its entry, or near its place when that is gone."""
+    def set_entries(self, entries: Sequence[ListEntry], *, empty: str | None = None) -> None:
+        """Replace the entries. The highlight stays on its entry, or near its row when the entry is gone."""
         self._entries, self._is_filled = entries, True
         if empty is not None:
             self._empty = empty
-        self._fill(self._wanted or self.key)
+        self._fill(self._wanted_key or self.key)
 
     def show(self, key: str) -> None:
-        """Put the highlight on an entry, now or when there is one of that key."""
-        self._wanted = key
+        """Highlight the entry of a key, now or as soon as the list has it."""
+        self._wanted_key = key
         if any(entry.key == key for entry in self._entries):
             self._fill(key)
 
     def move(self, by: int) -> None:
-        """Put the highlight on the next entry, or on the one before."""
+        """Move the highlight to the next entry, or to the previous one for -1."""
         if by > 0:
             self._options.action_cursor_down()
         else:
             self._options.action_cursor_up()
 
-    def write(self, text: str) -> None:
-        """Write into the filter, and have it get the keys from now on."""
+    def type_filter(self, text: str) -> None:
+        """Insert a text into the filter, and move the focus there."""
         self._filter.insert_text_at_cursor(text)
         self._filter.focus()
 
-    def when_typed(self, do: Callable[[], object]) -> None:
-        """Do something once the keys that were pressed before are in the filter, and the list is filtered."""
+    def call_when_filtered(self, callback: Callable[[], object]) -> None:
+        """Call a function once the keys that were pressed before have filtered the list."""
 
-        def caught_up() -> None:
-            self._catch_up()
-            do()
+        def filter_and_call() -> None:
+            self._apply_filter()
+            callback()
 
-        self._filter.call_later(caught_up)
+        self._filter.call_later(filter_and_call)
 
     def focus_list(self) -> None:
         self._options.focus()
 
     def action_clear_filter(self) -> None:
-        """Show all, and go back to the list."""
+        """Show all entries, and move the focus to the list."""
         self._filter.value = ""
         self._options.focus()
 
@@ -208,12 +210,12 @@ class FilteredList(Vertical):
         return self.query_one(FilteredListOptions)
 
     @on(Input.Changed, ".filter")
-    def _typed(self, event: Input.Changed) -> None:
+    def _filter_typed(self, event: Input.Changed) -> None:
         event.stop()
-        self._catch_up()
+        self._apply_filter()
 
     @on(Input.Submitted, ".filter")
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _focus_lines(self, event: Input.Submitted) -> None:
         event.stop()
         self._options.focus()
 
@@ -223,66 +225,66 @@ class FilteredList(Vertical):
             self._options.focus()
 
     @on(OptionList.OptionHighlighted)
-    def _moved(self, event: OptionList.OptionHighlighted) -> None:
+    def _follow_highlight(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
         if self.key is not None:
-            self._wanted = None
-        if self._place(None, 0) == event.option_index:
-            self._options.scroll_to(y=0, animate=False)  # with the heading
-        self._tell()
+            self._wanted_key = None
+        if self._find_row(None, 0) == event.option_index:
+            self._options.scroll_to(y=0, animate=False)  # show the heading too
+        self._post_highlighted()
 
     @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
+    def _post_chosen(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         if isinstance(event.option, ValueOption):
             self.post_message(self.Chosen(self, event.option.value))
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._fill_again)
+        self.call_after_refresh(self._refill)
 
-    def _fill_again(self) -> None:
+    def _refill(self) -> None:
         if self.is_mounted and self._is_filled:
             self._fill(self.key)
 
-    def _tell(self) -> None:
-        if self.key != self._told:
-            self._told = self.key
+    def _post_highlighted(self) -> None:
+        if self.key != self._posted_key:
+            self._posted_key = self.key
             self.post_message(self.Highlighted(self, self.key))
 
-    def _catch_up(self) -> None:
-        """Filter by what has been typed by now."""
+    def _apply_filter(self) -> None:
+        """Filter the list by the text in the filter field."""
         if self._filter.value != self._query:
             self._fill(self.key)
 
     def _fill(self, key: str | None) -> None:
-        """Show what answers the filter; the highlight is on a key, or near its place.
+        """Show the entries that match the filter, and highlight a key, or an entry near the last row.
 
-        When the filter is another one, it is on what answers best, unless a key is waited for.
+        When the filter has changed, the best match is highlighted, unless :meth:`show` waits for a key.
         """
         options, before = self._options, self._options.highlighted
         query = self._filter.value
-        if query != self._query and query.strip() and (key is None or key != self._wanted):
+        if query != self._query and query.strip() and (key is None or key != self._wanted_key):
             key = before = None
         self._query = query
         found = rank_matches(
             query, [(f"{each.label} {each.words}", each) for each in self._entries]
         )
         width = (options.size.width or 40) - 1
-        lines, self._shown = _lines(found, width, grouped=not query.strip())
+        lines, self._shown = _build_lines(found, width, grouped=not query.strip())
         offset = options.scroll_offset.y
         with self.prevent(OptionList.OptionHighlighted):
             options.clear_options()
             options.add_options(lines)
-            options.highlighted = self._place(key, before)
+            options.highlighted = self._find_row(key, before)
         options.scroll_to(y=offset, animate=False, force=True)
         options.scroll_to_highlight()
-        self._show_lines()
-        self._note(query, len(found))
-        self._tell()
+        self._show_or_hide_lines()
+        self._update_note(query, len(found))
+        self._post_highlighted()
 
-    def _show_lines(self) -> None:
-        """Show the lines when there are any. They get the focus back that they lost without, unless
-        something else has it.
+    def _show_or_hide_lines(self) -> None:
+        """Show the lines when there are any. Lines that lost the focus when they were hidden get it back,
+        unless another widget has it.
         """
         options, is_shown = self._options, bool(self._shown)
         if is_shown == options.display:
@@ -292,18 +294,15 @@ class FilteredList(Vertical):
         if is_shown and had_focus and self.screen.focused is None:
             options.focus()
 
-    def _place(self, key: str | None, before: int | None) -> int | None:
-        places = [place for place, entry in enumerate(self._shown) if entry is not None]
-        same = [place for place in places if key is not None and self._key_at(place) == key]
-        if same or not places:
-            return same[0] if same else None
-        return min(places, key=lambda place: abs(place - (before or 0)))
+    def _find_row(self, key: str | None, before: int | None) -> int | None:
+        """Return the row of a key; without it, the row of an entry nearest to the row before."""
+        keys = {row: entry.key for row, entry in enumerate(self._shown) if entry is not None}
+        for row, each in keys.items():
+            if key is not None and each == key:
+                return row
+        return min(keys, key=lambda row: abs(row - (before or 0)), default=None)
 
-    def _key_at(self, place: int) -> str | None:
-        entry = self._shown[place]
-        return entry.key if entry is not None else None
-
-    def _note(self, query: str, count: int) -> None:
+    def _update_note(self, query: str, count: int) -> None:
         note = self.query_one(".note", Static)
         note.set_class(not self._entries, "-empty")
         note.display = not self._entries or bool(query.strip())
@@ -311,14 +310,14 @@ class FilteredList(Vertical):
         note.update(Content(f"{count} of {len(self._entries)}" if self._entries else self._empty))
 
 
-def _lines(
+def _build_lines(
     found: Sequence[tuple[ListEntry, Sequence[int]]], width: int, *, grouped: bool
 ) -> tuple[list[Option], list[ListEntry | None]]:
-    """The lines with headings, and the entry of each."""
+    """Return the lines with their headings, and the entry of each line; None for a heading."""
     lines: list[Option] = []
     shown: list[ListEntry | None] = []
     group = ""
-    for entry, places in found:
+    for entry, positions in found:
         if grouped and entry.group != group:
             group = entry.group
             lines.append(
@@ -326,23 +325,23 @@ def _lines(
             )
             shown.append(None)
         hint = entry.hint if grouped else " · ".join(filter(None, (entry.group, entry.hint)))
-        lines.append(ValueOption(_line(entry, places, hint, width), entry.key))
+        lines.append(ValueOption(_build_line(entry, positions, hint, width), entry.key))
         shown.append(entry)
     return lines, shown
 
 
-def _line(entry: ListEntry, places: Sequence[int], hint: str, width: int) -> Content:
-    """Mark and label, the letters that were typed marked; the hint at the right end where there is room."""
+def _build_line(entry: ListEntry, positions: Sequence[int], hint: str, width: int) -> Content:
+    """Return mark and label with the matched letters highlighted, and the hint where it has space."""
     mark = f" {entry.mark} " if entry.mark else "   "
     label = Content.styled(entry.label, entry.tone)
-    for place in places:
-        if place < len(entry.label):
-            label = label.stylize("$text-accent bold", place, place + 1)
+    for position in positions:
+        if position < len(entry.label):
+            label = label.stylize("$text-accent bold", position, position + 1)
     label = label.truncate(max(1, width - cell_len(mark)), ellipsis=True)
-    room = width - cell_len(mark) - label.cell_length - 1
-    if not hint or room < _LEAST_HINT:
+    available = width - cell_len(mark) - label.cell_length - 1
+    if not hint or available < _LEAST_HINT:
         return Content.assemble(mark, label)
-    if cell_len(hint) > room:
-        hint = set_cell_size(hint, room - 1).rstrip() + "…"
-    space = room + 1 - cell_len(hint)
+    if cell_len(hint) > available:
+        hint = set_cell_size(hint, available - 1).rstrip() + "…"
+    space = available + 1 - cell_len(hint)
     return Content.assemble(mark, label, " " * space, Content.styled(hint, "$foreground 60%"))

@@ -1,1 +1,1 @@
-"""The log of a run: live, filtered, searched, whatever its length and whatever is in it."""
+"""The log of a run: a live view of any length, with filters and search."""

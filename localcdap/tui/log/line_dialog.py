@@ -1,4 +1,4 @@
-"""One line of a log with all its text."""
+"""A dialog that shows one line of a log with all its text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from localcdap.tui.log.layout import format_clock, sanitize_lines, sanitize_name
 
 
 class LineDialog(DialogScreen[None]):
-    """Shows a line; its text can be selected, copied, and read in the user's editor."""
+    """Shows a line of a log. Its text can be selected, copied, and opened in the editor of the user."""
 
     DEFAULT_CSS = """
     LineDialog {

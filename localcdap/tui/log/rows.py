@@ -1,4 +1,7 @@
-"""The rows of a filtered log as far as they are at hand: a few pages of it, and where the others begin."""
+"""The rows of a filtered log: the pages that are loaded, the end that is followed, and the saved file.
+
+Only some pages of a log of any length are in memory; of the others, the number of their first line is known.
+"""
 
 from __future__ import annotations
 
@@ -16,66 +19,68 @@ from localcdap.tui.log.layout import format_plain_line
 from localcdap.tui.system.atomic_files import replace_file
 
 _MOST_PAGES: Final = 12
-"""Of ``STRETCH`` rows each: what a log of any length takes of the memory."""
+"""The most loaded pages, of ``STRETCH`` rows each. It limits the memory for a log of any length."""
 _PAUSE_S: Final = 0.2
-"""Seconds between two looks at a log that grows."""
+"""The pause between two reads of a growing log, in seconds."""
 _WAIT_S: Final = 1.0
+"""The longest wait for new lines, in seconds."""
 
 
 class LogTail(msgspec.Struct):
-    """What a look at the end of a log has brought."""
+    """The end of a log as it was read."""
 
     first: int
-    """The page that the outline begins with; the pages before it have not changed."""
+    """The page that the outline begins with. The pages before it have not changed."""
     outline: LogOutline
     lines: list[LogLine]
-    """The last page."""
+    """The lines of the last page."""
     summary: LogSummary
     is_ended: bool
-    """Whether nothing will follow."""
+    """Whether the run has ended, so that no lines will follow."""
 
 
 class LogRows:
-    """Answers what is in a row, or that its page has to be fetched."""
+    """The loaded pages of a filtered log."""
 
     def __init__(self) -> None:
         self.count = 0
         self._starts: list[int] = []
+        """The number of the first line of each page."""
         self._pages: OrderedDict[int, list[LogLine]] = OrderedDict()
 
-    def take(self, tail: LogTail) -> None:
-        """Take over the end of the log."""
+    def set_tail(self, tail: LogTail) -> None:
+        """Replace the end of the log."""
         self._starts[tail.first :] = tail.outline.starts
         self.count = tail.first * STRETCH + tail.outline.rows
         for page in [page for page in self._pages if page >= tail.first]:
             del self._pages[page]
         if tail.lines:
-            self.put(len(self._starts) - 1, tail.lines)
+            self.add_page(len(self._starts) - 1, tail.lines)
 
-    def put(self, page: int, lines: list[LogLine]) -> None:
-        """Keep a page, and forget the one that was not looked at for the longest time."""
+    def add_page(self, page: int, lines: list[LogLine]) -> None:
+        """Add a page, and drop the least recently used one when there are too many."""
         self._pages[page] = lines
         self._pages.move_to_end(page)
         while len(self._pages) > _MOST_PAGES:
             self._pages.popitem(last=False)
 
-    def line(self, row: int) -> LogLine | None:
-        """The line in a row; None when its page is not at hand."""
-        page, place = divmod(row, STRETCH)
+    def get_line(self, row: int) -> LogLine | None:
+        """Return the line of a row; None when its page is not loaded."""
+        page, index = divmod(row, STRETCH)
         lines = self._pages.get(page)
         if lines is None:
             return None
         self._pages.move_to_end(page)
-        return lines[place] if place < len(lines) else None
+        return lines[index] if index < len(lines) else None
 
-    def missing(self, rows: Iterable[int]) -> dict[int, int]:
-        """The pages of these rows that are not at hand, with the lines that they begin with."""
+    def find_missing_pages(self, rows: Iterable[int]) -> dict[int, int]:
+        """Return the pages of these rows that are not loaded, with the numbers of their first lines."""
         pages = {row // STRETCH for row in rows if 0 <= row < self.count}
         return {page: self._starts[page] for page in sorted(pages) if page not in self._pages}
 
 
 def follow_log(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogTail]:
-    """The end of a log again and again, whenever it has grown, until the run has ended."""
+    """Yield the end of a log each time it has grown, until the run has ended."""
     import time
 
     newest, first, since = -1, 0, 0
@@ -93,7 +98,7 @@ def follow_log(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogTail]:
 
 
 def read_lines(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogLine]:
-    """The lines that a filter lets through, with all their text, a few at a time."""
+    """Yield the lines of a filtered log with their whole text. Pages are read one after the other."""
     since = 0
     while page := cdap.runs.log_page(run, filter, since, STRETCH):
         for line in page:
@@ -102,12 +107,15 @@ def read_lines(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogLine]:
 
 
 def save_log(cdap: Cdap, run: str, filter: LogFilter, file: Path) -> int:
-    """Write the lines that a filter lets through into a file; how many they were.
+    """Write the lines of a filtered log to a file; return their number.
 
-    :raises BadRequestError: when it cannot be written.
+    :raises BadRequestError: when the file cannot be written.
     """
     count = 0
-    with replace_file(file) as place, place.open("w", encoding="utf-8", errors="replace") as output:
+    with (
+        replace_file(file) as temporary,
+        temporary.open("w", encoding="utf-8", errors="replace") as output,
+    ):
         for line in read_lines(cdap, run, filter):
             output.write(format_plain_line(line) + "\n")
             count += 1

@@ -1,4 +1,4 @@
-"""The log of a run, with what one does to it: filters, search, following, copying, saving."""
+"""The log of a run with its commands: filter, search, follow, copy, save."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from textual.reactive import reactive
 from textual.widgets import Input, Static
 
 from localcdap.runs.logs import LEVELS, LogFilter, LogHit, LogSummary
+from localcdap.text import plural
 from localcdap.tui.log.layout import format_plain_line, sanitize_name
 from localcdap.tui.log.line_dialog import LineDialog
 from localcdap.tui.log.rows import save_log
@@ -20,16 +21,16 @@ from localcdap.tui.log.state_line import StateLine, StatusPart
 from localcdap.tui.log.view import LogView
 from localcdap.tui.studio import Choice, StudioNode
 
-_SERIOUS: Final = ("WARNING", "ERROR", "CRITICAL")
-_NEEDS_LINES: Final = ("copy_line", "copy_seen", "whole_line", "search", "save")
+_COUNTED_LEVELS: Final = ("WARNING", "ERROR", "CRITICAL")
+_NEEDS_LINES: Final = ("copy_line", "copy_visible", "whole_line", "search", "save")
 _NEEDS_SEARCH: Final = ("find",)
 _CONDITIONAL: Final = (*_NEEDS_LINES, *_NEEDS_SEARCH, "stage")
 
 
 class RunLog(StudioNode, Vertical):
-    """The log of one run; it grows while the run goes on.
+    """Shows the log of a run, live while the run is active.
 
-    :param run_id: None shows nothing.
+    :param run_id: the run; None shows nothing.
     """
 
     DEFAULT_CSS = """
@@ -47,22 +48,22 @@ class RunLog(StudioNode, Vertical):
         Binding("slash", "search", "search", id="log.search", key_display="/"),
         Binding("n", "find(False)", "next hit", id="log.next", show=False),
         Binding("N", "find(True)", "previous hit", id="log.previous", show=False),
-        Binding("escape", "end_search", "end the search", id="log.end_search", show=False),
+        Binding("escape", "end_search", "end search", id="log.end_search", show=False),
         Binding("v", "level", "level", id="log.level"),
         Binding("s", "stage", "stage", id="log.stage"),
         Binding("f", "follow_end", "follow", id="log.follow"),
         Binding("w", "wrap", "wrap", id="log.wrap"),
         Binding("enter", "whole_line", "whole line", id="log.line", show=False),
-        Binding("y", "copy_line", "copy the line", id="log.copy", show=False),
-        Binding("Y", "copy_seen", "copy what is on the screen", id="log.copy_seen", show=False),
-        Binding("ctrl+s", "save", "save to a file", id="log.save", show=False),
+        Binding("y", "copy_line", "copy line", id="log.copy", show=False),
+        Binding("Y", "copy_visible", "copy visible lines", id="log.copy_seen", show=False),
+        Binding("ctrl+s", "save", "save to file", id="log.save", show=False),
     ]
 
     run_id: reactive[str | None] = reactive(None, init=False)
     level: reactive[str] = reactive(LEVELS[0], init=False)
-    """The least serious level shown."""
+    """The lowest level that is shown."""
     stage: reactive[str | None] = reactive(None, init=False)
-    """The stage whose lines are shown, an empty text for those of no stage, None for all."""
+    """The stage whose lines are shown; an empty text for lines without a stage, None for all lines."""
 
     def __init__(
         self, run_id: str | None = None, *, id: str | None = None, classes: str | None = None
@@ -73,7 +74,7 @@ class RunLog(StudioNode, Vertical):
         self.is_ended = False
         self._reasons: list[str | None] = []
         self._start = 0
-        """The line behind which is searched while the text is typed."""
+        """The number of the line after which the search starts while its text is typed."""
 
     def compose(self) -> ComposeResult:
         yield LogView()
@@ -85,13 +86,13 @@ class RunLog(StudioNode, Vertical):
 
     @property
     def view(self) -> LogView:
-        """The lines."""
+        """The widget with the lines."""
         return self.query_one(LogView)
 
     def on_mount(self) -> None:
         self._show()
-        self.watch(self.view, "follows", self._tell_state, init=False)
-        self.watch(self.view, "wraps", self._tell_state, init=False)
+        self.watch(self.view, "follows", self._update_state, init=False)
+        self.watch(self.view, "wraps", self._update_state, init=False)
 
     def show_stage(self, stage: str | None) -> None:
         """Show the lines of one stage only; None for all."""
@@ -116,13 +117,13 @@ class RunLog(StudioNode, Vertical):
         return None if self.explain_disabled(action) else True
 
     def explain_disabled(self, action: str) -> str | None:
-        """Why a key does nothing now."""
+        """Return why a key does nothing now; None when it works."""
         if action in (*_NEEDS_LINES, *_NEEDS_SEARCH) and not self.view.count:
             return "the log has no lines"
         if action in _NEEDS_SEARCH and not self.view.search:
-            return "nothing was searched for"
+            return "there is no search text"
         if action == "stage" and not self.summary.stages:
-            return "no line is of a stage"
+            return "no line belongs to a stage"
         return None
 
     # -- keys ----------------------------------------------------------------------------------
@@ -161,15 +162,15 @@ class RunLog(StudioNode, Vertical):
             for name in LEVELS
         ]
         start = LEVELS.index(self.level)
-        chosen = await self.studio.choose(choices, title="Lines of which level", start=start)
+        chosen = await self.studio.choose(choices, title="Lowest level to show", start=start)
         self.level = chosen or self.level
 
     @work
     async def action_stage(self) -> None:
         stages: list[str | None] = [None, *self.summary.stages, ""]
-        choices = [Choice(_stage_name(stage), (stage,)) for stage in stages]
+        choices = [Choice(_format_stage(stage), (stage,)) for stage in stages]
         start = stages.index(self.stage) if self.stage in stages else 0
-        chosen = await self.studio.choose(choices, title="Lines of which stage", start=start)
+        chosen = await self.studio.choose(choices, title="Stage to show", start=start)
         if chosen is not None:
             (self.stage,) = chosen
 
@@ -189,9 +190,9 @@ class RunLog(StudioNode, Vertical):
         if line is not None:
             self.studio.copy_text(format_plain_line(line), "line")
 
-    def action_copy_seen(self) -> None:
+    def action_copy_visible(self) -> None:
         self.studio.copy_text(
-            "\n".join(map(format_plain_line, self.view.seen)), "lines on the screen"
+            "\n".join(map(format_plain_line, self.view.visible_lines)), "visible lines"
         )
 
     @work
@@ -200,7 +201,7 @@ class RunLog(StudioNode, Vertical):
         if run is None:
             return
         file = await self.studio.pick_file(
-            "Save the lines that the filters let through",
+            "Save the filtered lines",
             suffixes=(".log", ".txt"),
             for_saving=True,
             typed=f"run-{run[:8]}.log",
@@ -216,12 +217,12 @@ class RunLog(StudioNode, Vertical):
     # -- messages ------------------------------------------------------------------------------
 
     @on(StateLine.ActionRequested)
-    async def _asked(self, event: StateLine.ActionRequested) -> None:
+    async def _run_requested_action(self, event: StateLine.ActionRequested) -> None:
         event.stop()
         await self.run_action(event.action)
 
     @on(Input.Changed, "#log-input")
-    def _typed(self, event: Input.Changed) -> None:
+    def _search_typed(self, event: Input.Changed) -> None:
         event.stop()
         self.query_one("#log-hits", Static).update("")
         if event.value:
@@ -230,20 +231,20 @@ class RunLog(StudioNode, Vertical):
             self.view.search = ""
 
     @on(Input.Submitted, "#log-input")
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _focus_view(self, event: Input.Submitted) -> None:
         event.stop()
         self.view.focus()
 
     def on_log_view_updated(self, event: LogView.Updated) -> None:
         event.stop()
         self.summary, self.is_ended = event.summary, event.is_ended
-        self._tell_state()
-        self._tell_keys()
+        self._update_state()
+        self._update_keys()
 
     def on_log_view_search_finished(self, event: LogView.SearchFinished) -> None:
         event.stop()
-        self.query_one("#log-hits", Static).update(_hits(event.hit))
-        self._tell_keys()
+        self.query_one("#log-hits", Static).update(_format_hit(event.hit))
+        self._update_keys()
 
     # -- what is shown -------------------------------------------------------------------------
 
@@ -253,32 +254,32 @@ class RunLog(StudioNode, Vertical):
 
     def _show(self) -> None:
         self.view.show(self.run_id, self._filter)
-        self._tell_state()
+        self._update_state()
 
-    def _tell_keys(self) -> None:
-        """Have the footer drawn anew when other keys do something than before."""
+    def _update_keys(self) -> None:
+        """Redraw the footer when other keys work than before."""
         reasons = [self.explain_disabled(action) for action in _CONDITIONAL]
         if reasons != self._reasons:
             self._reasons = reasons
             self.refresh_bindings()
 
-    def _tell_state(self) -> None:
-        self.query_one("#log-state", StateLine).tell(self._state())
+    def _update_state(self) -> None:
+        self.query_one("#log-state", StateLine).show_parts(self._build_state())
 
-    def _state(self) -> Iterable[StatusPart]:
-        """The line below the log; what can be clicked is what the keys change."""
+    def _build_state(self) -> Iterable[StatusPart]:
+        """Yield the parts of the line below the log. A click on a part does what its key does."""
         view, counts = self.view, self.summary.levels
         shown, total = view.count, sum(counts.values())
         if self.run_id is None:
             yield "no run", "", ""
             return
         yield f"{shown:,} of {total:,} lines" if shown != total else f"{total:,} lines", "", ""
-        for level in _SERIOUS:
+        for level in _COUNTED_LEVELS:
             if counts.get(level):
                 colour = "$text-warning" if level == "WARNING" else "$text-error"
-                yield f"{counts[level]:,} {_word(level, counts[level])}", colour, ""
+                yield _format_count(level, counts[level]), colour, ""
         yield "all levels" if self.level == LEVELS[0] else f"{self.level} and above", "", "level"
-        yield _stage_name(self.stage), "", "stage"
+        yield _format_stage(self.stage), "", "stage"
         yield "wrapped" if view.wraps else "not wrapped", "", "wrap"
         if self.is_ended:
             yield "ended", "", ""
@@ -286,15 +287,15 @@ class RunLog(StudioNode, Vertical):
             yield "● following" if view.follows else "○ not following", "", "follow_end"
 
 
-def _stage_name(stage: str | None) -> str:
+def _format_stage(stage: str | None) -> str:
     if stage is None:
         return "all stages"
     return sanitize_name(stage) or "no stage"
 
 
-def _word(level: str, count: int) -> str:
-    return level.lower() + ("s" if count != 1 and level != "CRITICAL" else "")
+def _format_count(level: str, count: int) -> str:
+    return f"{count:,} critical" if level == "CRITICAL" else plural(count, level.lower())
 
 
-def _hits(hit: LogHit | None) -> str:
+def _format_hit(hit: LogHit | None) -> str:
     return "not found" if hit is None else f"{hit.place:,} of {hit.hits:,}"

@@ -1,4 +1,4 @@
-"""A line that says how things are, with words that can be clicked to change them."""
+"""A line that shows a state in parts; a click on a part can change it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from textual.message import Message
 from textual.widgets import Static
 
 StatusPart = tuple[str, str, str]
-"""Text, style, and the action that a click on it asks for; both may be empty."""
+"""Text, style, and the action of a click; style and action may be empty."""
 
 
 class StateLine(Static):
-    """Says several things beside each other. Posts :class:`ActionRequested` for its parent to act on."""
+    """Shows several parts next to each other, and posts :class:`ActionRequested` for a click."""
 
     class ActionRequested(Message):
-        """A click asks for an action of the widget that the line belongs to."""
+        """A click requests an action of the widget that contains the line."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
             self.action = action
 
-    def tell(self, parts: Iterable[StatusPart]) -> None:
-        """Say these things, instead of what was said before."""
-        told: list[Content] = []
+    def show_parts(self, parts: Iterable[StatusPart]) -> None:
+        """Show these parts."""
+        contents: list[Content] = []
         for text, style, action in parts:
             part = Content(text).stylize(style) if style else Content(text)
-            told.append(part.stylize(f"@click=ask('{action}')") if action else part)
-        self.update(Content("  ").join(told))
+            contents.append(part.stylize(f"@click=request('{action}')") if action else part)
+        self.update(Content("  ").join(contents))
 
-    def action_ask(self, action: str) -> None:
+    def action_request(self, action: str) -> None:
         self.post_message(self.ActionRequested(action))

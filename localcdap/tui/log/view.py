@@ -1,4 +1,4 @@
-"""The lines of a log on the screen: only those that are seen are fetched, laid out and drawn."""
+"""The view of a log. Only visible lines are loaded, laid out and drawn."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from localcdap.tui.log.rows import LogRows, LogTail, follow_log
 from localcdap.tui.service_calls import FollowedSource
 from localcdap.tui.studio import StudioNode
 
-_MOST_LAID: Final = 500
-"""Lines whose layout is remembered."""
+_MOST_LAID_OUT: Final = 500
+"""The most lines whose layout is cached."""
 _STYLES: Final = ("time", "stage", "match", "more", *(level.lower() for level in LEVELS))
 
 
 @dataclass
 class _SearchPosition:
-    """From where a search goes on: a row of the filtered log, and the number of its line."""
+    """Where a search continues: a row of the filtered log, and the number of its line."""
 
     row: int
     number: int
 
 
 class LogView(StudioNode, ScrollView, can_focus=True):
-    """The lines of one run's log that a filter lets through, one of them under the cursor.
+    """Shows the filtered lines of the log of a run, with a cursor on one of them.
 
-    A position is a row, the place of a line among them; a line may take several rows of the screen. Seen
-    from the end, the last line is at the bottom.
+    A row is the index of a line among the filtered lines. A line may take several rows of the screen. At the
+    end of the log, the last line is at the bottom of the screen.
     """
 
     DEFAULT_CSS = """
@@ -72,29 +72,29 @@ class LogView(StudioNode, ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "cursor(1)", "down", id="log.down", show=False),
         Binding("up", "cursor(-1)", "up", id="log.up", show=False),
-        Binding("pagedown", "page(1)", "a screen down", id="log.page_down", show=False),
-        Binding("pageup", "page(-1)", "a screen up", id="log.page_up", show=False),
-        Binding("home", "first", "to the beginning", id="log.first", show=False),
-        Binding("end", "last", "to the end, and follow", id="log.last", show=False),
-        Binding("left", "aside(-8)", "left", id="log.left", show=False),
-        Binding("right", "aside(8)", "right", id="log.right", show=False),
+        Binding("pagedown", "page(1)", "page down", id="log.page_down", show=False),
+        Binding("pageup", "page(-1)", "page up", id="log.page_up", show=False),
+        Binding("home", "first", "beginning", id="log.first", show=False),
+        Binding("end", "last", "end, and follow", id="log.last", show=False),
+        Binding("left", "scroll_sideways(-8)", "left", id="log.left", show=False),
+        Binding("right", "scroll_sideways(8)", "right", id="log.right", show=False),
     ]
 
     follows: reactive[bool] = reactive(True)
-    """Whether the last line stays in sight when the log grows."""
+    """Whether the view stays at the last line while the log grows."""
     wraps: reactive[bool] = reactive(True)
-    """Whether long lines go on in the next row of the screen."""
+    """Whether long lines are wrapped."""
     search: reactive[str] = reactive("")
-    """What is marked."""
+    """The text that is highlighted."""
 
     class Updated(Message):
-        """The log, or what is seen of it, has changed."""
+        """The log or its filter has changed."""
 
         def __init__(self, summary: LogSummary, rows: int, *, is_ended: bool) -> None:
             super().__init__()
             self.summary = summary
             self.rows = rows
-            """That the filter lets through."""
+            """The number of filtered lines."""
             self.is_ended = is_ended
 
     def __init__(self) -> None:
@@ -104,72 +104,77 @@ class LogView(StudioNode, ScrollView, can_focus=True):
         self.filter = LogFilter()
         self.run_id: str | None = None
         self._rows = LogRows()
-        self._following: FollowedSource | None = None
+        self._tail_source: FollowedSource | None = None
         self._screen: list[tuple[int, Strip]] = []
-        """What is drawn: a row of the log and a part of its line, for each row of the screen."""
+        """For each row of the screen, the row of the log and the part of its line."""
         self._widest = 0
-        self._wanted: set[int] = set()
-        self._laid: dict[int, list[Strip]] = {}
-        self._laid_for: LogStyle | None = None
+        self._requested_pages: set[int] = set()
+        self._laid_out: dict[int, list[Strip]] = {}
+        self._laid_out_style: LogStyle | None = None
         self._is_showing = False
-        self._place = _SearchPosition(-1, 0)
-        self._sought: int | None = None
-        """A line that the cursor is to go to when the rows are known."""
+        self._search_position = _SearchPosition(-1, 0)
+        self._wanted_line: int | None = None
+        """The number of the line that the cursor goes to once the rows are known."""
 
     @property
     def count(self) -> int:
-        """Lines that the filter lets through."""
+        """The number of filtered lines."""
         return self._rows.count
 
     @property
     def line(self) -> LogLine | None:
-        """The line under the cursor; None while it is not at hand."""
-        return self._rows.line(self.cursor) if self.cursor < self.count else None
+        """The line under the cursor; None while it is not loaded."""
+        return self._rows.get_line(self.cursor) if self.cursor < self.count else None
 
     @property
-    def seen(self) -> list[LogLine]:
-        """The lines on the screen, from the first to the last."""
+    def visible_lines(self) -> list[LogLine]:
+        """The lines on the screen."""
         rows = dict.fromkeys(row for row, _ in self._screen)
-        return [line for row in rows if (line := self._rows.line(row)) is not None]
+        return [line for row in rows if (line := self._rows.get_line(row)) is not None]
 
     def show(self, run_id: str | None, filter: LogFilter) -> None:
-        """Show the log of a run, or another part of it; where possible the cursor stays on its line."""
+        """Show the log of a run through a filter. In the same run the cursor stays on its line if it can."""
         stays = self.line if run_id == self.run_id and not self.follows else None
         self._stop()
         self.run_id, self.filter = run_id, filter
-        self._rows, self._widest, self._laid = LogRows(), 0, {}
-        self._wanted.clear()
-        self._place = _SearchPosition(-1, 0)
-        self.cursor, self._sought = 0, stays.number if stays else None
+        self._rows, self._widest, self._laid_out = LogRows(), 0, {}
+        self._requested_pages.clear()
+        self._search_position = _SearchPosition(-1, 0)
+        self.cursor, self._wanted_line = 0, stays.number if stays else None
         self._show_rows()
         if run_id is not None:
-            self._following = self.follow(lambda cdap: follow_log(cdap, run_id, filter), self._take)
+            self._tail_source = self.follow(
+                lambda cdap: follow_log(cdap, run_id, filter), self._show_tail
+            )
 
     def find(self, text: str, *, backwards: bool = False, start: int | None = None) -> None:
-        """Go to the next line that holds a text. Posts :class:`SearchFinished`.
+        """Go to the next line that contains a text, and post :class:`SearchFinished`.
 
-        Where a search for the same text is under way, this one goes on from what it finds: nobody who presses
-        a key twice has to wait in between.
+        While a search for the same text is running, this search continues from its result. So a key that is
+        pressed twice finds the second match.
 
-        :param start: number of the line behind which to look; by default that under the cursor.
+        :param start: the number of the line after which the search starts; by default the line of the cursor.
         """
         run, filter = self.run_id, self.filter
         is_next = start is None and text == self.search
         self.search = text
         if run is None or not text:
             return
-        if not is_next or self._place.row != self.cursor:
+        if not is_next or self._search_position.row != self.cursor:
             number = start if start is not None else self.line.number if self.line else 0
-            self._place = _SearchPosition(self.cursor, number)
-        place = self._place
+            self._search_position = _SearchPosition(self.cursor, number)
+        position = self._search_position
 
-        def sought(cdap: Cdap) -> LogHit | None:
-            hit = cdap.runs.find_in_log(run, filter, text, place.number, backwards=backwards)
-            place.number = hit.number if hit is not None else place.number
+        def search(cdap: Cdap) -> LogHit | None:
+            hit = cdap.runs.find_in_log(run, filter, text, position.number, backwards=backwards)
+            position.number = hit.number if hit is not None else position.number
             return hit
 
         self.call(
-            sought, on_result=lambda hit: self._found(place, hit), group="find", ordered=is_next
+            search,
+            on_result=lambda hit: self._show_hit(position, hit),
+            group="find",
+            ordered=is_next,
         )
 
     class SearchFinished(Message):
@@ -178,10 +183,10 @@ class LogView(StudioNode, ScrollView, can_focus=True):
         def __init__(self, hit: LogHit | None) -> None:
             super().__init__()
             self.hit = hit
-            """None where nothing was found."""
+            """The match; None when there is none."""
 
     def go_to(self, row: int) -> None:
-        """Put the cursor on a row, and show it."""
+        """Move the cursor to a row, and scroll it into view."""
         self.cursor = max(0, min(row, self.count - 1))
         if self.cursor < self.count - 1:
             self.follows = False
@@ -201,10 +206,10 @@ class LogView(StudioNode, ScrollView, can_focus=True):
         self.go_to(self.count - 1)
         self.follows = True
 
-    def action_aside(self, step: int) -> None:
+    def action_scroll_sideways(self, step: int) -> None:
         self.scroll_to(x=self.scroll_offset.x + step, animate=False, force=True)
 
-    # -- what changes what is shown ------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------------
 
     def on_unmount(self) -> None:
         self._stop()
@@ -242,38 +247,38 @@ class LogView(StudioNode, ScrollView, can_focus=True):
             self._show_rows()
 
     def _stop(self) -> None:
-        if self._following is not None:
-            self._following.stop()
-            self._following = None
+        if self._tail_source is not None:
+            self._tail_source.stop()
+            self._tail_source = None
 
-    def _take(self, tail: LogTail) -> None:
-        self._rows.take(tail)
+    def _show_tail(self, tail: LogTail) -> None:
+        self._rows.set_tail(tail)
         self.post_message(self.Updated(tail.summary, self.count, is_ended=tail.is_ended))
-        if self._sought is not None:
-            self._seek(self._sought)
+        if self._wanted_line is not None:
+            self._go_to_line(self._wanted_line)
         elif self.follows:
             self.cursor = max(0, self.count - 1)
         self._show_rows()
 
-    def _seek(self, number: int) -> None:
-        """Put the cursor on a line, or on the next one that the filter lets through."""
-        self._sought = None
+    def _go_to_line(self, number: int) -> None:
+        """Move the cursor to a line, or to the next line that matches the filter."""
+        self._wanted_line = None
         run, filter = self.run_id, self.filter
         assert run is not None
         self.call(
             lambda cdap: cdap.runs.log_row(run, filter, number), on_result=self.go_to, group="find"
         )
 
-    def _found(self, place: _SearchPosition, hit: LogHit | None) -> None:
+    def _show_hit(self, position: _SearchPosition, hit: LogHit | None) -> None:
         if hit is not None:
             self.go_to(hit.row)
-            place.row = self.cursor
+            position.row = self.cursor
         self.post_message(self.SearchFinished(hit))
 
-    def _put(self, rows: LogRows, page: int, lines: list[LogLine]) -> None:
+    def _add_page(self, rows: LogRows, page: int, lines: list[LogLine]) -> None:
         if rows is self._rows:
-            self._wanted.discard(page)
-            rows.put(page, lines)
+            self._requested_pages.discard(page)
+            rows.add_page(page, lines)
             self._show_rows()
 
     # -- drawing -------------------------------------------------------------------------------
@@ -290,19 +295,21 @@ class LogView(StudioNode, ScrollView, can_focus=True):
         return strip.crop_extend(self.scroll_offset.x, self.scroll_offset.x + width, base)
 
     def _show_rows(self) -> None:
-        """Lay out what is to be seen, and have fetched what is not at hand."""
+        """Lay out the visible lines, and load the pages that are missing."""
         if self._is_showing or not self.is_mounted:
             return
         self._is_showing = True
         try:
             height = self.scrollable_content_region.height
-            last_top = self._last_top()
+            last_top = self._find_last_top()
             width = 0 if self.wraps else self._widest
             self.virtual_size = Size(width, last_top + height if self.count else 0)
             top = last_top if self.follows else min(self.scroll_offset.y, last_top)
             if self.follows:
                 self.scroll_to(y=top, animate=False, force=True)
-            self._screen = list(self._from_end(height) if top == last_top else self._from(top))
+            self._screen = list(
+                self._lay_out_from_end(height) if top == last_top else self._lay_out_from(top)
+            )
             self._screen = self._screen[:height]
             self._widest = max(self._widest, *(strip.cell_length for _, strip in self._screen), 0)
         finally:
@@ -310,44 +317,44 @@ class LogView(StudioNode, ScrollView, can_focus=True):
         self._fetch()
         self.refresh()
 
-    def _from(self, top: int) -> Iterator[tuple[int, Strip]]:
-        """The rows of the screen from a row of the log on."""
-        height, look = self.scrollable_content_region.height, self._look()
+    def _lay_out_from(self, top: int) -> Iterator[tuple[int, Strip]]:
+        """Yield the rows of the screen that begin with a row of the log."""
+        height, style = self.scrollable_content_region.height, self._build_style()
         for row in range(top, min(self.count, top + height)):
-            for strip in self._strips(row, look):
+            for strip in self._lay_out_row(row, style):
                 yield row, strip
 
-    def _from_end(self, height: int) -> list[tuple[int, Strip]]:
-        """The rows of the screen that end with the last one of the log."""
+    def _lay_out_from_end(self, height: int) -> list[tuple[int, Strip]]:
+        """Return the rows of the screen that end with the last row of the log."""
         found: list[tuple[int, Strip]] = []
-        look = self._look()
+        style = self._build_style()
         for row in range(self.count - 1, -1, -1):
-            found[:0] = [(row, strip) for strip in self._strips(row, look)]
+            found[:0] = [(row, strip) for strip in self._lay_out_row(row, style)]
             if len(found) >= height:
                 break
         return found[max(0, len(found) - height) :]
 
-    def _last_top(self) -> int:
-        """The row at the top of the screen when its end is shown."""
-        height, look, used = self.scrollable_content_region.height, self._look(), 0
+    def _find_last_top(self) -> int:
+        """Return the row at the top of the screen when the end of the log is shown."""
+        height, style, used = self.scrollable_content_region.height, self._build_style(), 0
         for row in range(self.count - 1, -1, -1):
-            used += len(self._strips(row, look))
+            used += len(self._lay_out_row(row, style))
             if used > height:
                 return min(row + 1, self.count - 1)
         return 0
 
-    def _strips(self, row: int, look: LogStyle) -> list[Strip]:
-        if look != self._laid_for or len(self._laid) > _MOST_LAID:
-            self._laid, self._laid_for = {}, look
-        strips = self._laid.get(row)
+    def _lay_out_row(self, row: int, style: LogStyle) -> list[Strip]:
+        if style != self._laid_out_style or len(self._laid_out) > _MOST_LAID_OUT:
+            self._laid_out, self._laid_out_style = {}, style
+        strips = self._laid_out.get(row)
         if strips is None:
-            line = self._rows.line(row)
+            line = self._rows.get_line(row)
             if line is None:
                 return [Strip.blank(1, PLAIN)]
-            self._laid[row] = strips = lay_out_line(line, look)
+            self._laid_out[row] = strips = lay_out_line(line, style)
         return strips
 
-    def _look(self) -> LogStyle:
+    def _build_style(self) -> LogStyle:
         region = self.scrollable_content_region
         return LogStyle(
             max(1, region.width),
@@ -355,51 +362,51 @@ class LogView(StudioNode, ScrollView, can_focus=True):
             self.wraps,
             self.filter.stage is None,
             self.search,
-            {name: self._style(name) for name in _STYLES},
+            {name: self._get_part_style(name) for name in _STYLES},
         )
 
-    def _style(self, name: str) -> Style:
-        """A style for parts of lines; the background comes from the line, but for what is marked."""
+    def _get_part_style(self, name: str) -> Style:
+        """Return the style of a part of a line. Only matches have a background of their own."""
         style = self.get_component_rich_style(f"log--{name}")
         if name == "match":
             return style
         return Style(color=style.color, bold=style.bold, italic=style.italic)
 
     def _fetch(self) -> None:
-        """Ask for the pages around what is on the screen that are not at hand."""
+        """Load the missing pages of the rows on the screen."""
         run, filter, rows = self.run_id, self.filter, self._rows
         if run is None or not self._screen:
             return
         first, last = self._screen[0][0], self._screen[-1][0]
-        for page, start in rows.missing((first, last, self.cursor)).items():
-            if page in self._wanted:
+        for page, start in rows.find_missing_pages((first, last, self.cursor)).items():
+            if page in self._requested_pages:
                 continue
-            self._wanted.add(page)
+            self._requested_pages.add(page)
             self.call(
                 lambda cdap, start=start: cdap.runs.log_page(run, filter, start, STRETCH),  # type: ignore[misc]
-                on_result=lambda lines, page=page: self._put(rows, page, lines),  # type: ignore[misc]
-                on_error=lambda _, page=page: self._wanted.discard(page),  # type: ignore[misc]
+                on_result=lambda lines, page=page: self._add_page(rows, page, lines),  # type: ignore[misc]
+                on_error=lambda _, page=page: self._requested_pages.discard(page),  # type: ignore[misc]
             )
 
     def _scroll_to_row(self, row: int) -> None:
-        self._is_showing = True  # what follows of it is no scrolling of the user
+        self._is_showing = True  # the scroll event does not come from the user
         try:
             self.scroll_to(y=row, animate=False, force=True)
         finally:
             self._is_showing = False
 
     def _reveal(self) -> None:
-        """Scroll as little as shows the whole line under the cursor."""
-        height, look = self.scrollable_content_region.height, self._look()
+        """Scroll as little as needed to show the whole line under the cursor."""
+        height, style = self.scrollable_content_region.height, self._build_style()
         top = self.scroll_offset.y
         if self.cursor >= self.count - 1:
-            top = self._last_top()
+            top = self._find_last_top()
         elif self.cursor < top:
             top = self.cursor if top - self.cursor < height else self.cursor - height // 2
         else:
             used, row = 0, self.cursor
-            while row >= 0 and used + len(self._strips(row, look)) <= height:
-                used += len(self._strips(row, look))
+            while row >= 0 and used + len(self._lay_out_row(row, style)) <= height:
+                used += len(self._lay_out_row(row, style))
                 row -= 1
             lowest = min(row + 1, self.cursor)
             if lowest > top:

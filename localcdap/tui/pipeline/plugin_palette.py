@@ -196,7 +196,7 @@ class StagePalette(DialogScreen[PluginSummary]):
             self._plugins.items(),
             key=lambda item: (order.index(item[1].type), item[1].name.lower()),
         )
-        self._listing.put(
+        self._listing.set_entries(
             [
                 ListEntry(
                     key,
@@ -252,19 +252,19 @@ class StagePalette(DialogScreen[PluginSummary]):
 
     def action_move(self, by: int) -> None:
         listing = self._listing
-        listing.when_typed(lambda: listing.move(by))
+        listing.call_when_filtered(lambda: listing.move(by))
 
     def on_key(self, event: events.Key) -> None:
         """What is typed before the filter has got the focus is for the filter, too."""
         if event.is_printable and event.character and self.focused is None:
             event.stop()
             event.prevent_default()
-            self._listing.write(event.character)
+            self._listing.type_filter(event.character)
 
     def action_take(self) -> None:
         if self._is_filled:
             listing = self._listing
-            listing.when_typed(lambda: self._take(listing.key))
+            listing.call_when_filtered(lambda: self._take(listing.key))
         else:
             self._is_awaited = True
 

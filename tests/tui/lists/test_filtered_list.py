@@ -34,7 +34,7 @@ async def shown():
     app = Shown()
     async with app.run_test(size=(40, 12)) as pilot:
         app.listing = app.query_one(FilteredList)
-        app.listing.put(entries("a1", "a2", "b1", "b2"))
+        app.listing.set_entries(entries("a1", "a2", "b1", "b2"))
         app.listing.focus_list()
         await pilot.pause()
         yield app, pilot
@@ -54,7 +54,7 @@ async def test_keys_move_over_headings(shown):
 async def test_the_highlight_stays_on_its_entry_when_others_come(shown):
     app, pilot = shown
     await pilot.press("j", "j")
-    app.listing.put(entries("a0", "a1", "a2", "a3", "b1", "b2"))
+    app.listing.set_entries(entries("a0", "a1", "a2", "a3", "b1", "b2"))
     await pilot.pause()
     assert app.listing.key == "b1"
     assert app.told[-1] == "b1"
@@ -63,10 +63,10 @@ async def test_the_highlight_stays_on_its_entry_when_others_come(shown):
 async def test_the_highlight_goes_to_the_neighbour_of_what_is_gone(shown):
     app, pilot = shown
     await pilot.press("j", "j")
-    app.listing.put(entries("a1", "a2", "b2"))
+    app.listing.set_entries(entries("a1", "a2", "b2"))
     await pilot.pause()
     assert app.listing.key == "b2"
-    app.listing.put([])
+    app.listing.set_entries([])
     await pilot.pause()
     assert app.listing.key is None
     assert app.told[-1] is None
@@ -76,7 +76,7 @@ async def test_what_is_not_there_yet_is_highlighted_when_it_comes(shown):
     app, pilot = shown
     app.listing.show("c9")
     assert app.listing.key == "a1"
-    app.listing.put(entries("a1", "c8", "c9"))
+    app.listing.set_entries(entries("a1", "c8", "c9"))
     await pilot.pause()
     assert app.listing.key == "c9"
 
@@ -85,17 +85,17 @@ async def test_the_keys_stay_with_a_list_that_is_told_late_what_there_is():
     app = Shown()
     async with app.run_test(size=(40, 12)) as pilot:
         await pilot.resize_terminal(50, 14)  # nothing is known yet
-        app.query_one(FilteredList).put(entries("a1", "a2"))
+        app.query_one(FilteredList).set_entries(entries("a1", "a2"))
         await pilot.press("j", "enter")
         assert app.chosen == ["a2"]
 
 
 async def test_the_keys_come_back_to_a_list_that_was_empty_for_a_while(shown):
     app, pilot = shown
-    app.listing.put([])
+    app.listing.set_entries([])
     await pilot.pause()
     assert app.focused is None
-    app.listing.put(entries("a1", "a2"))
+    app.listing.set_entries(entries("a1", "a2"))
     await pilot.press("j", "enter")
     assert app.chosen == ["a2"]
 
@@ -103,7 +103,7 @@ async def test_the_keys_come_back_to_a_list_that_was_empty_for_a_while(shown):
 async def test_what_was_chosen_is_taken_though_others_stand_there_by_now(shown):
     app, pilot = shown
     app.listing.query_one(FilteredListOptions).action_select()
-    app.listing.put(entries("a0"))  # before the list has heard of the key
+    app.listing.set_entries(entries("a0"))  # before the list has heard of the key
     await pilot.pause()
     assert app.chosen == ["a1"]
 
@@ -111,8 +111,8 @@ async def test_what_was_chosen_is_taken_though_others_stand_there_by_now(shown):
 async def test_what_is_typed_before_the_entries_come_highlights_the_best_of_them(shown):
     app, pilot = shown
     await pilot.press("G")
-    app.listing.write("a")
-    app.listing.put(entries("b1", "a1", "b2"))  # before the list has heard of the letter
+    app.listing.type_filter("a")
+    app.listing.set_entries(entries("b1", "a1", "b2"))  # before the list has heard of the letter
     await pilot.pause()
     assert app.listing.key == "a1"
 

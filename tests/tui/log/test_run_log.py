@@ -51,7 +51,7 @@ def lines(count: int, level: str = "INFO", stage: str | None = None, start: int 
 
 
 def texts(log: RunLog) -> list[str]:
-    return [line.text for line in log.view.seen]
+    return [line.text for line in log.view.visible_lines]
 
 
 async def test_it_follows_until_one_scrolls_up(cdap: Cdap, open_log) -> None:
@@ -106,7 +106,7 @@ async def test_a_million_lines_take_pages_only(cdap: Cdap, open_log) -> None:
             await driver.settled()
             assert view.line.text == f"text of line {row + 1}"
         assert len(view._rows._pages) <= 12
-        assert len(view._laid) <= 501
+        assert len(view._laid_out) <= 501
         log.level = "WARNING"
         await driver.until(lambda: view.count == 100_000)
         await driver.settled()

@@ -72,7 +72,7 @@ class LibraryListScreen(AreaScreen):
     def _fill(self, items: list[LibraryItem]) -> None:
         self.items = {library.build_key(item): item for item in items}
         listing = self.query_one("#library-items", FilteredList)
-        listing.put([library.build_entry(item) for item in items])
+        listing.set_entries([library.build_entry(item) for item in items])
         note = Content.styled(library.count_items(items), "$foreground 60%")
         self.query_one("#library-note", Static).update(note)
         self._read_details(listing.key)
@@ -109,7 +109,7 @@ class LibraryListScreen(AreaScreen):
         title.update(Content.styled(noun if versions else "", "$foreground 60% italic"))
         listing = self.query_one("#versions", FilteredList)
         listing.display = bool(versions)
-        listing.put([_build_version_entry(each) for each in versions])
+        listing.set_entries([_build_version_entry(each) for each in versions])
         self.refresh_bindings()
 
     # -- the highlighted item ----------------------------------------------------------------------

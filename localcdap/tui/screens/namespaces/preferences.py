@@ -205,7 +205,7 @@ class PreferencesPanel(StudioNode, Vertical):
 
     def _fill(self, preferences: list[EffectivePreference]) -> None:
         self._preferences = {each.key: each for each in preferences}
-        self.query_one(FilteredList).put([self._build_entry(each) for each in preferences])
+        self.query_one(FilteredList).set_entries([self._build_entry(each) for each in preferences])
         self.query_one("#preferences-level", Static).update(
             Content.assemble(
                 Content.styled(format_level(self.level), "bold"),

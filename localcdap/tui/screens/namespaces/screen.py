@@ -91,7 +91,7 @@ class NamespacesScreen(AreaScreen):
         self._namespaces = {each.name: each for each in namespaces}
         current = self.studio.namespace
         listing = self.query_one("#namespaces", FilteredList)
-        listing.put([_build_entry(each, current) for each in namespaces])
+        listing.set_entries([_build_entry(each, current) for each in namespaces])
         self._show(listing.key)
         if current not in self._namespaces:  # another process deleted it
             self.studio.show_notice(

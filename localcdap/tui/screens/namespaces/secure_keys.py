@@ -132,7 +132,7 @@ class SecureKeysPanel(StudioNode, Vertical):
 
     def _fill(self, keys: list[SecureKey]) -> None:
         self._keys = {key.name: key for key in keys}
-        self.query_one(FilteredList).put([_build_entry(key) for key in keys])
+        self.query_one(FilteredList).set_entries([_build_entry(key) for key in keys])
         self.refresh_bindings()
 
 

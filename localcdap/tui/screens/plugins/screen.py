@@ -106,7 +106,7 @@ class PluginsScreen(AreaScreen):
             return
         entries = build_entries_by_artifact if self._is_by_artifact else build_entries_by_type
         listing = self.query_one("#plugins", FilteredList)
-        listing.put(entries(catalog, with_hidden=self._shows_hidden))
+        listing.set_entries(entries(catalog, with_hidden=self._shows_hidden))
         self.query_one("#plugins-note", Static).update(_format_note(catalog, self._shows_hidden))
         self._show_details(listing.key)
         self.refresh_bindings()

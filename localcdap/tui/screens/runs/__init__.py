@@ -1,1 +1,1 @@
-"""What ran and what is running: the history of a namespace, one run, its log, running again."""
+"""The runs screen: the history of a namespace, the details of a run, its log, and reruns."""

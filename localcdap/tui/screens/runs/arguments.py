@@ -1,4 +1,4 @@
-"""The arguments for a run, edited before it starts: what the pipeline asks for, what it gets unless told."""
+"""A dialog that edits the arguments of a run before it starts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.log.layout import sanitize_lines, sanitize_name
 from localcdap.tui.screens.runs.tables import ORIGINS
 
-_EMPTY = "the empty text"
+_EMPTY = "empty text"
 _MISSING = "no value yet"
 
 
 class ArgumentRow(Horizontal):
-    """One argument: its name, its value as given, and what it gets otherwise.
+    """An argument: its name, the value given for the run, and the default that applies without one.
 
-    :param given: None where it is not given.
+    :param given: the value given for the run; None when the default applies.
     """
 
     DEFAULT_CSS = """
@@ -37,7 +37,7 @@ class ArgumentRow(Horizontal):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f4", "empty", "give the empty text", id="arguments.empty"),
+        Binding("f4", "empty", "set to empty text", id="arguments.empty"),
     ]
 
     def __init__(self, argument: Argument, given: str | None) -> None:
@@ -51,46 +51,46 @@ class ArgumentRow(Horizontal):
         yield Static(classes="origin")
 
     def on_mount(self) -> None:
-        places = [f"{each.stage}: {each.property}" for each in self.argument.places]
-        self.tooltip = "\n".join(["Asked for by", *places]) if places else "Nobody asks for it."
-        self._tell()
+        uses = [f"{each.stage}: {each.property}" for each in self.argument.places]
+        self.tooltip = "\n".join(["Used by", *uses]) if uses else "The pipeline does not use it."
+        self._update_origin()
 
     def action_empty(self) -> None:
-        """Give the empty text, which is another thing than giving none."""
+        """Give the empty text as the value, or take it back. The empty text is a value of its own."""
         self.query_one(Input).value = ""
         self.given = None if self.given == "" else ""
-        self._tell()
+        self._update_origin()
 
     @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
+    def _set_given(self, event: Input.Changed) -> None:
         event.stop()
         if event.value or self.given:
             self.given = event.value or None
-        self._tell()
+        self._update_origin()
 
-    def _tell(self) -> None:
+    def _update_origin(self) -> None:
         argument = self.argument
-        entry, origin = self.query_one(Input), self.query_one(".origin", Static)
+        field, origin = self.query_one(Input), self.query_one(".origin", Static)
         is_missing = self.given is None and argument.value is None
         self.set_class(is_missing, "-missing")
         if self.given is not None:
-            entry.placeholder = _EMPTY
+            field.placeholder = _EMPTY
             origin.update("given")
         elif argument.value is None:
-            entry.placeholder = ""
+            field.placeholder = ""
             origin.update(f"! {_MISSING}" if argument.places else "not used")
         else:
-            entry.placeholder = sanitize_name(argument.value) or _EMPTY
+            field.placeholder = sanitize_name(argument.value) or _EMPTY
             origin.update(ORIGINS.get(argument.origin or "", ""))
 
 
 class ArgumentsDialog(DialogScreen[dict[str, str]]):
-    """Lists what the macros of a pipeline ask for; the answer is what is given, without the preferences.
+    """Lists the arguments that the macros of a pipeline use. The answer has the given values only.
 
-    :param pipeline: its name, for its preferences.
-    :param document: the pipeline, JSON text or decoded JSON.
-    :param given: what stands there to begin with.
-    :param verb: what the answer is for, such as "Run".
+    :param pipeline: the name of the pipeline, for its preferences.
+    :param document: the pipeline, as JSON text or decoded JSON.
+    :param given: the values that are given at first.
+    :param verb: the label of the button, such as "Run".
     """
 
     DEFAULT_CSS = """
@@ -110,7 +110,7 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+r", "accept", "go", id="arguments.go"),
+        Binding("ctrl+r", "accept", "start", id="arguments.go"),
         Binding("down", "app.focus_next", "next", show=False, priority=True),
         Binding("up", "app.focus_previous", "previous", show=False, priority=True),
     ]
@@ -131,16 +131,18 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
         self._given = dict(given or {})
         self._verb = verb
         self._is_listed = False
-        """Whether it is known what can be given."""
+        """Whether the arguments are known and listed."""
         self._is_accepted = False
-        """Whether its user went on before that."""
+        """Whether the user accepted before that."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="arguments"):
             title = f"Arguments of {sanitize_name(self._pipeline or 'the pipeline')}"
             yield Static(Content(title), id="arguments-title")
             yield VerticalScroll(id="arguments-rows", can_focus=False)
-            yield Input(placeholder="another one: name=value", id="arguments-new", compact=True)
+            yield Input(
+                placeholder="another argument: name=value", id="arguments-new", compact=True
+            )
             yield Static(id="arguments-problem")
             yield Static(id="arguments-note")
             with Horizontal(id="arguments-buttons"):
@@ -155,7 +157,7 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
 
     @property
     def arguments(self) -> dict[str, str]:
-        """What is given now."""
+        """The given values."""
         rows = self.query(ArgumentRow)
         return {row.argument.name: row.given for row in rows if row.given is not None}
 
@@ -173,38 +175,38 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
         named = {each.name for each in found.arguments}
         listed = list(found.arguments)
         listed += [Argument(name, None, None, []) for name in self._given if name not in named]
-        # Preferences that nobody asks for would only hide what can be said here.
+        # Preferences that the pipeline does not use would only hide its arguments.
         listed = [
             each for each in listed if each.places or each.name in self._given or not each.origin
         ]
         rows = [ArgumentRow(each, self._given.get(each.name)) for each in listed]
         await self.query_one("#arguments-rows").mount_all(rows)
         notes = [
-            "What is left empty is as it is otherwise; f4 gives the empty text."
+            "An argument without a value has its default. f4 gives the empty text."
             if rows
-            else "The pipeline asks for no arguments."
+            else "The pipeline has no arguments."
         ]
         if found.functions:
-            notes.append(f"Evaluated by themselves: {', '.join(found.functions)}")
+            notes.append(f"Evaluated at run time: {', '.join(found.functions)}")
         self.query_one("#arguments-note", Static).update(Content(sanitize_lines("\n".join(notes))))
         self._is_listed = True
         if self._is_accepted:
             self.action_accept()
             return
-        if self.query_one("#arguments-new", Input).value:  # its user has begun to write
+        if self.query_one("#arguments-new", Input).value:  # the user is typing there already
             return
-        wanting = [row for row in rows if row.has_class("-missing")]
+        missing = [row for row in rows if row.has_class("-missing")]
         if rows:
-            (wanting or rows)[0].query_one(Input).focus()
+            (missing or rows)[0].query_one(Input).focus()
         else:
             self.query_one("#go", Button).focus()
 
     def _add(self, text: str) -> bool:
-        """Take over ``name=value``. False when it is none."""
+        """Add an argument from ``name=value``; return False when the text has another form."""
         name, sign, value = text.partition("=")
         problem = self.query_one("#arguments-problem", Static)
         if not sign or not name.strip():
-            problem.update("Write it as name=value.")
+            problem.update("Enter name=value.")
             problem.display = True
             return False
         problem.display = False
@@ -219,7 +221,7 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
         return True
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _add_or_focus_next(self, event: Input.Submitted) -> None:
         event.stop()
         if event.input.id == "arguments-new" and event.value:
             self._add(event.value)

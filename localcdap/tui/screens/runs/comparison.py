@@ -1,4 +1,4 @@
-"""Two runs of a pipeline beside each other."""
+"""A dialog that compares two runs of a pipeline."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from localcdap.tui.screens.runs.run_watcher import get_current_counts
 from localcdap.tui.screens.runs.tables import PlainDataTable
 
 _NONE = "-"
-Row = tuple[str, list[tuple[int | None, int | None]]]
-"""A stage, and in, out and errors of both runs."""
+StageComparison = tuple[str, list[tuple[int | None, int | None]]]
+"""A stage, and the pairs of input, output and error records of both runs."""
 
 
 class RunComparison(DialogScreen[None]):
-    """The counts of two runs by stage, and the arguments in which they differ.
+    """Shows the counts of two runs by stage, and the arguments that differ.
 
-    :param first: the older one.
+    :param first: the older run.
     """
 
     DEFAULT_CSS = """
@@ -57,10 +57,10 @@ class RunComparison(DialogScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="comparison"):
             runs = (self._first, self._second)
-            lines = [_head(letter, run) for letter, run in zip("AB", runs, strict=True)]
+            lines = [_format_run(letter, run) for letter, run in zip("AB", runs, strict=True)]
             yield Static(Content("\n").join(lines), id="comparison-head")
             yield PlainDataTable()
-            yield Static(Content("\n".join(_differing(*runs))), id="comparison-arguments")
+            yield Static(Content("\n".join(_compare_arguments(*runs))), id="comparison-arguments")
 
     def on_mount(self) -> None:
         table = self.query_one(PlainDataTable)
@@ -69,7 +69,9 @@ class RunComparison(DialogScreen[None]):
             for name in (f"{what} A", "B", "Δ"):
                 table.add_column(Text(name, justify="right"))
         for stage, pairs in compare_stages(self._first, self._second):
-            cells = [_number(each) for pair in pairs for each in (*pair, _difference(pair))]
+            cells = [
+                _build_cell(each) for pair in pairs for each in (*pair, _format_difference(pair))
+            ]
             table.add_row(Text(sanitize_name(stage)), *cells)
 
     def action_copy_table(self) -> None:
@@ -81,8 +83,8 @@ class RunComparison(DialogScreen[None]):
         self.studio.copy_text("\n".join([head, *rows]), "comparison")
 
 
-def compare_stages(first: Run, second: Run) -> Iterator[Row]:
-    """The stages of both, in the order of the second; those that only the first has follow."""
+def compare_stages(first: Run, second: Run) -> Iterator[StageComparison]:
+    """Yield the stages of the second run in their order, then the stages of the first run only."""
     none = StageCounts()
     for stage in dict.fromkeys((*second.stages, *first.stages)):
         old = get_current_counts(first, stage) if stage in first.stages else none
@@ -95,21 +97,21 @@ def compare_stages(first: Run, second: Run) -> Iterator[Row]:
         yield stage, pairs
 
 
-def _difference(pair: tuple[int | None, int | None]) -> str:
+def _format_difference(pair: tuple[int | None, int | None]) -> str:
     old, new = pair
     if old is None or new is None:
         return _NONE
     return f"{new - old:+,}" if new != old else "="
 
 
-def _number(value: int | str | None) -> Text:
+def _build_cell(value: int | str | None) -> Text:
     if isinstance(value, str):
         changed = value not in ("=", _NONE)
         return Text(value, justify="right", style="bold" if changed else "dim")
     return Text(_NONE if value is None else f"{value:,}", justify="right")
 
 
-def _head(letter: str, run: Run) -> Content:
+def _format_run(letter: str, run: Run) -> Content:
     mark, style = RUN_MARKS[run.status]
     took = format_duration(run.starting, run.end)
     return Content.assemble(
@@ -120,8 +122,8 @@ def _head(letter: str, run: Run) -> Content:
     )
 
 
-def _differing(first: Run, second: Run) -> Iterator[str]:
-    """The arguments that they do not share."""
+def _compare_arguments(first: Run, second: Run) -> Iterator[str]:
+    """Yield a line for each argument that differs."""
     for name in dict.fromkeys((*first.arguments, *second.arguments)):
         old, new = first.arguments.get(name), second.arguments.get(name)
         if old != new:

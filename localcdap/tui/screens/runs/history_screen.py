@@ -1,4 +1,4 @@
-"""The history of the runs of a namespace, narrowed by its user, and the run that is highlighted in it."""
+"""The filtered history of runs of a namespace, and the details of the highlighted run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from localcdap.tui.screens.runs.pipeline_list import (
     PipelineList,
     PipelineListHeader,
     compute_median_duration,
-    pipeline_line,
+    format_pipeline,
 )
 from localcdap.tui.screens.runs.run_list import RunList, RunListHeader
 from localcdap.tui.screens.runs.run_view import RunView
@@ -41,7 +41,7 @@ _STATES: Final[dict[str, list[RunStatus]]] = {
 
 
 class RunHistoryScreen(AreaScreen):
-    """History on the left, the highlighted run on the right; a subclass says what can be done with it."""
+    """Shows the history on the left and the highlighted run on the right; a subclass adds the actions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,22 +56,20 @@ class RunHistoryScreen(AreaScreen):
                 yield PipelineList(id="pipelines")
                 yield StateLine(id="runs-state")
                 yield Static(id="runs-curve")
-                yield Input(
-                    placeholder="pipeline, error or id of a run", id="runs-filter", compact=True
-                )
+                yield Input(placeholder="pipeline, error or run id", id="runs-filter", compact=True)
                 yield RunListHeader(id="runs-heading")
                 yield RunList(id="runs-list")
                 yield Static(id="runs-empty")
             yield RunView(id="run")
 
     def on_mount(self) -> None:
-        self.follow(watch_topics("runs"), self._heard)
+        self.follow(watch_topics("runs"), self._reload_if_changed)
 
     # -- what is shown -------------------------------------------------------------------------
 
     @property
     def run(self) -> Run | None:
-        """The run that keys are about; None until it is known."""
+        """The run that the keys act on; None until it is read."""
         run = self._view.run
         return run if run is not None and run.run == self._view.run_id else None
 
@@ -94,10 +92,10 @@ class RunHistoryScreen(AreaScreen):
                 self._list.focus()
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._tell)
+        self.call_after_refresh(self._update_state)
 
-    def _heard(self, is_new: bool) -> None:
-        if is_new:
+    def _reload_if_changed(self, is_changed: bool) -> None:
+        if is_changed:
             self._list.reload()
             self._refresh_pipelines()
 
@@ -105,13 +103,13 @@ class RunHistoryScreen(AreaScreen):
         namespace = self.studio.namespace
         self.call(
             lambda cdap: cdap.runs.by_pipeline(namespace, RECENT),
-            on_result=self._put_pipelines,
+            on_result=self._show_pipelines,
             group="pipelines",
         )
 
-    def _put_pipelines(self, pipelines: Sequence[PipelineRuns]) -> None:
-        self._pipelines.put(pipelines)
-        self._tell()
+    def _show_pipelines(self, pipelines: Sequence[PipelineRuns]) -> None:
+        self._pipelines.set_pipelines(pipelines)
+        self._update_state()
 
     def _choose_pipeline(self, pipeline: str | None) -> None:
         self._pipeline = pipeline
@@ -120,42 +118,42 @@ class RunHistoryScreen(AreaScreen):
     def _show_history(self) -> None:
         filter = RunFilter(self._pipeline, _STATES[self._state], self._text)
         self._list.show(self.studio.namespace, filter)
-        self._tell()
+        self._update_state()
 
-    def _tell(self) -> None:
-        """Say what the list holds."""
+    def _update_state(self) -> None:
+        """Show what the list contains: filters, count, and the sparkline of the pipeline."""
         shown = self._list
-        self.query_one("#runs-state", StateLine).tell(self._told())
+        self.query_one("#runs-state", StateLine).show_parts(self._build_state())
         pipeline = self._pipeline or (self.run.pipeline if self.run else None)
         found = self._pipelines.find(pipeline)
         width = self.query_one("#history").size.width
-        line = pipeline_line(found, max(20, width - 2)) if found else Content("")
+        line = format_pipeline(found, max(20, width - 2)) if found else Content("")
         self.query_one("#runs-curve", Static).update(line)
         is_filtered = bool(self._pipeline or self._text or self._state != "any state")
         self.set_class(not shown.lines, "-none")
         self.query_one("#runs-empty", Static).update(
-            "No run is like that. Escape shows all again."
+            "No run matches. Escape shows all runs."
             if is_filtered
-            else "Nothing has run here yet. A pipeline is run with r in the studio (2)."
+            else "No runs yet. r in the studio (2) runs a pipeline."
         )
 
-    def _told(self) -> list[StatusPart]:
+    def _build_state(self) -> list[StatusPart]:
         total = self._list.total
-        told: list[StatusPart] = [
+        parts: list[StatusPart] = [
             (sanitize_name(self._pipeline or "all pipelines"), "$foreground", "pipeline"),
             (self._state, "$foreground", "state"),
             (plural(total, "run"), "", ""),
         ]
         if self._text:
-            told.insert(2, (f"/{self._text}", "$foreground", "filter"))
+            parts.insert(2, (f"/{self._text}", "$foreground", "filter"))
         found = self._pipelines.find(self._pipeline)
-        usual = compute_median_duration(found.recent) if found else None
-        if usual is not None:
-            told.append((f"usually {format_duration(0, usual)}", "", ""))
-        return told
+        median = compute_median_duration(found.recent) if found else None
+        if median is not None:
+            parts.append((f"median {format_duration(0, median)}", "", ""))
+        return parts
 
     def _show_started(self, run: Run) -> None:
-        """Go to a run that has just begun, whatever the history was narrowed to."""
+        """Show a run that has just started, and clear filters that would hide it."""
         self._state, self._text = "any state", ""
         if self._pipeline not in (None, run.pipeline):
             self._pipeline = None
@@ -169,16 +167,16 @@ class RunHistoryScreen(AreaScreen):
     async def action_pipeline(self) -> None:
         names = [None, *(each.pipeline for each in self._pipelines.pipelines)]
         choices = [
-            Choice(sanitize_name(each or "all pipelines"), (each,), hint=self._counted(each))
+            Choice(sanitize_name(each or "all pipelines"), (each,), hint=self._count_runs(each))
             for each in names
         ]
         start = names.index(self._pipeline) if self._pipeline in names else 0
-        chosen = await self.studio.choose(choices, title="Runs of which pipeline", start=start)
+        chosen = await self.studio.choose(choices, title="Show runs of", start=start)
         if chosen is not None:
             self._choose_pipeline(*chosen)
             self._list.focus()
 
-    def _counted(self, pipeline: str | None) -> str:
+    def _count_runs(self, pipeline: str | None) -> str:
         found = self._pipelines.find(pipeline)
         return plural(found.count, "run") if found else ""
 
@@ -188,7 +186,7 @@ class RunHistoryScreen(AreaScreen):
         choices = [Choice(name, name) for name in names]
         start = names.index(self._state)
         self._state = (
-            await self.studio.choose(choices, title="Runs in which state", start=start)
+            await self.studio.choose(choices, title="Show runs with state", start=start)
             or self._state
         )
         self._show_history()
@@ -200,10 +198,10 @@ class RunHistoryScreen(AreaScreen):
         entry.focus()
 
     def action_refresh(self) -> None:
-        self._heard(True)
+        self._reload_if_changed(True)
 
     def action_back(self) -> None:
-        """From the run to the history, from a part of the history to all of it."""
+        """Go from the run to the history, or clear the filter of the history."""
         entry = self.query_one("#runs-filter", Input)
         if self._view.has_focus_within or self.has_class("-run"):
             self.remove_class("-run")
@@ -218,44 +216,44 @@ class RunHistoryScreen(AreaScreen):
     # -- messages ------------------------------------------------------------------------------
 
     @on(StateLine.ActionRequested)
-    async def _asked(self, event: StateLine.ActionRequested) -> None:
+    async def _run_requested_action(self, event: StateLine.ActionRequested) -> None:
         event.stop()
         await self.run_action(event.action)
 
     @on(Input.Changed, "#runs-filter")
-    def _typed(self, event: Input.Changed) -> None:
+    def _filter_typed(self, event: Input.Changed) -> None:
         event.stop()
         self._text = event.value.strip()
         self._show_history()
 
     @on(Input.Submitted, "#runs-filter")
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _finish_filter(self, event: Input.Submitted) -> None:
         event.stop()
         event.input.set_class(bool(self._text), "-open")
         self._list.focus()
 
     @on(PipelineList.Chosen)
-    def _pipeline_chosen(self, event: PipelineList.Chosen) -> None:
+    def _show_chosen_pipeline(self, event: PipelineList.Chosen) -> None:
         self._choose_pipeline(event.pipeline)
         self._list.focus()
 
     @on(RunList.Highlighted)
-    def _highlighted(self, event: RunList.Highlighted) -> None:
+    def _show_highlighted(self, event: RunList.Highlighted) -> None:
         self._view.run_id = event.run_id
 
     @on(RunList.Opened)
-    def _opened(self, event: RunList.Opened) -> None:
+    def _open_run(self, event: RunList.Opened) -> None:
         self._view.show(event.run_id)
         self.add_class("-run")
         self.call_after_refresh(self._view.focus_inside)
 
     @on(RunList.Filled)
-    def _filled(self) -> None:
-        self._tell()
+    def _show_list_state(self) -> None:
+        self._update_state()
 
     @on(RunView.Changed)
-    def _run_changed(self) -> None:
-        self._tell()
+    def _show_run_state(self) -> None:
+        self._update_state()
 
     @property
     def _list(self) -> RunList:

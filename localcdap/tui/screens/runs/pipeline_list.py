@@ -1,4 +1,4 @@
-"""Curves of one row: the last runs of a pipeline, one column for each."""
+"""The list of pipelines with runs, each with sparklines of its recent runs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,16 @@ from localcdap.tui.log.layout import fit_to_width, sanitize_name
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _NO_VALUE: Final = "·"
 
-Value = Callable[[RunPoint], int | None]
 
+def draw_sparkline(
+    points: Sequence[RunPoint], get_value: Callable[[RunPoint], int | None], width: int
+) -> Content:
+    """Draw the values of the last runs as bars, one cell for each run.
 
-def get_duration(point: RunPoint) -> int | None:
-    """Milliseconds."""
-    return point.took_ms
-
-
-def get_records(point: RunPoint) -> int | None:
-    """Records that were read."""
-    return point.records
-
-
-def draw_sparkline(points: Sequence[RunPoint], value: Value, width: int) -> Content:
-    """The last values as bars from 0 on; a run that did not complete shows the sign of its state instead."""
+    A run that did not complete shows the mark of its status instead of a bar.
+    """
     shown = points[-width:] if width > 0 else []
-    known = [value(each) for each in shown if each.status is RunStatus.COMPLETED]
+    known = [get_value(each) for each in shown if each.status is RunStatus.COMPLETED]
     highest = max((each for each in known if each is not None), default=0)
     parts: list[Content] = []
     for each in shown:
@@ -44,11 +37,11 @@ def draw_sparkline(points: Sequence[RunPoint], value: Value, width: int) -> Cont
             mark, style = RUN_MARKS[each.status]
             parts.append(Content.styled(mark, style))
         else:
-            parts.append(Content.styled(_bar(value(each), highest), "$primary"))
+            parts.append(Content.styled(_draw_bar(get_value(each), highest), "$primary"))
     return Content("").join([Content(" " * (width - len(shown))), *parts])
 
 
-def _bar(value: int | None, highest: int) -> str:
+def _draw_bar(value: int | None, highest: int) -> str:
     if value is None:
         return _NO_VALUE
     step = round(value / highest * (len(_BARS) - 1)) if highest else 0
@@ -56,7 +49,7 @@ def _bar(value: int | None, highest: int) -> str:
 
 
 def compute_median_duration(points: Sequence[RunPoint]) -> int | None:
-    """The median duration of the completed runs in milliseconds; None where there are none."""
+    """Return the median duration of the completed runs in milliseconds; None when there are none."""
     known = sorted(
         each.took_ms
         for each in points
@@ -66,22 +59,23 @@ def compute_median_duration(points: Sequence[RunPoint]) -> int | None:
 
 
 RECENT: Final = 60
-"""Runs that a curve is made of at most."""
+"""The most runs of a sparkline."""
 _ALL: Final = "all pipelines"
 _NAME_SHARE: Final = 0.28
+"""The share of the width that the names get."""
 _COUNT: Final = 6
 _MEDIAN: Final = 13
 _BOTH: Final = 28
-"""Columns from which on there is room for two curves."""
+"""The least width, in cells, that is divided into two sparklines."""
 _SHORTEST: Final = 5
-"""Columns of a curve that still says something."""
+"""The least width of a sparkline, in cells."""
 
 
 class PipelineList(StudioOptionList):
-    """Posts :class:`PipelineList.Chosen` for the pipeline whose runs are wanted."""
+    """Lists the pipelines, and posts :class:`PipelineList.Chosen` to show the runs of one of them."""
 
     class Chosen(Message):
-        """The runs of one pipeline are wanted; None for those of all."""
+        """A pipeline was chosen; None stands for all pipelines."""
 
         def __init__(self, pipeline: str | None) -> None:
             super().__init__()
@@ -92,14 +86,14 @@ class PipelineList(StudioOptionList):
         self.pipelines: Sequence[PipelineRuns] = ()
         self._width = 0
 
-    def put(self, pipelines: Sequence[PipelineRuns]) -> None:
-        """Show these; the highlight stays on its pipeline."""
+    def set_pipelines(self, pipelines: Sequence[PipelineRuns]) -> None:
+        """Replace the pipelines. The highlight stays on its pipeline."""
         name = self._highlighted_name
         self.pipelines = pipelines
         self._fill(name)
 
     def find(self, pipeline: str | None) -> PipelineRuns | None:
-        """What is known of the runs of a pipeline."""
+        """Return the recent runs of a pipeline; None when it has no runs."""
         return next((each for each in self.pipelines if each.pipeline == pipeline), None)
 
     def on_resize(self) -> None:
@@ -112,7 +106,7 @@ class PipelineList(StudioOptionList):
             self.post_message(self.Chosen(event.option.value))
 
     def _fill(self, name: str | None) -> None:
-        """:param name: of the pipeline that the highlight shall be on; None to leave it in its row."""
+        """:param name: the pipeline to highlight; None keeps the highlight in its row."""
         self._width = self.size.width
         present = self.highlighted
         total = sum(each.count for each in self.pipelines)
@@ -122,25 +116,27 @@ class PipelineList(StudioOptionList):
             "   ", fit_to_width(_ALL, columns.name), (f"{total:>{_COUNT},}", "$foreground 60%")
         )
         items: list[ValueOption[str | None]] = [ValueOption(all_of_them, None)]
-        items += [ValueOption(pipeline_line(each, width), each.pipeline) for each in self.pipelines]
+        items += [
+            ValueOption(format_pipeline(each, width), each.pipeline) for each in self.pipelines
+        ]
         with self.prevent(OptionList.OptionHighlighted):
             self.clear_options()
             self.add_options(items)
-            self.highlighted = self._row(name) if name else present or 0
+            self.highlighted = self._find_row(name) if name else present or 0
 
     @property
     def _highlighted_name(self) -> str | None:
-        """The pipeline that the highlight is on; None on the row of all."""
+        """The highlighted pipeline; None for the row of all pipelines."""
         row = self.highlighted
         return self.pipelines[row - 1].pipeline if row else None
 
-    def _row(self, pipeline: str) -> int:
+    def _find_row(self, pipeline: str) -> int:
         names = [each.pipeline for each in self.pipelines]
         return names.index(pipeline) + 1 if pipeline in names else 0
 
 
 class PipelineListHeader(Widget):
-    """The names of the columns above the list."""
+    """The header with the names of the columns."""
 
     DEFAULT_CSS = "PipelineListHeader { height: 1; color: $foreground 60%; }"
 
@@ -148,30 +144,32 @@ class PipelineListHeader(Widget):
         columns = _Columns(max(20, self.size.width - 2))
         parts = [f"   {'pipeline':{columns.name}}{'runs':>{_COUNT}} "]
         if columns.sparkline:
-            parts.append(f"{'took':>{columns.sparkline}}{'usually':>{_MEDIAN}}")
+            parts.append(f"{'duration':>{columns.sparkline}}{'median':>{_MEDIAN}}")
         if columns.has_records:
             parts.append(f"  {'records':>{columns.sparkline}}")
         return "".join(parts)
 
 
 class _Columns:
-    """How wide the columns are.
+    """The widths of the columns.
 
-    :param width: of all.
+    :param width: the width of the list.
     """
 
     def __init__(self, width: int) -> None:
         self.name: Final = max(10, int(width * _NAME_SHARE))
-        room = width - self.name - 3 - _COUNT - 1 - _MEDIAN
-        self.has_records: Final = room >= _BOTH
-        sparkline = (room - 2) // 2 if self.has_records else room
+        available = width - self.name - 3 - _COUNT - 1 - _MEDIAN
+        self.has_records: Final = available >= _BOTH
+        sparkline = (available - 2) // 2 if self.has_records else available
         self.sparkline: Final = sparkline if sparkline >= _SHORTEST else 0
-        """0 where there is no room for one."""
+        """0 when there is no space for one."""
 
 
-def pipeline_line(runs: PipelineRuns, width: int) -> Content:
-    """Its last state, its name, how many runs, the curve of their durations, the usual one, and, where there
-    is room, the curve of the records.
+def format_pipeline(runs: PipelineRuns, width: int) -> Content:
+    """Return the line of a pipeline.
+
+    It shows the last status, the name, the number of runs, a sparkline and the median of the durations, and
+    where there is space a sparkline of the records.
     """
     columns = _Columns(width)
     mark, style = RUN_MARKS[runs.recent[-1].status] if runs.recent else (" ", "")
@@ -184,9 +182,9 @@ def pipeline_line(runs: PipelineRuns, width: int) -> Content:
     if columns.sparkline:
         median = "" if usual is None else format_duration(0, usual)
         parts += [
-            draw_sparkline(runs.recent, get_duration, columns.sparkline),
+            draw_sparkline(runs.recent, lambda point: point.took_ms, columns.sparkline),
             f"{median:>{_MEDIAN}}",
         ]
     if columns.has_records:
-        parts += ["  ", draw_sparkline(runs.recent, get_records, columns.sparkline)]
+        parts += ["  ", draw_sparkline(runs.recent, lambda point: point.records, columns.sparkline)]
     return Content.assemble(*parts)

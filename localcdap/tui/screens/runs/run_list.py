@@ -1,4 +1,4 @@
-"""The list of runs, newest first: more of them are fetched when the cursor comes near the end."""
+"""The list of runs, newest first. It loads more runs when the cursor comes near the end."""
 
 from __future__ import annotations
 
@@ -25,18 +25,21 @@ from localcdap.tui.log.layout import fit_to_width, sanitize_name
 from localcdap.tui.studio import StudioNode
 
 PAGE: Final = 100
+"""The number of runs that are loaded at once."""
 _NEAR: Final = 30
-"""Rows before the end of what is there at which more is fetched."""
+"""The distance to the last loaded row, in rows, at which more runs are loaded."""
 _TICK_S: Final = 1.0
+"""The interval in which the durations of active runs are redrawn, in seconds."""
 _STATE, _WHEN, _TOOK, _RECORDS = 13, 12, 12, 12
+"""The widths of the columns, in cells."""
 _NARROWEST: Final = 15
-"""Columns of a pipeline's name that matter more than a further column."""
-_MOST_AGAIN: Final = 1000
-"""Runs that are read anew when something has changed; older ones do not change any more."""
+"""The least width of the names of pipelines, in cells, at which the records have a column."""
+_MOST_RELOADED: Final = 1000
+"""The most runs that are read again after a change. Older runs do not change any more."""
 
 
 class RunRow:
-    """What a row shows of a run: a history of thousands keeps no more of it."""
+    """The fields of a run that the list shows. It is all that the list of thousands of runs keeps."""
 
     __slots__ = ("end", "pipeline", "records", "run", "starting", "status")
 
@@ -50,7 +53,7 @@ class RunRow:
 
 
 class RunList(StudioNode, ScrollView, can_focus=True):
-    """The runs of a namespace that a filter lets through."""
+    """Shows the filtered runs of a namespace."""
 
     DEFAULT_CSS = """
     RunList {
@@ -66,41 +69,44 @@ class RunList(StudioNode, ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "cursor(1)", "down", id="runs.down", show=False),
         Binding("up", "cursor(-1)", "up", id="runs.up", show=False),
-        Binding("pagedown", "page(1)", "a screen down", id="runs.page_down", show=False),
-        Binding("pageup", "page(-1)", "a screen up", id="runs.page_up", show=False),
-        Binding("home", "to(0)", "the newest", id="runs.first", show=False),
-        Binding("end", "to(1_000_000_000)", "the oldest", id="runs.last", show=False),
+        Binding("pagedown", "page(1)", "page down", id="runs.page_down", show=False),
+        Binding("pageup", "page(-1)", "page up", id="runs.page_up", show=False),
+        Binding("home", "to(0)", "newest", id="runs.first", show=False),
+        Binding("end", "to(1_000_000_000)", "oldest", id="runs.last", show=False),
         Binding("enter", "open", "open the run", id="runs.open", show=False),
     ]
 
     class Highlighted(Message):
-        """The cursor is on another run; None when there is none."""
+        """The cursor is on another run; None when the list is empty."""
 
         def __init__(self, run_id: str | None) -> None:
             super().__init__()
             self.run_id = run_id
 
     class Opened(Message):
-        """A run was chosen."""
+        """A run was opened."""
 
         def __init__(self, run_id: str) -> None:
             super().__init__()
             self.run_id = run_id
 
     class Filled(Message):
-        """The list has other runs than before."""
+        """The runs of the list were read."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.lines: list[RunRow] = []
         self.total = 0
-        """Runs that the filter lets through, fetched or not."""
+        """The number of filtered runs, loaded or not."""
         self.cursor = 0
         self._namespace = ""
         self._filter = RunFilter()
-        self._told: str | None = None
+        self._posted: str | None = None
+        """The run of the last :class:`Highlighted`."""
         self._wanted: str | None = None
+        """The run that the cursor goes to as soon as the list has it."""
         self._goes_to_end = False
+        """Whether the cursor goes to the oldest run, which is not loaded yet."""
 
     @property
     def run_id(self) -> str | None:
@@ -111,7 +117,7 @@ class RunList(StudioNode, ScrollView, can_focus=True):
         self.set_interval(_TICK_S, self._tick)
 
     def show(self, namespace: str, filter: RunFilter) -> None:
-        """Show the runs of a namespace, from the newest on."""
+        """Show the filtered runs of a namespace, newest first."""
         if namespace != self._namespace:
             self.lines, self.total, self.cursor = [], 0, 0
         if filter != self._filter:
@@ -120,19 +126,21 @@ class RunList(StudioNode, ScrollView, can_focus=True):
         self.reload()
 
     def reload(self) -> None:
-        """Read the runs anew; the cursor stays on its run."""
+        """Read the runs again. The cursor stays on its run."""
         namespace, filter = self._namespace, self._filter
-        limit = max(PAGE, min(len(self.lines), _MOST_AGAIN))
+        limit = max(PAGE, min(len(self.lines), _MOST_RELOADED))
         self.call(
             lambda cdap: cdap.runs.page(namespace, filter, None, limit),
-            on_result=self._renewed,
+            on_result=self._replace_newest,
             group="page",
         )
 
     def go_to(self, run_id: str) -> None:
-        """Put the cursor on a run, now or when it is there; until then no other is highlighted for it."""
+        """Move the cursor to a run, now or as soon as the list has it. Until then :class:`Highlighted` is not
+        posted for another run.
+        """
         self._wanted = run_id
-        self._settle(run_id)
+        self._move_to_run(run_id)
 
     def action_cursor(self, step: int) -> None:
         self.action_to(self.cursor + step)
@@ -162,50 +170,50 @@ class RunList(StudioNode, ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         if new_value + self.size.height + _NEAR > len(self.lines):
-            self._fetch()
+            self._load_more()
 
-    # -- filling -------------------------------------------------------------------------------
+    # -- loading -------------------------------------------------------------------------------
 
-    def _renewed(self, page: RunPage) -> None:
-        present = self.run_id
-        self.lines = [RunRow(run) for run in page.runs] + self._behind(page.runs)
+    def _replace_newest(self, page: RunPage) -> None:
+        current = self.run_id
+        self.lines = [RunRow(run) for run in page.runs] + self._find_older(page.runs)
         self.total = page.total
-        self._filled(self._wanted or present)
+        self._finish_loading(self._wanted or current)
 
-    def _behind(self, runs: Sequence[Run]) -> list[RunRow]:
-        """What was fetched before of runs older than these, which do not change any more."""
-        if len(runs) < _MOST_AGAIN:
+    def _find_older(self, runs: Sequence[Run]) -> list[RunRow]:
+        """Return the loaded rows of runs that are older than these and do not change any more."""
+        if len(runs) < _MOST_RELOADED:
             return []
         known, oldest = {run.run for run in runs}, runs[-1].starting
         return [line for line in self.lines if line.starting <= oldest and line.run not in known]
 
-    def _fetch(self) -> None:
+    def _load_more(self) -> None:
         if len(self.lines) >= self.total or not self.lines:
             return
         namespace, filter, last = self._namespace, self._filter, self.lines[-1].run
-        limit = _MOST_AGAIN if self._goes_to_end else PAGE
+        limit = _MOST_RELOADED if self._goes_to_end else PAGE
         self.call(
             lambda cdap: cdap.runs.page(namespace, filter, last, limit),
-            on_result=lambda page: self._more(last, page),
+            on_result=lambda page: self._append(last, page),
             group="page",
         )
 
-    def _more(self, last: str, page: RunPage) -> None:
+    def _append(self, last: str, page: RunPage) -> None:
         if not self.lines or self.lines[-1].run != last:
             return
         self.lines += [RunRow(run) for run in page.runs]
         self.total = page.total if page.runs else len(self.lines)
-        self._filled(self._wanted or self.run_id)
+        self._finish_loading(self._wanted or self.run_id)
         if self._goes_to_end:
             self._move(len(self.lines) - 1)
 
-    def _filled(self, wanted: str | None) -> None:
+    def _finish_loading(self, wanted: str | None) -> None:
         self._lay_out()
-        self._settle(wanted)
+        self._move_to_run(wanted)
         self.post_message(self.Filled())
 
-    def _settle(self, wanted: str | None) -> None:
-        """Put the cursor on a run, or near its place."""
+    def _move_to_run(self, wanted: str | None) -> None:
+        """Move the cursor to a run, or keep it in its row when the list does not have the run."""
         rows = (row for row, line in enumerate(self.lines) if line.run == wanted)
         row = next(rows, None)
         if row is not None and wanted == self._wanted:
@@ -220,10 +228,10 @@ class RunList(StudioNode, ScrollView, can_focus=True):
         elif self.cursor >= top + height:
             self.scroll_to(y=self.cursor - height + 1, animate=False)
         if self.cursor + _NEAR > len(self.lines):
-            self._fetch()
+            self._load_more()
         self.refresh()
-        if self._wanted is None and self.run_id != self._told:
-            self._told = self.run_id
+        if self._wanted is None and self.run_id != self._posted:
+            self._posted = self.run_id
             self.post_message(self.Highlighted(self.run_id))
 
     def _tick(self) -> None:
@@ -244,15 +252,15 @@ class RunList(StudioNode, ScrollView, can_focus=True):
         if row == self.cursor:
             base += Style(bgcolor=self.get_component_rich_style("run-list--cursor").bgcolor)
         quiet = Style(color=self.get_component_rich_style("run-list--quiet").color)
-        strip = Strip(self._segments(self.lines[row], width, quiet))
+        strip = Strip(self._build_segments(self.lines[row], width, quiet))
         return strip.apply_style(base).adjust_cell_length(width, base)
 
-    def _segments(self, line: RunRow, width: int, quiet: Style) -> list[Segment]:
+    def _build_segments(self, line: RunRow, width: int, quiet: Style) -> list[Segment]:
         mark, colour = RUN_MARKS[line.status]
         end = now() if line.end is None else line.end
-        name_width, has_records = _columns(width)
+        name_width, has_records = _measure_columns(width)
         parts = [
-            Segment(f" {mark} {line.status.lower():{_STATE - 3}}", self._colour(colour)),
+            Segment(f" {mark} {line.status.lower():{_STATE - 3}}", self._get_colour(colour)),
             Segment(fit_to_width(sanitize_name(line.pipeline), name_width) + " "),
             Segment(f"{format_start_time(line.starting):<{_WHEN}}", quiet),
             Segment(f"{format_duration(line.starting, end):>{_TOOK}}"),
@@ -262,7 +270,7 @@ class RunList(StudioNode, ScrollView, can_focus=True):
             parts.append(Segment(f"{read:>{_RECORDS}}", quiet))
         return parts
 
-    def _colour(self, name: str) -> Style:
+    def _get_colour(self, name: str) -> Style:
         variable, _, alpha = name.removeprefix("$").partition(" ")
         colour = Color.parse(self.app.theme_variables[variable])
         if alpha:
@@ -272,26 +280,26 @@ class RunList(StudioNode, ScrollView, can_focus=True):
 
 
 class RunListHeader(Widget):
-    """The names of the columns above a list of runs of the same width."""
+    """The header of a list of runs of the same width."""
 
     DEFAULT_CSS = "RunListHeader { height: 1; color: $foreground 60%; }"
 
     def render(self) -> str:
-        name_width, has_records = _columns(max(1, self.size.width - 1))
+        name_width, has_records = _measure_columns(max(1, self.size.width - 1))
         parts = [f" {'state':{_STATE - 1}}{'pipeline':{name_width}} {'started':<{_WHEN}}"]
-        parts.append(f"{'took':>{_TOOK}}")
+        parts.append(f"{'duration':>{_TOOK}}")
         return "".join([*parts, f"{'records':>{_RECORDS}}" if has_records else ""])
 
 
-def _columns(width: int) -> tuple[int, bool]:
-    """How wide the names are, and whether there is room for the records."""
-    room = width - _STATE - _WHEN - _TOOK - 2
-    has_records = room - _RECORDS >= _NARROWEST
-    return max(8, room - has_records * _RECORDS), has_records
+def _measure_columns(width: int) -> tuple[int, bool]:
+    """Return the width of the names, and whether the records have a column."""
+    available = width - _STATE - _WHEN - _TOOK - 2
+    has_records = available - _RECORDS >= _NARROWEST
+    return max(8, available - has_records * _RECORDS), has_records
 
 
 def format_start_time(milliseconds: int) -> str:
-    """``14:03:07`` of today, else ``21 Nov 14:03``, else ``2025-11-21``."""
+    """Return ``14:03:07`` for today, ``21 Nov 14:03`` for this year, else ``2025-11-21``."""
     moment, today = datetime.datetime.fromtimestamp(milliseconds / 1000), datetime.datetime.now()
     if moment.date() == today.date():
         return f"{moment:%H:%M:%S}"

@@ -1,4 +1,4 @@
-"""One run: how it stands, why it failed, its stages, its log, its arguments."""
+"""The details of a run: status, error, stages, log and arguments."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from localcdap.tui.screens.runs.run_list import format_start_time
 from localcdap.tui.screens.runs.run_watcher import RunWatcher
 from localcdap.tui.screens.runs.tables import ArgumentTable, StageTable
 
-_SETTLE_S: Final = 0.12
-"""Seconds that a run must be wanted before it is asked for: one moves past others on the way to it."""
+_DELAY_S: Final = 0.12
+"""The delay before a highlighted run is read, in seconds. The cursor moves past other runs on its way."""
 _TICK_S: Final = 1.0
 _BAR: Final = 24
 _TABS: Final = ("stages", "log", "arguments")
 
 
 class RunView(Vertical):
-    """Shows the run ``run_id``, live while it goes on."""
+    """Shows the run ``run_id``, live while it is active."""
 
     DEFAULT_CSS = """
     RunView {
         & > #run-head { height: auto; padding: 0 1; }
-        & > #run-told { height: auto; max-height: 40%; padding: 0 1; display: none; }
-        & > #run-told.-some { display: block; }
+        & > #run-messages { height: auto; max-height: 40%; padding: 0 1; display: none; }
+        & > #run-messages.-some { display: block; }
         & #run-error { height: auto; }
         & > TabbedContent { height: 1fr; }
         & ContentTabs { height: 2; }
@@ -54,10 +54,10 @@ class RunView(Vertical):
 
     run_id: reactive[str | None] = reactive(None, init=False)
     run: reactive[Run | None] = reactive(None, init=False)
-    """As it stands; until it is known, the one that was shown before. None when there is none."""
+    """The run as it was read last. Until the run of ``run_id`` is read it is the previous run."""
 
     class Changed(Message):
-        """The run is another, or stands otherwise."""
+        """Another run is shown, or the run has changed."""
 
         def __init__(self, run: Run | None) -> None:
             super().__init__()
@@ -65,11 +65,11 @@ class RunView(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._rest = Debouncer(self, self._settle, _SETTLE_S)
+        self._debouncer = Debouncer(self, self._watch_run, _DELAY_S)
 
     def compose(self) -> ComposeResult:
         yield Static(id="run-head")
-        with VerticalScroll(id="run-told", can_focus=False):
+        with VerticalScroll(id="run-messages", can_focus=False):
             yield Static(id="run-error")
         with TabbedContent():
             with TabPane("Stages", id="stages"):
@@ -84,29 +84,32 @@ class RunView(Vertical):
         self._show()
 
     def on_unmount(self) -> None:
-        self._rest.cancel()
+        self._debouncer.cancel()
 
     @property
     def stage(self) -> str | None:
-        """The stage that one looks at: the failed one, else that under the cursor."""
+        """The failed stage; without one, the stage under the cursor."""
         if self.run is not None and self.run.error is not None and self.run.error.stage:
             return self.run.error.stage
         return self.query_one(StageTable).stage
 
     def show(self, run_id: str | None) -> None:
-        """Show a run at once."""
+        """Show a run without delay."""
         self.run_id = run_id
-        self._rest.flush()
+        self._debouncer.flush()
 
     def show_tab(self, name: str, stage: str | None = None) -> None:
-        """Show a tab: ``stages``, ``log`` (of one stage only, where it is named) or ``arguments``."""
+        """Show a tab: ``stages``, ``log`` or ``arguments``.
+
+        :param stage: the stage whose lines the log shows; None for all.
+        """
         self.query_one(TabbedContent).active = name
         if name == "log":
             self.query_one(RunLog).show_stage(stage)
 
     def focus_inside(self) -> None:
-        """Give the focus to what the present tab shows."""
-        self._inner().focus()
+        """Focus the content of the active tab."""
+        self._get_tab_content().focus()
 
     def action_tab(self, step: int) -> None:
         tabs = self.query_one(TabbedContent)
@@ -116,13 +119,13 @@ class RunView(Vertical):
             self.call_after_refresh(self.focus_inside)
 
     def watch_run_id(self) -> None:
-        self._rest.schedule()
+        self._debouncer.schedule()
 
     def watch_run(self) -> None:
         self._show()
         self.post_message(self.Changed(self.run))
 
-    def _settle(self) -> None:
+    def _watch_run(self) -> None:
         self.query(RunWatcher).remove()
         self.query_one(RunLog).run_id = self.run_id
         if self.run_id is None:
@@ -131,18 +134,18 @@ class RunView(Vertical):
             self.mount(RunWatcher(self.run_id))
 
     @on(RunWatcher.Changed)
-    def _changed(self, event: RunWatcher.Changed) -> None:
+    def _update_run(self, event: RunWatcher.Changed) -> None:
         event.stop()
         if event.run.run == self.run_id:
             self.run = event.run
 
     @on(StageTable.Chosen)
-    def _stage_chosen(self, event: StageTable.Chosen) -> None:
+    def _show_stage_log(self, event: StageTable.Chosen) -> None:
         event.stop()
         self.show_tab("log", event.stage)
         self.call_after_refresh(self.focus_inside)
 
-    def _inner(self) -> Widget:
+    def _get_tab_content(self) -> Widget:
         match self.query_one(TabbedContent).active:
             case "log":
                 return self.query_one(LogView)
@@ -153,67 +156,67 @@ class RunView(Vertical):
 
     def _tick(self) -> None:
         if self.run is not None and not self.run.status.is_end:
-            self.query_one("#run-head", Static).update(_head(self.run))
+            self.query_one("#run-head", Static).update(_format_head(self.run))
 
     def _show(self) -> None:
         run = self.run
         self.query_one(TabbedContent).display = run is not None
-        told = Content("\n\n").join(_told(run)) if run else Content("")
-        self.query_one("#run-told").set_class(bool(told.plain), "-some")
-        self.query_one("#run-error", Static).update(told)
+        messages = Content("\n\n").join(_format_messages(run)) if run else Content("")
+        self.query_one("#run-messages").set_class(bool(messages.plain), "-some")
+        self.query_one("#run-error", Static).update(messages)
         head = self.query_one("#run-head", Static)
         if run is None:
             head.update(
-                Content.styled("" if self.run_id else "No run is chosen.", "$foreground 60%")
+                Content.styled("" if self.run_id else "No run is highlighted.", "$foreground 60%")
             )
             return
-        head.update(_head(run))
-        self.query_one(StageTable).put(run)
-        self.query_one(ArgumentTable).put(run)
+        head.update(_format_head(run))
+        self.query_one(StageTable).show_run(run)
+        self.query_one(ArgumentTable).show_run(run)
 
 
-def _head(run: Run) -> Content:
-    """What it is and how it stands, on two or three lines."""
+def _format_head(run: Run) -> Content:
+    """Return status, name, times and progress of a run on two or three lines."""
     mark, style = RUN_MARKS[run.status]
     took = format_duration(run.starting, now() if run.end is None else run.end)
     if run.start is not None and run.start > run.starting:
-        took += f", read from {format_duration(run.starting, run.start)} on"
+        took += f", reading after {format_duration(run.starting, run.start)}"
     first = Content.assemble(
         (f"{mark} {run.status.lower()}", style),
-        f"  {_name(run.pipeline)}",
+        f"  {sanitize_name(run.pipeline)}",
         (f"  {took}", "$foreground 60%"),
     )
     facts = [
         f"run {run.run}",
         f"started {format_start_time(run.starting)}",
-        f"profile {_name(run.profile)}",
+        f"profile {sanitize_name(run.profile or '')}",
     ]
     lines = [first, Content.styled("  ".join(facts), "$foreground 60%")]
     if run.progress is not None:
-        lines.append(_progress(run))
+        lines.append(_format_progress(run))
     return Content("\n").join(lines)
 
 
-def _progress(run: Run) -> Content:
+def _format_progress(run: Run) -> Content:
     progress = run.progress
     assert progress is not None
     share = progress.tasks_done / progress.tasks if progress.tasks else 0.0
     full = round(share * _BAR)
-    told = [f"{progress.tasks_done:,} of {progress.tasks:,} tasks"] if progress.tasks else []
+    facts = [f"{progress.tasks_done:,} of {progress.tasks:,} tasks"] if progress.tasks else []
     if progress.bytes_read:
-        told.append(f"{format_size(progress.bytes_read)} read")
+        facts.append(f"{format_size(progress.bytes_read)} read")
     return Content.assemble(
         ("━" * full, "$primary"),
         ("━" * (_BAR - full), "$foreground 20%"),
-        (f"  {', '.join(told)}", "$foreground 60%"),
+        (f"  {', '.join(facts)}", "$foreground 60%"),
     )
 
 
-def _told(run: Run) -> Iterator[Content]:
-    """What went wrong, what was repaired, what was written; each may have several lines."""
+def _format_messages(run: Run) -> Iterator[Content]:
+    """Yield the error of a run with its stack frames, and the repairs and outputs of the run."""
     error = run.error
     if error is not None:
-        where = f"Stage '{_name(error.stage)}': " if error.stage else ""
+        where = f"Stage '{sanitize_name(error.stage)}': " if error.stage else ""
         if error.message.startswith(where):
             where = ""
         lines = [Content.styled(f"{where}{sanitize_lines(error.message)}", "$text-error")]
@@ -229,7 +232,3 @@ def _told(run: Run) -> Iterator[Content]:
     notes += [f"→ wrote table {sanitize_name(each)}" for each in run.tables]
     if notes:
         yield Content("\n".join(notes))
-
-
-def _name(text: str | None) -> str:
-    return sanitize_name(text or "")

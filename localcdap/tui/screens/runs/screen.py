@@ -1,4 +1,4 @@
-"""The screen of the runs area: what can be done with a run of the history."""
+"""The runs screen: the actions on the runs of the history."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_A_RUN: Final = ("again", "again_with", "open_pipeline", "compare", "copy_id"
 
 
 class RunsScreen(RunHistoryScreen):
-    """The runs of a namespace; where it is narrow, the history or one run."""
+    """Shows and manages the runs of a namespace. A narrow screen shows either the history or a run."""
 
     AREA = "runs"
     CSS_PATH = "runs.tcss"
@@ -37,7 +37,7 @@ class RunsScreen(RunHistoryScreen):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "again", "run again", id="runs.again"),
-        Binding("R", "again_with", "with other arguments", id="runs.again_with", show=False),
+        Binding("R", "again_with", "run with other arguments", id="runs.again_with", show=False),
         Binding("x", "stop", "stop", id="runs.stop"),
         Binding("o", "open_pipeline", "open pipeline", id="runs.open_pipeline"),
         Binding("c", "compare", "compare", id="runs.compare", show=False),
@@ -45,7 +45,7 @@ class RunsScreen(RunHistoryScreen):
         Binding("p", "pipeline", "pipeline", id="runs.pipeline"),
         Binding("s", "state", "state", id="runs.state", show=False),
         Binding("slash", "filter", "filter", id="runs.filter", key_display="/"),
-        Binding("y", "copy_id", "copy the run's id", id="runs.copy_id", show=False),
+        Binding("y", "copy_id", "copy run id", id="runs.copy_id", show=False),
         Binding("f5", "refresh", "refresh", id="runs.refresh", show=False),
         Binding("escape", "back", "back", id="runs.back", show=False),
     ]
@@ -60,16 +60,16 @@ class RunsScreen(RunHistoryScreen):
         return None if self.explain_disabled(action) else True
 
     def explain_disabled(self, action: str) -> str | None:
-        """Why a key does nothing now."""
+        """Return why a key does nothing now; None when it works."""
         if not self.is_mounted or action not in (*_OF_A_RUN, "stop"):
             return None
         run = self.run
         if run is None:
-            return "no run is chosen"
+            return "no run is highlighted"
         if action == "stop" and run.status.is_end:
             return "the run has ended"
         if action in ("again", "again_with", "open_pipeline") and run.document is None:
-            return "its pipeline was not kept, an older localcdap made the run"
+            return "an older localcdap made the run and did not store its pipeline"
         return None
 
     def action_again(self) -> None:
@@ -98,20 +98,20 @@ class RunsScreen(RunHistoryScreen):
         self.call(
             lambda cdap: rerun(cdap, run, arguments),
             on_result=self._show_started,
-            on_error=self._not_started,
+            on_error=self._show_start_error,
             group="start",
         )
 
-    def _not_started(self, error: LocalcdapError) -> None:
-        """Say what is wrong with a pipeline, and where it can be put right."""
+    def _show_start_error(self, error: LocalcdapError) -> None:
+        """Show the failures of a pipeline that could not be started, or another error."""
         if not isinstance(error, InvalidPipelineError):
             self.studio.report_error(error)
             return
-        told = [_failure_line(each) for each in error.failures[:_MOST_FAILURES]]
+        lines = [_format_failure(each) for each in error.failures[:_MOST_FAILURES]]
         if len(error.failures) > _MOST_FAILURES:
-            told.append(f"and {len(error.failures) - _MOST_FAILURES} more")
-        told.append("o opens the pipeline in the studio.")
-        self.studio.show_notice(error.message, "\n".join(told), "error")
+            lines.append(f"and {len(error.failures) - _MOST_FAILURES} more")
+        lines.append("o opens the pipeline in the studio.")
+        self.studio.show_notice(error.message, "\n".join(lines), "error")
 
     @work(group="dialog")
     async def action_stop(self) -> None:
@@ -119,7 +119,7 @@ class RunsScreen(RunHistoryScreen):
         if run is None or run.status.is_end:
             return
         question = f"Stop run {run.run[:8]} of {sanitize_name(run.pipeline)}?"
-        detail = "What it has done is lost; its sinks stay as they were before."
+        detail = "Its results are lost; its sinks stay as they were before the run."
         if await self.studio.confirm(question, detail, verb="Stop"):
             self.call(lambda cdap: cdap.runs.stop(run.run), group="stop")
 
@@ -164,8 +164,8 @@ class RunsScreen(RunHistoryScreen):
         if not others:
             self.studio.show_notice(f"{run.pipeline} has run only once.", "Run it again with r.")
             return
-        choices = [Choice(_described(each), each, hint=each.run[:8]) for each in others]
-        older = [place for place, each in enumerate(others) if each.starting <= run.starting]
+        choices = [Choice(_format_run(each), each, hint=each.run[:8]) for each in others]
+        older = [index for index, each in enumerate(others) if each.starting <= run.starting]
         other = await self.studio.choose(
             choices, title=f"Compare run {run.run[:8]} with", start=older[0] if older else 0
         )
@@ -182,34 +182,35 @@ class RunsScreen(RunHistoryScreen):
             self.studio.copy_text(self.run.run, "id of the run")
 
     @on(RunView.Changed)
-    def _keys_changed(self) -> None:
+    def _update_keys(self) -> None:
         reasons = [self.explain_disabled(action) for action in (*_OF_A_RUN, "stop")]
         if reasons != self._reasons:
             self._reasons = reasons
             self.refresh_bindings()
 
 
-def _failure_line(failure: Mapping[str, Any]) -> str:
-    """A failure of a pipeline on one line."""
+def _format_failure(failure: Mapping[str, Any]) -> str:
+    """Return stage and message of a failure."""
     stage, message = failure.get("stage"), sanitize_lines(str(failure.get("message", "")))
     return f"{sanitize_name(str(stage))}: {message}" if stage else message
 
 
-def _described(run: Run) -> str:
+def _format_run(run: Run) -> str:
     mark, _ = RUN_MARKS[run.status]
     took = format_duration(run.starting, run.end)
     return f"{mark} {run.status.lower():10} {format_start_time(run.starting):13} {took:>12}"
 
 
 def read_rerun(cdap: Cdap, run: Run) -> tuple[str, dict[str, str]]:
-    """The document of a run, and what has to be given to a new run for it to have the same arguments: what
-    was given to it, and those preferences that are others now.
+    """Return the document of a run, and the values to give to a new run with the same arguments.
 
-    :raises NotFoundError: when the document was not kept.
+    These are the values that were given to the run, and the preferences that have changed since.
+
+    :raises NotFoundError: when the document was not stored.
     """
     document = cdap.runs.document(run.run)
-    present = cdap.runs.arguments(run.namespace, document, run.pipeline)
-    values = {each.name: each.value for each in present.arguments}
+    current = cdap.runs.arguments(run.namespace, document, run.pipeline)
+    values = {each.name: each.value for each in current.arguments}
     given = {
         name: value
         for name, value in run.arguments.items()
@@ -219,7 +220,7 @@ def read_rerun(cdap: Cdap, run: Run) -> tuple[str, dict[str, str]]:
 
 
 def build_rerun_request(run: Run, document: str, arguments: Mapping[str, str]) -> RunRequest:
-    """The request for another run of what a run ran, in the same profile."""
+    """Build the request to run the pipeline of a run again with the same profile."""
     deployed = run.application_version is not None
     return RunRequest(
         document=document,
@@ -234,11 +235,11 @@ def build_rerun_request(run: Run, document: str, arguments: Mapping[str, str]) -
 
 
 def rerun(cdap: Cdap, run: Run, arguments: Mapping[str, str] | None = None) -> Run:
-    """Start a run of what a run ran.
+    """Run the pipeline of a run again.
 
-    :param arguments: None for those that it had.
-    :raises InvalidPipelineError: when the pipeline has failures now.
-    :raises NotFoundError: when its document was not kept.
+    :param arguments: the arguments of the new run; None for the same arguments.
+    :raises InvalidPipelineError: when the pipeline now has failures.
+    :raises NotFoundError: when the document of the run was not stored.
     """
     document, same = read_rerun(cdap, run)
     return cdap.runs.start(

@@ -1,4 +1,4 @@
-"""A table without a frame, whose cursor is quiet until it has the focus."""
+"""The tables of a run: the counts of its stages, and its arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from localcdap.tui.screens.runs.run_watcher import get_current_counts
 
 
 class PlainDataTable(DataTable[Text]):
-    """Rows of texts; one of them is under the cursor."""
+    """A table without a frame, whose cursor is muted while the table has no focus."""
 
     DEFAULT_CSS = """
     PlainDataTable {
@@ -40,7 +40,7 @@ class PlainDataTable(DataTable[Text]):
 
 
 class StageTable(PlainDataTable):
-    """Records in, out and refused by stage, in topological order; the failed stage is marked."""
+    """The input, output and error records of each stage in topological order; the failed stage is marked."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select_cursor", "log of the stage", id="runs.stage_log", show=False),
@@ -59,7 +59,7 @@ class StageTable(PlainDataTable):
 
     @property
     def stage(self) -> str | None:
-        """The one under the cursor."""
+        """The stage under the cursor."""
         return self._stages[self.cursor_row] if self.cursor_row < len(self._stages) else None
 
     def on_mount(self) -> None:
@@ -68,16 +68,16 @@ class StageTable(PlainDataTable):
             self.add_column(Text(f"{name:>11}"), key=name, width=11)
         self.add_column("", key="more")
 
-    def put(self, run: Run) -> None:
-        """Show the stages of a run as it stands."""
+    def show_run(self, run: Run) -> None:
+        """Show the stages of a run."""
         if self._stages != list(run.stages):
             self.clear()
             self._stages = list(run.stages)
             for number, stage in enumerate(self._stages):
-                self.add_row(*_cells(run, stage), key=str(number))
+                self.add_row(*_build_cells(run, stage), key=str(number))
             return
         for number, stage in enumerate(self._stages):
-            for column, cell in zip(self.columns, _cells(run, stage), strict=True):
+            for column, cell in zip(self.columns, _build_cells(run, stage), strict=True):
                 if self.get_cell(str(number), column) != cell:
                     self.update_cell(str(number), column, cell, update_width=True)
 
@@ -87,18 +87,18 @@ class StageTable(PlainDataTable):
             self.post_message(self.Chosen(self.stage))
 
 
-def _cells(run: Run, stage: str) -> Iterator[Text]:
-    """One row."""
+def _build_cells(run: Run, stage: str) -> Iterator[Text]:
+    """Return the cells of a row."""
     counts = get_current_counts(run, stage)
     has_failed = run.error is not None and run.error.stage == stage
     mark = f"{RUN_MARKS[run.status][0]} " if has_failed else "  "
     yield Text(mark + sanitize_name(stage), no_wrap=True)
     for number in (counts.records_in, counts.records_out, counts.errors):
         yield Text("-" if number is None else f"{number:,}", justify="right")
-    yield Text(sanitize_name(_metrics(counts)))
+    yield Text(sanitize_name(_format_metrics(counts)))
 
 
-def _metrics(counts: StageCounts) -> str:
+def _format_metrics(counts: StageCounts) -> str:
     return ", ".join(f"{name} {number:,}" for name, number in (counts.metrics or {}).items())
 
 
@@ -111,7 +111,7 @@ ORIGINS: Final = {
 
 
 class ArgumentTable(PlainDataTable):
-    """Name, value and origin of each argument."""
+    """The name, the value and the origin of each argument."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,14 +119,14 @@ class ArgumentTable(PlainDataTable):
 
     @property
     def value(self) -> str | None:
-        """That of the row under the cursor."""
+        """The value of the argument under the cursor."""
         values = list(self._shown[0].values()) if self._shown else []
         return values[self.cursor_row] if self.cursor_row < len(values) else None
 
     def on_mount(self) -> None:
-        self.add_columns("argument", "value", "where it came from")
+        self.add_columns("argument", "value", "origin")
 
-    def put(self, run: Run) -> None:
+    def show_run(self, run: Run) -> None:
         """Show the arguments of a run."""
         if self._shown == (run.arguments, run.origins):
             return
@@ -134,8 +134,8 @@ class ArgumentTable(PlainDataTable):
         self.clear()
         for name, value in run.arguments.items():
             origin = run.origins.get(name, "")
-            self.add_row(_text(name), _text(value), Text(ORIGINS.get(origin, origin)))
+            self.add_row(_build_cell(name), _build_cell(value), Text(ORIGINS.get(origin, origin)))
 
 
-def _text(text: str) -> Text:
+def _build_cell(text: str) -> Text:
     return Text(sanitize_name(text), no_wrap=True)

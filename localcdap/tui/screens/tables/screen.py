@@ -90,7 +90,7 @@ class TablesScreen(AreaScreen):
         ordered = sorted(tables, key=lambda table: table.schema != namespace)
         self._tables = {table.identifier: table for table in ordered}
         listing = self.query_one("#tables", FilteredList)
-        listing.put([_build_entry(table) for table in ordered])
+        listing.set_entries([_build_entry(table) for table in ordered])
         self.query_one(SqlConsole).set_tables(ordered, namespace)
         self._show(listing.key)
 

@@ -159,9 +159,9 @@ async def test_parts_of_the_history(cdap, namespace, open_studio):
 async def test_an_empty_history_says_what_to_do(namespace, open_studio):
     async with open_studio(namespace=namespace, size=SMALL) as driver:
         await driver.press("3")
-        assert "Nothing has run here yet" in str(driver.app.screen.query_one("#runs-empty").content)
+        assert "No runs yet" in str(driver.app.screen.query_one("#runs-empty").content)
         await driver.press("r", "R", "x", "o", "c", "y", "L", "enter", "j", "k", "G", "escape")
-        assert driver.app.screen.explain_disabled("again") == "no run is chosen"
+        assert driver.app.screen.explain_disabled("again") == "no run is highlighted"
 
 
 async def test_two_runs_beside_each_other(cdap, namespace, open_studio):

@@ -115,7 +115,9 @@ async def test_nothing_is_written_by_a_query(open_studio, cdap):
     async with open_studio() as driver:
         await driver.press("5", "q")
         await run(driver, "DELETE FROM spending")
-        assert "only reads" in str(driver.app.screen.query_one("#sql-line", QueryStatus).content)
+        assert "only queries can run" in str(
+            driver.app.screen.query_one("#sql-line", QueryStatus).content
+        )
     assert cdap.tables.list_tables("default")[-1].rows == ROWS
 
 
