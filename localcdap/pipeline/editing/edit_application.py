@@ -1,4 +1,4 @@
-"""Edits carried out on the decoded JSON of a configuration; every other key of it stays as it was."""
+"""Applies edits to the decoded JSON of a configuration; all other keys stay as they are."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _Config = Mapping[str, Any]
 
 
 def apply_edit(draft: EditedDocument, edit: Edit) -> EditedDocument:
-    """Return the draft after an edit.
+    """Return the document after an edit.
 
-    :raises NotFoundError: when a stage or connection that it names is not there.
-    :raises ConflictError: when a name is taken, or a connection is there already.
-    :raises BadRequestError: when the edit makes no sense.
+    :raises NotFoundError: when a stage or connection that it names does not exist.
+    :raises ConflictError: when a name is taken, or a connection exists already.
+    :raises BadRequestError: when the edit is invalid.
     """
     match edit:
         case CompoundEdit():
@@ -115,7 +115,7 @@ def _rename_stage(config: _Config, edit: RenameStage) -> _Config:
     if key != "stages" or any(
         _get_name(each) == edit.stage for each in _require_list(changed, key)
     ):
-        return changed  # the connections are those of the other one
+        return changed  # the connections belong to the other stage of that name
 
     def rename_ends(node: Any) -> Any:
         if not isinstance(node, Mapping) or edit.stage not in _get_ends(node):
@@ -186,7 +186,7 @@ _APPLIERS: Final[Mapping[type, Callable[[_Config, Any], _Config]]] = {
 }
 
 
-# -- finding and exchanging -------------------------------------------------------------------
+# -- finding and replacing --------------------------------------------------------------------
 
 
 def stage_names(config: _Config) -> list[str]:
@@ -196,7 +196,7 @@ def stage_names(config: _Config) -> list[str]:
 
 
 def _find(config: _Config, stage: str) -> tuple[str, int]:
-    """Under which key and where in its list a stage is."""
+    """Return the key of the list that holds a stage, and its index in the list."""
     for key in _LISTS:
         for index, node in enumerate(_list_nodes(config, key)):
             if _get_name(node) == stage:
@@ -223,7 +223,10 @@ def _get_plugin(config: _Config, stage: str) -> dict[str, Any]:
 
 
 def _require_list(config: _Config, key: str) -> Sequence[Any]:
-    """:raises BadRequestError: when there is something else, which an edit would lose."""
+    """Return the list under a key.
+
+    :raises BadRequestError: when the value is no list: an edit would lose it.
+    """
     value = config.get(key)
     if value is None:
         return []
@@ -262,7 +265,7 @@ def _get_edit_marks(edit: Connect | Disconnect) -> tuple[str | None, str | None]
 
 
 def _is_matched(node: Any, edit: Connect | Disconnect) -> bool:
-    """Return whether a connection has the ends of the edit, and the port and condition that it gives."""
+    """Return whether a connection has the ends of the edit, and its port and condition where given."""
     if _get_ends(node) != (edit.source, edit.target):
         return False
     return all(
@@ -280,7 +283,7 @@ def _require_free(config: _Config, name: str) -> None:
 
 
 def _find_free_name(config: _Config, name: str) -> str:
-    """Return the name with the lowest number that makes it no other stage's."""
+    """Return the name with the lowest number that no other stage has."""
     taken, number = set(stage_names(config)), 2
     while f"{name} {number}" in taken:
         number += 1

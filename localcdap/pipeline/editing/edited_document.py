@@ -1,4 +1,7 @@
-"""A pipeline's decoded JSON while it is edited; an edit makes a new one, which shares what stays the same."""
+"""The decoded JSON of a pipeline while it is edited, and the history of its edits.
+
+Documents are immutable: an edit creates a new one, which shares all unchanged parts with the one before.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,12 @@ _LEGACY_PARTS: Final = ("source", "transforms", "sinks", "sink", "actions")
 
 
 class EditedDocument:
-    """A document: what lies around the configuration, and the configuration itself.
+    """A document: its envelope, and the configuration inside.
 
-    :param around: the whole decoded JSON; its configuration counts only as long as it was not edited.
+    :param around: the whole decoded JSON; its own configuration is outdated after the first edit.
+    :param path: the keys that lead to the configuration.
+    :param config: the configuration as it is now.
+    :param original: the text that the document was read from; None after an edit.
     """
 
     def __init__(
@@ -35,10 +41,10 @@ class EditedDocument:
     def read(
         cls, document: Any, file: str | None = None
     ) -> tuple[EditedDocument, PipelineDocument]:
-        """Return a document as it is given; one of CDAP 3 is edited in the form of CDAP 6.
+        """Read a document. One of CDAP 3 is edited in the form of CDAP 6.
 
         :param document: JSON text, or decoded JSON.
-        :returns: the draft, and the typed document.
+        :returns: the document to edit, and the typed document.
         :raises DocumentError: when it is no pipeline at all.
         """
         found = read_document(document, file)
@@ -52,7 +58,7 @@ class EditedDocument:
         return EditedDocument(self._around, self._path, config, None)
 
     def with_label(self, key: str, value: Any) -> EditedDocument:
-        """With another value of a key beside the configuration, or in it when nothing is around it."""
+        """Return the document with another value of a key of its envelope, or of a bare configuration."""
         if not self._path:
             return self.with_config(_set_key(self.config, key, value))
         holder = _get_node(self._around, self._path[:-1])
@@ -60,17 +66,17 @@ class EditedDocument:
         return EditedDocument(around, self._path, self.config, None)
 
     def to_source(self) -> Any:
-        """Return the decoded JSON with the configuration as it is now, all else as it was."""
+        """Return the decoded JSON with the configuration as it is now."""
         return _set_node(self._around, self._path, self.config)
 
     def to_text(self) -> str:
-        """Return the document as JSON text; the very text that it was read from while nothing is changed."""
+        """Return the document as JSON text: the original text while nothing was edited."""
         if self._original is not None:
             return self._original
         return json.dumps(self.to_source(), indent=2, ensure_ascii=False)
 
     def to_document(self) -> PipelineDocument:
-        """Return the typed document, of what :meth:`text` gives."""
+        """Return the typed document."""
         return read_document(self._around if self._original is not None else self.to_source())
 
 
@@ -81,7 +87,7 @@ def _get_node(node: Any, path: Path) -> Any:
 
 
 def _set_node(node: Any, path: Path, value: Any) -> Any:
-    """Return the node with another value at the path; JSON text on the way stays text."""
+    """Return the node with another value at the path; JSON text on the way stays JSON text."""
     if isinstance(node, str):
         return encode_json(_set_node(json.loads(node), path, value))
     if not path:
@@ -111,17 +117,17 @@ def _upgrade_configuration(config: Mapping[str, Any], app: PipelineType) -> dict
 
 
 _MOST_UNDO_STEPS: Final = 1000
-"""Edits that can be taken back; drafts share what they have in common."""
+"""Edits that can be undone; documents share their unchanged parts."""
 
 
 class EditHistory:
-    """A line of drafts, and where in it the session is."""
+    """The documents of a session in the order of its edits, and the current position."""
 
     def __init__(self, draft: EditedDocument) -> None:
         self._drafts = [draft]
         self._position = 0
         self._last: Edit | None = None
-        """The edit that led here; None after going back or forth."""
+        """The edit that led to the current document; None after undo or redo."""
 
     @property
     def draft(self) -> EditedDocument:
@@ -136,9 +142,9 @@ class EditHistory:
         return self._position + 1 < len(self._drafts)
 
     def add(self, draft: EditedDocument, edit: Edit | None = None) -> None:
-        """Go on to another draft; what was taken back is forgotten.
+        """Add a document after the current one; undone edits are dropped.
 
-        :param edit: what led to it; one that continues the last edit takes its place.
+        :param edit: the edit that led to it; one that continues the last edit replaces that.
         """
         kept = self._position + (not _is_continued(self._last, edit))
         self._drafts = [*self._drafts[:kept][-_MOST_UNDO_STEPS:], draft]
@@ -146,14 +152,20 @@ class EditHistory:
         self._last = edit
 
     def undo(self) -> None:
-        """:raises ConflictError: when there is nothing to take back."""
+        """Go back one edit.
+
+        :raises ConflictError: when there is nothing to undo.
+        """
         if not self.can_undo:
             raise ConflictError("There is nothing to undo.")
         self._position -= 1
         self._last = None
 
     def redo(self) -> None:
-        """:raises ConflictError: when nothing was taken back, or another edit came since."""
+        """Go forward one edit.
+
+        :raises ConflictError: when nothing was undone, or another edit came since.
+        """
         if not self.can_redo:
             raise ConflictError("There is nothing to redo.")
         self._position += 1

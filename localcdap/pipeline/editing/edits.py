@@ -1,8 +1,8 @@
-"""What can be done to a pipeline in an editing session.
+"""The edits of an editing session.
 
 As JSON an edit is an object with the key ``edit``: ``{"edit": "set-property", "stage": "File", "name":
-"path", "value": "/in"}``. Stages are named; of several with one name the first is meant. Post actions
-are stages too, but are not connected.
+"path", "value": "/in"}``. Stages are referred to by name; of several with one name the first is
+meant. Post actions are stages too, but are not connected.
 """
 
 from __future__ import annotations
@@ -17,35 +17,34 @@ class _Edit(msgspec.Struct, tag_field="edit", rename="camel", frozen=True):
 
 
 class SetProperty(_Edit, tag="set-property", frozen=True):
-    """Give a property of a stage's plugin a value; None removes it."""
+    """Set a property of a stage's plugin; None removes it."""
 
     stage: str
     name: str
     value: Any = None
     continues: bool = False
-    """Whether it goes on with the edit before it, if that set the same property: undone as one, while
-    somebody types."""
+    """Whether it continues the previous edit of the same property, as typing does: both are undone as one."""
 
 
 class SetProperties(_Edit, tag="set-properties", frozen=True):
-    """Give a stage's plugin exactly these properties."""
+    """Replace all properties of a stage's plugin."""
 
     stage: str
     properties: dict[str, Any]
 
 
 class SetPlugin(_Edit, tag="set-plugin", frozen=True):
-    """Let a stage use another plugin, or another artifact; its properties stay."""
+    """Set the plugin, or the artifact, of a stage; its properties stay."""
 
     stage: str
     type: str
     name: str
     artifact: dict[str, Any] | None = None
-    """As in a document; None for any that has the plugin."""
+    """As in a document; None for any artifact that has the plugin."""
 
 
 class SetNote(_Edit, tag="set-note", frozen=True):
-    """Say something about a stage, in its key ``description``; None removes it."""
+    """Set the note of a stage, its key ``description``; None removes it."""
 
     stage: str
     text: str | None = None
@@ -55,7 +54,7 @@ class AddStage(_Edit, tag="add-stage", frozen=True):
     """Add a stage, connected to nothing."""
 
     stage: dict[str, Any]
-    """As in a document: with ``name`` and ``plugin``; other keys are kept."""
+    """As in a document, with ``name`` and ``plugin``; other keys stay."""
     post_action: bool = False
 
 
@@ -66,7 +65,7 @@ class RemoveStage(_Edit, tag="remove-stage", frozen=True):
 
 
 class RenameStage(_Edit, tag="rename-stage", frozen=True):
-    """Give a stage another name, in its connections too; properties of others that name it stay."""
+    """Rename a stage, in its connections too; properties of other stages that name it stay."""
 
     stage: str
     name: str
@@ -77,11 +76,11 @@ class DuplicateStage(_Edit, tag="duplicate-stage", frozen=True):
 
     stage: str
     name: str | None = None
-    """None for the stage's own name with a number."""
+    """None for the name of the stage with a number."""
 
 
 class Connect(_Edit, tag="connect", frozen=True, rename={"source": "from", "target": "to"}):
-    """Connect two stages; ``port`` behind a splitter, ``condition`` behind a condition."""
+    """Connect two stages; ``port`` after a splitter, ``condition`` after a condition."""
 
     source: str
     target: str
@@ -90,7 +89,7 @@ class Connect(_Edit, tag="connect", frozen=True, rename={"source": "from", "targ
 
 
 class Disconnect(_Edit, tag="disconnect", frozen=True, rename={"source": "from", "target": "to"}):
-    """Remove a connection: all between the two stages, unless port or condition are given."""
+    """Remove the connections between two stages: all, or those with the given port or condition."""
 
     source: str
     target: str
@@ -100,7 +99,7 @@ class Disconnect(_Edit, tag="disconnect", frozen=True, rename={"source": "from",
 
 class SetSetting(_Edit, tag="set-setting", frozen=True):
     """Set a key of the pipeline's configuration, such as ``engine``, ``resources`` or ``properties``;
-    ``name`` and ``description`` are those of the pipeline. None removes it.
+    ``name`` and ``description`` are keys of the pipeline. None removes it.
     """
 
     key: str
@@ -108,17 +107,17 @@ class SetSetting(_Edit, tag="set-setting", frozen=True):
 
 
 class CompoundEdit(_Edit, tag="together", frozen=True):
-    """Several edits as one, of which all are done or none; undone as one, too."""
+    """Several edits as one: all or none are applied, and they are undone as one."""
 
     edits: list[Edit]
 
 
 class Undo(_Edit, tag="undo", frozen=True):
-    """Take back the last edit that is in effect."""
+    """Undo the last edit."""
 
 
 class Redo(_Edit, tag="redo", frozen=True):
-    """Do again what was taken back last; not after another edit."""
+    """Redo the edit that was undone last; not possible after another edit."""
 
 
 Edit = (

@@ -1,4 +1,4 @@
-"""What is known of the pipeline of a session, kept up to date by the least work."""
+"""Incremental validation: after an edit, only what the edit may affect is checked again."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from localcdap.pipeline.validation.specification import pipeline_properties
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 
 DetectedAt = Callable[[str], int | None]
-"""When the outside world was looked at for a stage, in milliseconds since 1970."""
+"""Returns when connected checks of a stage were made, in milliseconds since 1970."""
 
 
 class IncrementalValidator:
-    """The failures and schemas of a document, as :func:`resolve_pipeline` gives them.
+    """The failures and schemas of a document; equal to those that :func:`resolve_pipeline` gives.
 
-    The rules of the structure are asked again when stages or connections changed, stages are configured
-    again as :class:`SchemaPropagation` says.
+    Structure rules run again when stages or connections changed; :class:`SchemaPropagation` decides which
+    stages are configured again.
     """
 
     def __init__(self, configure: StageConfiguration, secrets: Secrets) -> None:
@@ -38,24 +38,24 @@ class IncrementalValidator:
         self._shown: dict[str, tuple[list[ConfiguredStage], tuple[Any, ...], StageState]] = {}
 
     def reset(self, configure: StageConfiguration, secrets: Secrets) -> None:
-        """Configure everything anew the next time: plugins or values of macros may be others now."""
+        """Configure all stages again at the next update: plugins or values of macros may have changed."""
         self._configure, self._secrets = configure, secrets
         self._propagation.reset(configure)
         self._post_actions, self._shown = {}, {}
 
     def forget(self, stage: str) -> None:
-        """Configure a stage anew the next time."""
+        """Configure a stage again at the next update."""
         self._propagation.forget(stage)
         self._post_actions = {k: v for k, v in self._post_actions.items() if v.stage.name != stage}
 
     def set_late(self, stage: str, *, is_late: bool) -> None:
-        """Let those behind a stage whose plugin takes long go on without it, or wait for it again."""
+        """Set whether the stages after this one stop waiting for its slow plugin."""
         (self._propagation.late_stages.add if is_late else self._propagation.late_stages.discard)(
             stage
         )
 
     def update(self, document: PipelineDocument) -> None:
-        """Judge a document that may be another one than before, or whose plugins have answered since."""
+        """Validate a document that may have changed, or whose plugins may have answered since."""
         shape = _get_structure_key(document)
         if self._structure is None or shape != self._get_structure_key:
             self._get_structure_key, self._structure = shape, PipelineStructure(document)
@@ -76,7 +76,7 @@ class IncrementalValidator:
         self._propagation.update(self._structure)
 
     def find_stage(self, stage: str) -> ConfiguredStage | None:
-        """Return the outcome of a stage; None when there is no such stage, or it was not configured."""
+        """Return a configured stage; None when there is no such stage, or it was not configured."""
         return next(iter(self._group_by_name().get(stage, [])), None)
 
     def list_errors(self) -> list[ValidationFailure]:
@@ -128,7 +128,7 @@ class IncrementalValidator:
         return self._configure(stage, {})
 
     def _group_by_name(self) -> dict[str, list[ConfiguredStage]]:
-        """Return all outcomes by name: of stages first, of the first stage of a name before further ones."""
+        """Return the configured stages by name: stages, then duplicates, then post actions."""
         found = {name: [outcome] for name, outcome in self._propagation.stages.items()}
         for outcome in (*self._propagation.duplicates, *self._post_actions.values()):
             found.setdefault(outcome.stage.name, []).append(outcome)
@@ -136,7 +136,7 @@ class IncrementalValidator:
 
 
 def _get_structure_key(document: PipelineDocument) -> Any:
-    """Everything of a document that the rules of the structure look at."""
+    """Return everything of a document that the structure rules depend on."""
     return (
         document.type,
         document.problems,

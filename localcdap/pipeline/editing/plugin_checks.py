@@ -1,4 +1,4 @@
-"""Plugins asked in the background: a thread for each plugin, so that one that hangs holds up no other."""
+"""Configures stages in the background, with one thread per plugin: a plugin that hangs delays no other."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureRes
 
 _LOG: Final = logging.getLogger(__name__)
 LATE_S: Final = 0.5
-"""Seconds after which a plugin is late: what waits for its stage goes on without it."""
+"""Seconds after which a plugin is late: stages after its stage stop waiting for it."""
 _IDLE_S: Final = 5.0
-"""Seconds for which a thread waits for more to ask its plugin."""
+"""Seconds for which a thread waits for more checks of its plugin before it ends."""
 
 
 class PluginCheck(msgspec.Struct, eq=False):
-    """A question to a plugin, and who wants the answer."""
+    """A stage to configure, and the callbacks for its result."""
 
     request: ConfigureRequest
     answer: Callable[[ConfigureRequest, ConfigureResult], None]
     """Called with the result, in another thread."""
     late: Callable[[], None]
-    """Called when the answer takes more than half a second, in another thread."""
+    """Called when the result takes more than :data:`LATE_S` seconds, in another thread."""
     since: float = 0.0
-    """When it was asked (``time.monotonic``)."""
+    """When the check was submitted (``time.monotonic``)."""
 
 
 class PluginCheckQueue:
-    """Asks plugins. Threads may share it.
+    """Runs checks. Threads may share it.
 
-    Questions to one plugin are asked one by one, in the order in which they came. One that comes under the
-    key of another that was not asked yet takes its place.
+    The checks of one plugin run one by one, in the order in which they were submitted. A check replaces one
+    with the same key that has not started.
 
-    :param configure: such as ``PluginWorkers.configure``, which serves several plugins side by side.
+    :param configure: such as ``PluginWorkers.configure``, which serves several plugins in parallel.
     """
 
     def __init__(self, configure: Callable[[ConfigureRequest], ConfigureResult]) -> None:
         self._configure = configure
         self._queues: dict[Hashable, _PluginQueue] = {}
-        self._asked = threading.Condition()
+        self._condition = threading.Condition()
         self._open: dict[Hashable, PluginCheck] = {}
-        """Checks that nobody knows to be late, by key."""
+        """Submitted checks that were not reported late, by key."""
         self._watch: threading.Thread | None = None
         self._closed = False
 
     def submit(self, key: Hashable, check: PluginCheck) -> None:
-        """Ask a plugin in the background.
+        """Run a check in the background.
 
-        :param key: whose question it is, such as a session and a stage.
+        :param key: identifies its stage, such as a session and a stage name.
         """
         plugin = check.request.plugin
         check.since = time.monotonic()
-        with self._asked:
+        with self._condition:
             if self._closed:
                 return
             self._open[key] = check
@@ -70,19 +70,19 @@ class PluginCheckQueue:
                 queue.thread = _start_thread(lambda: self._serve(queue))
             if self._watch is None:
                 self._watch = _start_thread(self._watch_late)
-            self._asked.notify_all()
+            self._condition.notify_all()
 
     def close(self) -> None:
-        """Ask nothing more."""
-        with self._asked:
+        """Start no more checks."""
+        with self._condition:
             self._closed = True
-            self._asked.notify_all()
+            self._condition.notify_all()
 
     def _serve(self, queue: _PluginQueue) -> None:
         while True:
-            with self._asked:
+            with self._condition:
                 while not queue.waiting and not self._closed:
-                    if not self._asked.wait(_IDLE_S) and not queue.waiting:
+                    if not self._condition.wait(_IDLE_S) and not queue.waiting:
                         queue.thread = None
                         return
                 if self._closed:
@@ -94,21 +94,21 @@ class PluginCheckQueue:
                 result = _create_failed_result(
                     check.request, error.message, error.corrective_action
                 )
-            except Exception as error:  # such as a text that no process can be sent
-                _LOG.warning("a plugin could not be asked", exc_info=True)
+            except Exception as error:  # such as a text that cannot be sent to a process
+                _LOG.warning("a stage could not be configured", exc_info=True)
                 result = _create_failed_result(
                     check.request, f"The plugin could not be asked: {error}.", None
                 )
-            with self._asked:
+            with self._condition:
                 if self._open.get(key) is check:
                     del self._open[key]
             _call(partial(check.answer, check.request, result))
 
     def _watch_late(self) -> None:
-        """Tell who waits for a late plugin that it is late."""
+        """Report late checks to their owners."""
         while True:
-            with self._asked:
-                if self._closed or (not self._open and not self._asked.wait(_IDLE_S)):
+            with self._condition:
+                if self._closed or (not self._open and not self._condition.wait(_IDLE_S)):
                     self._watch = None
                     return
                 before = time.monotonic() - LATE_S
@@ -117,14 +117,13 @@ class PluginCheckQueue:
                     del self._open[key]
             for check in late.values():
                 _call(check.late)
-            with (
-                self._asked
-            ):  # a thread that slept on would hold the services while the process ends
-                self._asked.wait_for(lambda: self._closed, LATE_S / 5)
+            # A sleeping thread would keep the services open while the process ends.
+            with self._condition:
+                self._condition.wait_for(lambda: self._closed, LATE_S / 5)
 
 
 class _PluginQueue:
-    """The questions to one plugin."""
+    """The open checks of one plugin, and the thread that runs them."""
 
     def __init__(self) -> None:
         self.waiting: OrderedDict[Hashable, PluginCheck] = OrderedDict()
@@ -140,8 +139,8 @@ def _start_thread(target: Callable[[], None]) -> threading.Thread:
 def _call(function: Callable[[], object]) -> None:
     try:
         function()
-    except Exception:  # a fault in one session must not end the thread that serves all
-        _LOG.exception("an answer of a plugin could not be taken")
+    except Exception:  # an error in one session must not end the thread that serves all
+        _LOG.exception("a session could not take the result of a plugin")
 
 
 def _create_failed_result(

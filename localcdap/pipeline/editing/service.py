@@ -1,4 +1,4 @@
-"""Editing sessions, for front ends in any process."""
+"""The service ``editing``: editing sessions for front ends in any process."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from localcdap.sandbox.pool import PluginWorkers
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 PATIENCE_S: Final = 0.006
-"""Seconds for which an edit waits for the plugins that it concerns, unless its caller says otherwise."""
+"""Seconds for which an edit waits for plugins by default: with the edit itself it fits a frame of 16 ms."""
 _LONGEST_WAIT_S: Final = 60.0
 _UNUSED_S: Final = 1800.0
-"""Seconds after which a session that nobody asks for anything is closed."""
+"""Seconds without any call after which a session is closed."""
 _MOST: Final = 200
 """Sessions at once."""
 
 
 class OpenRequest(msgspec.Struct, rename="camel"):
-    """A pipeline to be edited."""
+    """A pipeline to edit."""
 
     document: Any
     """JSON text, or decoded JSON."""
@@ -44,7 +44,7 @@ class OpenRequest(msgspec.Struct, rename="camel"):
     file: str | None = None
     """Where the document came from, named in errors."""
     name: str | None = None
-    """What the pipeline is called, where that is not what the document says: whose preferences hold."""
+    """The name whose preferences apply, where it is not the one in the document."""
 
 
 class OpenedSession(msgspec.Struct):
@@ -52,13 +52,13 @@ class OpenedSession(msgspec.Struct):
 
     id: str
     change: EditResult
-    """Everything that is known so far."""
+    """The state of the whole pipeline, as far as it is known."""
 
 
 class EditingService:
-    """Keeps editing sessions. They end when they are closed, unused for half an hour, or with the host.
+    """Holds editing sessions. A session ends when it is closed, unused for half an hour, or with the host.
 
-    :param workers: ask plugins, and remember what they said.
+    :param workers: configure stages, and remember the results.
     """
 
     def __init__(self, environments: EnvironmentFactory, workers: PluginWorkers) -> None:
@@ -71,9 +71,9 @@ class EditingService:
 
     @non_idempotent
     def open(self, request: OpenRequest, wait_s: float = 0.25) -> OpenedSession:
-        """Begin to edit a pipeline.
+        """Open a session on a pipeline.
 
-        :param wait_s: seconds to wait for plugins that have not been asked before.
+        :param wait_s: seconds to wait for plugins whose results are not remembered.
         :raises DocumentError: when the document is no pipeline at all.
         :raises NotFoundError: when there is no such namespace.
         :raises ConflictError: when too many sessions are open.
@@ -94,23 +94,23 @@ class EditingService:
             if len(self._sessions) >= _MOST:
                 raise ConflictError(f"There are {_MOST} editing sessions.", "Close some first.")
             self._sessions[key] = session
-            self._spare_the_loaded()
+            self._freeze_loaded_objects()
         return OpenedSession(key, session.wait_until_checked(-1, min(wait_s, _LONGEST_WAIT_S)))
 
     @non_idempotent
     def apply(self, id: str, edit: Edit, wait_s: float = PATIENCE_S) -> EditResult:
-        """Make an edit; what is different after it.
+        """Apply an edit, and return what it changed.
 
-        What plugins answer later than after ``wait_s`` seconds is in :meth:`get_changes`.
+        Results that plugins give after ``wait_s`` seconds come with :meth:`get_changes`.
 
-        :raises NotFoundError: when there is no such session, or what the edit is about is not there.
+        :raises NotFoundError: when there is no such session, stage or connection.
         :raises ConflictError: when a name is taken, or there is nothing to undo or redo.
-        :raises BadRequestError: when the edit makes no sense.
+        :raises BadRequestError: when the edit is invalid.
         """
         return self._session(id).apply(edit, min(wait_s, _LONGEST_WAIT_S))
 
     def get_changes(self, id: str, after: int = -1, wait_s: float = 0.0) -> EditResult:
-        """Return what is different since a revision, as soon as anything is; all that is known with -1.
+        """Return what changed after a revision, as soon as anything did; with -1 the whole state.
 
         :param wait_s: seconds to wait for it, at most 60.
         """
@@ -119,56 +119,55 @@ class EditingService:
     def wait_until_checked(
         self, id: str, after: int = -1, wait_s: float = _LONGEST_WAIT_S
     ) -> EditResult:
-        """Return what is different since a revision, as soon as all plugins have answered."""
+        """Return what changed after a revision, once all plugins have answered or at the timeout."""
         return self._session(id).wait_until_checked(after, min(wait_s, _LONGEST_WAIT_S))
 
     def detect(self, id: str, stages: list[str] | None = None) -> EditResult:
-        """Look at files and databases for stages, by default for all that do; results are in the changes.
+        """Make the connected checks of stages, by default of all that have any; results come as changes.
 
-        They are kept as long as plugin, properties and input schemas of a stage stay the same; a stage's
-        ``detectedMs`` says how old they are. A run looks anew.
+        A result is kept while plugin, properties and input schemas of the stage stay the same; the stage's
+        ``detectedMs`` is its time. A run always makes the checks again.
         """
         session = self._session(id)
         session.detect(stages)
         return session.get_changes(-1, 0)
 
     def refresh(self, id: str) -> EditResult:
-        """Judge everything anew, with the preferences and plugins of now."""
+        """Validate the pipeline again, with the current preferences and plugins."""
         session = self._session(id)
         session.refresh()
         return session.get_changes(-1, 0)
 
     def get_document(self, id: str) -> str:
-        """Return the pipeline as it is now, as JSON text: what saving and exporting write."""
+        """Return the JSON text of the pipeline as it is now, to save or export it."""
         return self._session(id).get_text()
 
     def close(self, id: str) -> None:
-        """End a session; one that is not there has ended already."""
+        """Close a session; no error when it has ended already."""
         with self._lock:
             session = self._sessions.pop(id, None)
         if session is not None:
             session.close()
 
     def refresh_soon(self) -> None:
-        """Have all sessions judged anew in the background: the index of plugins is another one now."""
+        """Validate all sessions again in the background, after the plugin index has changed."""
         if self._sessions:
             threading.Thread(
                 target=self._refresh, name="localcdap-editing-refresh", daemon=True
             ).start()
 
     def close_all(self) -> None:
-        """End all sessions, and let go those who wait for changes."""
+        """Close all sessions, and release the callers that wait for changes."""
         self._checks.close()
         if self._has_frozen:
             gc.unfreeze()
         for key in list(self._sessions):
             self.close(key)
 
-    def _spare_the_loaded(self) -> None:
-        """Keep the garbage collector from looking through all modules and tables in the middle of an edit.
+    def _freeze_loaded_objects(self) -> None:
+        """Freeze the objects that exist before the first session, so that full collections skip them.
 
-        A full collection takes longer than an edit may (20 ms here); without what was loaded before the
-        first session, hardly any of it is left.
+        A full garbage collection takes about 20 ms with all modules loaded, longer than an edit may take.
         """
         if not self._has_frozen:
             self._has_frozen = True

@@ -79,16 +79,16 @@ class EditingSession:
         self._connect = connect
         self._states = StageStateLog()
         self._changed = threading.Condition()
-        self._asked: dict[str, ConfigureRequest] = {}
+        self._open_requests: dict[str, ConfigureRequest] = {}
         """By stage, the request that its plugin has not answered."""
-        self._to_ask: list[ConfigureRequest] = []
+        self._new_requests: list[ConfigureRequest] = []
         self._given: tuple[ConfigureRequest, ConfigureResult] | None = None
         """The result that just arrived, in case the memory has dropped it already."""
         self._detected_at: dict[str, int] = {}
         self._detecting: set[str] = set()
         self._closed = False
         with self._changed:
-            configure, shown, self._templates = create_context(self._configured)
+            configure, shown, self._templates = create_context(self._find_result)
             self._validator = IncrementalValidator(configure, shown)
             self._document = self._read(draft)
             self._update(is_edited=True)
@@ -101,9 +101,9 @@ class EditingSession:
         _require_text(edit)
         with self._changed:
             self._require_open()
-            before, asked = self._states.revision, dict(self._asked)
+            before, asked = self._states.revision, dict(self._open_requests)
             self._edit(edit)
-            self._changed.wait_for(lambda: self._asked.items() <= asked.items(), wait_s)
+            self._changed.wait_for(lambda: self._open_requests.items() <= asked.items(), wait_s)
             return self._since(before)
 
     def get_changes(self, after: int, wait_s: float) -> EditResult:
@@ -118,7 +118,7 @@ class EditingSession:
         """Return what changed after a revision, as soon as no check is open or at the timeout."""
         with self._changed:
             self._changed.wait_for(
-                lambda: self._closed or not (self._asked or self._detecting), wait_s
+                lambda: self._closed or not (self._open_requests or self._detecting), wait_s
             )
             return self._since(after)
 
@@ -152,7 +152,7 @@ class EditingSession:
         """Validate the whole pipeline again: plugins or the values of macros may have changed."""
         with self._changed:
             if not self._closed:
-                configure, shown, self._templates = self._create_context(self._configured)
+                configure, shown, self._templates = self._create_context(self._find_result)
                 self._validator.reset(configure, shown)
                 self._document = self._read(self._history.draft)
                 self._update()
@@ -179,11 +179,11 @@ class EditingSession:
         return expand_templates(draft.to_document(), self._templates)
 
     def _update(self, *, is_edited: bool = False) -> None:
-        self._to_ask = []
+        self._new_requests = []
         self._validator.update(self._document)
         self._show(is_edited=is_edited)
-        for request in self._to_ask:
-            self._ask(request)
+        for request in self._new_requests:
+            self._submit(request)
 
     def _show(self, *, is_edited: bool = False) -> None:
         validator = self._validator
@@ -197,7 +197,7 @@ class EditingSession:
             revision, can_undo=history.can_undo, can_redo=history.can_redo
         )
 
-    def _configured(self, request: ConfigureRequest) -> ConfigureResult | None:
+    def _find_result(self, request: ConfigureRequest) -> ConfigureResult | None:
         """Return the known result of a stage; without one, its plugin is asked in the background."""
         self._detected_at.pop(request.stage, None)
         detected = self._memory.find_connected(request)
@@ -208,46 +208,46 @@ class EditingSession:
         if result is None and self._given is not None and self._given[0] == request:
             result = self._given[1]
         if result is None:
-            self._to_ask.append(request)
+            self._new_requests.append(request)
         else:
-            self._asked.pop(request.stage, None)
+            self._open_requests.pop(request.stage, None)
         return result
 
-    def _ask(self, request: ConfigureRequest) -> None:
+    def _submit(self, request: ConfigureRequest) -> None:
         stage = request.stage
-        if self._asked.get(stage) != request:
-            self._asked[stage] = request
-            check = PluginCheck(request, self._answered, partial(self._is_late, stage, request))
+        if self._open_requests.get(stage) != request:
+            self._open_requests[stage] = request
+            check = PluginCheck(request, self._on_result, partial(self._on_late, stage, request))
             self._checks.submit((self._key, stage), check)
 
     def _detect(self, stage: str) -> None:
         outcome = self._validator.find_stage(stage)
         if outcome is not None and outcome.request is not None:
             self._detecting.add(stage)
-            check = PluginCheck(self._connect(outcome.request), self._was_detected, lambda: None)
+            check = PluginCheck(self._connect(outcome.request), self._on_detected, lambda: None)
             self._checks.submit((self._key, stage, "detect"), check)
 
     def _require_open(self) -> None:
         if self._closed:
             raise NotFoundError("The editing session was closed.", "Open the pipeline again.")
 
-    def _answered(self, request: ConfigureRequest, result: ConfigureResult) -> None:
+    def _on_result(self, request: ConfigureRequest, result: ConfigureResult) -> None:
         with self._changed:
-            if self._closed or self._asked.get(request.stage) != request:
+            if self._closed or self._open_requests.get(request.stage) != request:
                 return  # the stage has changed since
-            del self._asked[request.stage]
+            del self._open_requests[request.stage]
             self._validator.set_late(request.stage, is_late=False)
             self._given = (request, result)
             self._update()
             self._given = None
 
-    def _is_late(self, stage: str, request: ConfigureRequest) -> None:
+    def _on_late(self, stage: str, request: ConfigureRequest) -> None:
         with self._changed:
-            if not self._closed and self._asked.get(stage) == request:
+            if not self._closed and self._open_requests.get(stage) == request:
                 self._validator.set_late(stage, is_late=True)
                 self._update()
 
-    def _was_detected(self, request: ConfigureRequest, result: ConfigureResult) -> None:
+    def _on_detected(self, request: ConfigureRequest, result: ConfigureResult) -> None:
         with self._changed:
             if not self._closed:
                 self._detecting.discard(request.stage)

@@ -1,4 +1,4 @@
-"""What an editing session shows: the state of each stage, and what changed."""
+"""What an editing session reports: the state of each stage, and what changed since a revision."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from localcdap.pipeline.validation.configured_stage import ConfiguredStage, find
 
 
 class StageState(msgspec.Struct, rename="camel"):
-    """What is known of a stage or post action now."""
+    """The validation state of a stage or post action."""
 
     errors: list[ValidationFailure]
-    """Those of the structure that name it first."""
+    """Failures of the structure that name the stage, then those of its plugin."""
     warnings: list[ValidationFailure]
     input_schemas: dict[str, Schema | None]
     """By input stage; None where the schema is not known."""
@@ -22,28 +22,28 @@ class StageState(msgspec.Struct, rename="camel"):
     error_schema: Schema | None
     port_schemas: dict[str, Schema]
     artifact: ArtifactId | None
-    """What its plugin was found in; None while it is not found."""
+    """The artifact of its plugin; None while it is not found."""
     checking: bool = False
-    """Whether its plugin has still to answer; the rest is then what was known before."""
+    """Whether its plugin has not answered yet; the other fields are then the previous state."""
     detected_ms: int | None = None
-    """When files or databases were looked at for it, in milliseconds since 1970; None if they were not."""
+    """When connected checks were made, in milliseconds since 1970; None if they were not."""
 
 
 class EditResult(msgspec.Struct, rename="camel"):
-    """What is different since an earlier revision of a session."""
+    """What changed since an earlier revision of a session."""
 
     revision: int
-    """Grows with every edit and with every answer that came later."""
+    """Grows with every edit, and with every plugin result that changes a state."""
     errors: list[ValidationFailure] | None
-    """All that belong to no stage; None when they are as they were."""
+    """All failures that belong to no stage; None when they are unchanged."""
     stages: dict[str, StageState]
-    """Those that are different, in the order of the pipeline."""
+    """The stages that changed, in the order of the pipeline."""
     removed: list[str]
     """Stages that are no longer there."""
     checking: list[str]
-    """All stages whose plugins have still to answer."""
+    """All stages whose plugins have not answered yet."""
     valid: bool
-    """Whether nothing is wrong, and no answer open."""
+    """Whether there is no failure and no open check."""
     can_undo: bool
     can_redo: bool
 
@@ -56,7 +56,10 @@ def create_stage_state(
     *,
     is_detecting: bool,
 ) -> StageState:
-    """:param outcome: None for a stage that was not configured, of a streaming pipeline."""
+    """Return the state to show of a stage, without secrets.
+
+    :param outcome: None for a stage that was not configured, of a streaming pipeline.
+    """
     if outcome is None:
         return StageState(structural, [], {}, None, None, {}, None)
     shown = secrets.clean_schema
@@ -90,10 +93,10 @@ class StageStateLog:
         *,
         is_edited: bool = False,
     ) -> None:
-        """Show other states from the next revision on, which begins when they differ.
+        """Record the current states; a new revision begins when any of them differs.
 
         :param states: of all stages, in order.
-        :param is_edited: the next revision begins in any case.
+        :param is_edited: whether a new revision begins in any case.
         """
         revision, before = self.revision + 1, self._states
         self._states = {}
@@ -114,13 +117,13 @@ class StageStateLog:
 
     def get_changes(self, revision: int, *, can_undo: bool, can_redo: bool) -> EditResult:
         """Return what changed after a revision; everything after -1."""
-        told, errors = self._errors
+        changed_at, errors = self._errors
         states = {name: state for name, (at, state) in self._states.items() if at > revision}
         checking = [name for name, (_, state) in self._states.items() if state.checking]
         wrong = errors or any(state.errors for _, state in self._states.values())
         return EditResult(
             revision=self.revision,
-            errors=errors if told > revision or revision < 0 else None,
+            errors=errors if changed_at > revision or revision < 0 else None,
             stages=states,
             removed=[name for name, at in self._removed.items() if at > revision],
             checking=checking,

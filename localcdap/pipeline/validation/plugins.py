@@ -1,4 +1,8 @@
-"""Finding the plugins of a pipeline, and saying what to do when one is not there."""
+"""Finds the plugins of a pipeline, and the plugins that properties name.
+
+A property declares how it names plugins (:class:`localcdap.api.config.NamedPlugins`), and the plugin index
+holds the declaration: finding them runs no plugin code, and the core knows no language of any plugin.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from localcdap.pipeline.document.model import PluginUse, StageUse
 
 
 class PluginFinder(Protocol):
-    """Where plugins come from."""
+    """Finds plugins: in the index, or among those pinned for a run."""
 
     def find(self, stage: str, plugin: PluginUse) -> PluginLookup:
         """Return the plugin that a stage asks for."""
@@ -26,7 +30,7 @@ class PluginFinder(Protocol):
 
 
 class Artifacts(Protocol):
-    """What is asked of :class:`localcdap.artifacts.service.ArtifactService`."""
+    """The part of :class:`localcdap.artifacts.service.ArtifactService` that validation uses."""
 
     def find_plugin(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
@@ -38,7 +42,7 @@ class Artifacts(Protocol):
 
 
 class IndexedPlugins:
-    """The plugins that a namespace sees. Asks for each once: make a new one for each pipeline."""
+    """The plugins that a namespace sees. Looks each up once: create a new one for each pipeline."""
 
     def __init__(self, artifacts: Artifacts, namespace: str) -> None:
         self._artifacts = artifacts
@@ -47,9 +51,9 @@ class IndexedPlugins:
         self._infos: dict[PluginRef, PluginInfo] = {}
 
     def find(self, stage: str, plugin: PluginUse) -> PluginLookup:
-        """Return the plugin chosen now.
+        """Return the plugin that the index selects now.
 
-        :raises BadRequestError: when the artifact asked for has a scope or version that is none.
+        :raises BadRequestError: when the requested artifact has an invalid scope or version.
         """
         key = (plugin.type, plugin.name, plugin.artifact)
         if key not in self._lookups:
@@ -82,7 +86,7 @@ class IndexedPlugins:
 
 
 class PinnedPlugins:
-    """The plugins that were chosen earlier, by stage: what a run process works with.
+    """The plugins that were selected earlier, by stage: what a run process uses.
 
     :param load: the class of a plugin, such as ``localcdap.artifacts.loading.load_plugin``.
     """
@@ -105,14 +109,14 @@ class PinnedPlugins:
 
 
 def describe_selector(selector: ArtifactSelector) -> str:
-    """Return the artifact asked for, in words: ``core-plugins 1.2.0 (SYSTEM)``."""
+    """Return the requested artifact as a text, such as ``core-plugins 1.2.0 (SYSTEM)``."""
     parts = [selector.name or "any artifact", selector.version or ""]
     scope = f"({selector.scope})" if selector.scope else ""
     return " ".join(part for part in (*parts, scope) if part)
 
 
 def create_not_found_failure(stage: StageUse, lookup: PluginLookup) -> ValidationFailure:
-    """Return the failure of a plugin that is not there (CDAP 6 ``ValidationFailure.withPluginNotFound``)."""
+    """Return the failure for a missing plugin (CDAP 6 ``ValidationFailure.withPluginNotFound``)."""
     use, suggested = stage.plugin, lookup.suggested
     attributes = {"pluginId": stage.name, "pluginName": use.name, "pluginType": use.type}
     message = f"Plugin named '{use.name}' of type '{use.type}' not found."

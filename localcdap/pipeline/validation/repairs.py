@@ -16,14 +16,14 @@ from localcdap.pipeline.validation.plugins import describe_selector
 
 
 class Repair(msgspec.Struct, rename="camel"):
-    """A stage that was given another artifact than the one it asks for, which is not there."""
+    """A stage that gets another artifact than the requested one, which is missing."""
 
     stage: str
     plugin_type: str
     plugin_name: str
     requested: ArtifactSelector
     artifact: ArtifactId
-    """What it was given."""
+    """The artifact that the stage gets."""
 
     def __str__(self) -> str:
         chosen = f"{self.artifact.name} {self.artifact.version}"
@@ -37,7 +37,7 @@ def create_repair(stage: StageUse, suggested: PluginRef) -> Repair:
 
 
 def apply_repairs(document: PipelineDocument, repairs: Iterable[Repair]) -> Any:
-    """Return a copy of the document's source in which the repaired stages name their new artifacts."""
+    """Return a copy of the document's source in which repaired stages name their new artifacts."""
 
     def change(repair: Repair) -> StageChange:
         return lambda stage: get_plugin_node(stage).update(

@@ -69,11 +69,11 @@ def resolve_pipeline(
 ) -> ResolvedPipeline:
     """Check the structure, configure every post action and stage, and build the specification.
 
-    :param macros: what macros mean; by default none has a value and all may stay.
-    :param use_suggested: take the suggested artifact where the one asked for is missing.
-    :param locations: where paths lie; given, the checks that need files, databases or a network are
+    :param macros: evaluates macros; by default no macro has a value, and none needs one.
+    :param use_suggested: take the suggested artifact where the requested one is missing.
+    :param locations: maps paths to files; if given, the checks that need files, databases or a network are
         made too.
-    :param places: where foreign paths lie by the settings, see :class:`StageConfiguration`.
+    :param path_locations: maps foreign paths, see :class:`StageConfiguration`.
     :param done: the stages that have run. Macros of stages after any other action may lack a value, and these
         stages get no connected checks: the action may provide both.
     :param unevaluated: stages that will not be run, which are treated in the same way.

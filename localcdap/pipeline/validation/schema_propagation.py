@@ -1,4 +1,8 @@
-"""What flows into a stage: the schemas of its inputs, and why one is not known."""
+"""Schema propagation: configures the stages of a pipeline in order and hands schemas downstream.
+
+After a change only the stages that it may affect are configured again. That keeps an edit in a pipeline of
+200 stages below one frame (16 ms, ``benchmarks/editing.py``).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from localcdap.sandbox.stage_configuration import ConfigureResult
 
 
 class StageInputs(msgspec.Struct):
-    """What flows into one stage."""
+    """The input schemas of one stage."""
 
     schemas: dict[str, Schema | None]
     """By input stage, in connection order; None where the schema is not known."""
@@ -38,10 +42,10 @@ class StageInputs(msgspec.Struct):
 
 
 class InputFinder:
-    """Schemas on their way from outcome to outcome: what flows into a stage follows from its inputs alone.
+    """Finds the input schemas of a stage from the configured stages before it.
 
-    A stage that failed is *broken*; what it does not tell is unknown downstream. Only the stages right
-    behind it say so: further downstream nothing is known that a user could act on.
+    A stage that failed is *broken*, and a schema that it does not set is unknown downstream. Only the stages
+    directly after it report a failure: a user could not act on one further downstream.
     """
 
     def __init__(
@@ -51,7 +55,7 @@ class InputFinder:
         self._outcomes = outcomes
 
     def find_inputs(self, stage: str) -> StageInputs:
-        """Return what flows into a stage whose inputs have been configured (but for those on a cycle)."""
+        """Return the inputs of a stage whose input stages are configured, except those on a cycle."""
         structure = self._structure
         type = structure.types[stage]
         if structure.is_source(stage):
@@ -83,9 +87,9 @@ class InputFinder:
     def _find_schema(self, connection: StageConnection) -> Schema | None:
         outcome = self._outcomes.get(connection.source)
         if outcome is None:
-            return None  # on a cycle, which has its own failure
+            return None  # on a cycle, which is a failure of the structure
         if self._structure.types[connection.target] == ERROR_TRANSFORM:
-            # A source that declares nothing else would emit errors about records of its own.
+            # A source without an error schema emits its own records as errors.
             own = outcome.output_schema if self._structure.is_source(connection.source) else None
             return outcome.error_schema or own
         if connection.port is not None and outcome.port_schemas:
@@ -97,7 +101,7 @@ class InputFinder:
         return outcome is None or outcome.is_tainted
 
     def _find_causes(self, stage: str) -> list[str]:
-        """Return the broken stages that make unknown what comes from this one, conditions looked through."""
+        """Return the broken stages that make the output of this one unknown; a condition passes them on."""
         outcome = self._outcomes.get(stage)
         if outcome is None:
             return []
@@ -121,7 +125,7 @@ def merge_schemas(
 ) -> tuple[Schema | None, list[ValidationFailure]]:
     """Return the schema common to all inputs of a stage, and the failure when they differ.
 
-    The inputs of a joiner may differ; there is no common schema then. Names of records never count.
+    The inputs of a joiner may differ; there is no common schema then. Record names are ignored.
     """
     if all_same_shape(schemas):
         return (schemas[0] if schemas else None), []
@@ -137,13 +141,12 @@ def merge_schemas(
 
 
 class SchemaPropagation:
-    """The configured stages of a pipeline. After a change of it only those that may differ are configured.
+    """The configured stages of a pipeline, updated with the least work.
 
-    That is: a stage that is new or has another plugin or other properties, one with other connections,
-    and one behind a stage that now passes on something else.
+    An update configures a stage that is new, has another plugin, other properties or other connections, or
+    comes after a stage whose output changed.
 
-    A stage whose plugin has not answered yet keeps what it passed on before. One that passed on nothing yet
-    holds up those behind it.
+    A stage whose plugin has not answered yet keeps its previous output. Without one, stages after it wait.
     """
 
     def __init__(self, configure: StageConfiguration) -> None:
@@ -152,31 +155,31 @@ class SchemaPropagation:
         self.stages: dict[str, ConfiguredStage] = {}
         """By stage, in topological order."""
         self.duplicates: list[ConfiguredStage] = []
-        """Of further stages with a name that another one has."""
+        """Stages with a name that another stage has already."""
         self.late_stages: set[str] = set()
-        """Stages whose plugins take so long that those behind them go on without."""
+        """Stages whose plugins take so long that the stages after them no longer wait."""
 
     @property
     def failures(self) -> list[ValidationFailure]:
-        """Of all stages, in topological order, those of further stages of the same name last."""
+        """The failures of all stages in topological order, then those of duplicates."""
         return [
             f for outcome in (*self.stages.values(), *self.duplicates) for f in outcome.failures
         ]
 
     def reset(self, configure: StageConfiguration) -> None:
-        """Configure every stage anew the next time, in another way."""
+        """Configure every stage again at the next update, with another configuration."""
         self._configure = configure
         self._get_connections.clear()
 
     def forget(self, stage: str) -> None:
-        """Configure one stage anew the next time."""
+        """Configure one stage again at the next update."""
         self._get_connections.pop(stage, None)
 
     def update(self, structure: PipelineStructure) -> None:
-        """Configure the stages, each once and after its inputs."""
+        """Configure the stages that may have changed, each once and after its inputs."""
         former, links = self.stages, self._get_connections
         if structure.cyclic_groups:
-            links = {}  # on a cycle, what a stage is given follows from the order too
+            links = {}  # on a cycle, the inputs of a stage depend on the order too
         self.stages, self._get_connections, moved = {}, {}, set[str]()
         flow = InputFinder(structure, self.stages)
         for name in structure.order:
@@ -208,7 +211,7 @@ class SchemaPropagation:
         if not is_known:
             outcome = ConfiguredStage(
                 stage, [], input_schemas=incoming.schemas
-            )  # its failure is structural
+            )  # the structure rules report it
         elif any(self._must_wait_for(each) for each in incoming.schemas):
             outcome = ConfiguredStage(stage, [], input_schemas=incoming.schemas, is_checking=True)
         else:
@@ -225,7 +228,7 @@ class SchemaPropagation:
         return outcome
 
     def _must_wait_for(self, stage: str) -> bool:
-        """Return whether nothing is known yet of what a stage passes on."""
+        """Return whether a stage has no output yet that the stages after it could use."""
         outcome = self.stages.get(stage)
         if outcome is None or stage in self.late_stages:
             return False
