@@ -41,22 +41,22 @@ from localcdap.store.structured.admin import TableAdmin
 ENDPOINT: Final = "app"
 PLATFORM: Final = "platform"
 MESSAGING: Final = "messaging"
-"""Under which names both ends call each other, beside those of the tables."""
+"""The names under which both processes call each other's services, besides those of the tables."""
 
 
 class AppStartRequest(msgspec.Struct):
-    """What a process is started for."""
+    """What the host sends to a new process of an application."""
 
     app: ApplicationRef
     host: HostRecord
-    """How it reaches its host."""
+    """How the process reaches the host."""
     address: str
-    """Where it listens itself, with the same key."""
+    """The socket at which the process listens, with the same key."""
     memory_mb: int
 
 
 class AppEndpoint:
-    """What the process does for its host. Threads may share it."""
+    """The service that the process offers to its host. Threads may share it."""
 
     def __init__(self, order: AppStartRequest) -> None:
         self._order = order
@@ -64,7 +64,7 @@ class AppEndpoint:
         self._pid = os.getpid()
 
     def load(self) -> None:
-        """Make the application ready; called once, before anything else.
+        """Load the application; called once, before any other method.
 
         :raises PluginError: when its code raises.
         """
@@ -88,7 +88,7 @@ class AppEndpoint:
         try:
             return self._runtime.answer(request)
         finally:
-            if os.getpid() != self._pid:  # a copy that it made of itself must not answer, too
+            if os.getpid() != self._pid:  # a forked copy of this process must not answer too
                 os._exit(0)
 
     def deliver(self, listener: str) -> int:
@@ -114,13 +114,13 @@ class AppEndpoint:
 
 
 def main() -> None:
-    """Serve until killed, which the host does; the process also ends with it."""
+    """Serve until the host kills this process; it also ends when the host ends."""
     supervisor = int(sys.argv[1])
     end_with_parent(supervisor)
     order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=AppStartRequest)
     limit_memory(order.memory_mb)
     Server(order.address, bytes.fromhex(order.host.authkey), {ENDPOINT: AppEndpoint(order)})
-    while os.getppid() == supervisor:  # where the system does not tell that it ended
+    while os.getppid() == supervisor:  # for systems that do not signal the end of the parent
         threading.Event().wait(5.0)
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""What a service of an application is given, wherever its code runs."""
+"""The context of an application's services, on the platform services of the host."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 
 class AppContext:
-    """The :class:`localcdap.api.app.SystemContext` on the services of a host.
+    """The :class:`localcdap.api.app.SystemContext` on the platform service of a host.
 
-    :param platform: itself, or what calls it.
+    :param platform: the service itself, or a proxy.
     """
 
     def __init__(self, platform: AppPlatform, transactions: TransactionRunner) -> None:

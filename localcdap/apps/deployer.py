@@ -1,4 +1,4 @@
-"""Deploying the applications of an artifact: where they may be, and their tables."""
+"""Deploying the applications of an artifact: checking their namespace and creating their tables."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from localcdap.api.errors import ConflictError, LocalcdapError
 
 
 class AppDeployer:
-    """Makes applications ready for use, see :class:`localcdap.artifacts.directories.sync.Deployer`.
+    """Deploys applications; see :class:`localcdap.artifacts.directories.sync.Deployer`.
 
-    :param admin: makes their tables.
+    :param admin: creates their tables.
     """
 
     def __init__(self, admin: StructuredTableAdmin) -> None:
         self._admin = admin
 
     def deploy(self, namespace: str, applications: Sequence[ApplicationClass]) -> None:
-        """Make the tables of applications, or add to them what they lack.
+        """Create the tables of applications, or add the missing fields and indexes.
 
-        :raises ConflictError: when they are not in the namespace of the system, or a table exists that
-            cannot become what is asked for; says all of it.
+        :raises ConflictError: when the namespace is not ``system``, or an existing table is incompatible; the
+            message names every problem.
         """
         if namespace != SYSTEM_NAMESPACE:
             names = ", ".join(f"'{each.name}'" for each in applications)
             raise ConflictError(
-                f"A system application runs in the namespace '{SYSTEM_NAMESPACE}' only, and {names} is in "
+                f"A system application can only run in the namespace '{SYSTEM_NAMESPACE}', but {names} is in "
                 f"'{namespace}'.",
                 f"Move the artifact into the sub-folder '{SYSTEM_NAMESPACE}' of the plugin directory.",
             )

@@ -1,4 +1,7 @@
-"""Waking applications whose listeners have events to see: a thread each, so that none holds up another."""
+"""Delivery of events to the listeners of applications; each has its own thread, so that none blocks another.
+
+An application's process is only started when there is an event that one of its listeners handles.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _ARTIFACTS: Final = (ArtifactsChanged.topic,)
 class AppListeners:
     """The listeners of the applications that are deployed.
 
-    :param limit_s: seconds that a listener may take for the events that it has yet to see.
+    :param limit_s: seconds that one delivery to a listener may take.
     """
 
     def __init__(
@@ -54,20 +57,20 @@ class AppListeners:
         self._thread = threading.Thread(target=self._work, name="app-listeners", daemon=True)
 
     def start(self) -> None:
-        """Look after the listeners, also of applications that are deployed later."""
+        """Start to deliver events, also to applications that are deployed later."""
         self._thread.start()
 
     def is_busy(self) -> bool:
-        """Return whether one has events to see, and has not just failed on them."""
+        """Return whether a listener has events to handle and did not fail on them the last time."""
         return any(driver.is_busy() for driver in list(self._drivers.values()))
 
     def get_failure(self, app: str, listener: str) -> tuple[int, str | None]:
-        """Return how often in a row a listener has failed, and with what the last time."""
+        """Return the number of failures in a row of a listener, and its last error."""
         driver = self._drivers.get(listener_key(app, listener))
         return (driver.tries, driver.error) if driver is not None else (0, None)
 
     def close(self) -> None:
-        """Stop; the processes must have been ended."""
+        """Stop the threads; the processes of applications must have ended before."""
         self._closing = True
         self._topics.wake()
         if self._thread.is_alive():
@@ -80,12 +83,12 @@ class AppListeners:
             seen = self._topics.count_changes(SYSTEM_NAMESPACE, _ARTIFACTS)
             try:
                 self._refresh()
-            except LocalcdapError as error:  # the database refuses; that may pass
+            except LocalcdapError as error:  # a failure of the database may be temporary
                 _LOG.warning("listeners of applications: %s", error)
             self._topics.wait(SYSTEM_NAMESPACE, _ARTIFACTS, seen, None, lambda: self._closing)
 
     def _refresh(self) -> None:
-        """Have a driver for each listener that there is now, and for no other."""
+        """Start a driver for each new listener, and close those of removed listeners."""
         wanted = self._wanted()
         for name, driver in list(self._drivers.items()):
             if wanted.get(name) != driver.what:
@@ -105,7 +108,7 @@ class AppListeners:
         }
 
     def _known(self) -> set[str]:
-        """Return names of all listeners of applications that there ever were."""
+        """Return the names of all listeners of applications that have a position."""
         if not self._admin.exists(POSITIONS.table):
             return set()
         names = self._transactions.run(
@@ -127,8 +130,8 @@ class AppListeners:
 class _Driver:
     """One listener and its thread.
 
-    :param position: the id of the last message that the listener has passed.
-    :param deliver: hands over to it what it has yet to see; its position then.
+    :param position: returns the id of the last message that the listener has handled.
+    :param deliver: delivers the waiting events to it, and returns its new position.
     """
 
     def __init__(
@@ -144,7 +147,7 @@ class _Driver:
         self.tries = 0
         self.error: str | None = None
         self._at: int | None = None
-        """The id of the last message passed; None while that is not known."""
+        """The id of the last message that was handled or skipped; None while it is not known."""
         self._name = name
         self._listener = what[1]
         self._topics = topics
@@ -156,7 +159,7 @@ class _Driver:
         self._thread.start()
 
     def is_busy(self) -> bool:
-        """Return whether there are events for it that it has not seen, and it has not just failed on them."""
+        """Return whether there are events to handle on which the listener did not fail the last time."""
         if self.tries:
             return False
         try:
@@ -186,8 +189,10 @@ class _Driver:
             )
 
     def _pass(self, at: int) -> None:
-        """Pass all messages behind ``at``; the process is woken only for those that are wanted."""
-        self._note(at)  # from now on nothing is swept away that it has yet to see
+        """Handle all messages after ``at``; the process is only called for events that the listener
+        handles.
+        """
+        self._note(at)  # from now on later messages are kept for it
         self._at = at
         while not (self._stopping.is_set() or self._topics.closed):
             messages = self._behind(self._at)

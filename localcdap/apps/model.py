@@ -1,4 +1,4 @@
-"""What is known of system applications, and what passes between them and who calls them."""
+"""The types of system applications: details, requests and answers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from localcdap.api.failures import ArtifactId
 
 
 def listener_key(app: str, listener: str) -> str:
-    """Return the name of an application's listener among all listeners."""
+    """Return the unique name of an application's listener."""
     return f"{app}/{listener}"
 
 
 def is_listener_key(name: str) -> bool:
-    """Return whether a listener's name is that of an application's."""
+    """Return whether a name belongs to a listener of an application."""
     return "/" in name
 
 
@@ -26,22 +26,22 @@ class AppRequest(msgspec.Struct):
     method: str
     """``GET``, ``POST``, ``PUT`` or ``DELETE``."""
     path: str
-    """Begins with ``/``; what is not plain in it is escaped as in addresses."""
+    """The path, which begins with ``/``; special characters are percent-encoded."""
     query: dict[str, str | list[str]] = {}
     body: Any = None
-    """A plain value; bytes and texts are handed on as they are to methods that want them."""
+    """A plain value; bytes and texts are passed unchanged to methods that take them."""
     service: str | None = None
-    """None: the only one."""
+    """The name of the service; None for the only one."""
 
 
 class AppAnswer(msgspec.Struct):
     """The answer of a service."""
 
     status: int
-    """As in HTTP."""
+    """The HTTP status code."""
     body: Any = None
-    """A plain value, or bytes; of an error an object with ``message`` and ``correctiveAction``, and
-    with ``stacktrace`` where nobody expected it."""
+    """A plain value, or bytes; for an error an object with ``message`` and ``correctiveAction``, and with
+    ``stacktrace`` when the error was unexpected."""
 
 
 class AppSummary(msgspec.Struct, rename="camel"):
@@ -51,19 +51,19 @@ class AppSummary(msgspec.Struct, rename="camel"):
     description: str
     artifact: ArtifactId
     running: bool
-    """Whether it has a process now; it gets one when it is called."""
+    """Whether its process is running; a call starts it."""
 
 
 class ListenerState(ListenerDetail, rename="camel"):
-    """A listener, and how it fares."""
+    """A listener and its failures."""
 
     tries: int = 0
-    """How often in a row it has failed; 0 when all is well."""
+    """Failures in a row; 0 when the last attempt succeeded."""
     error: str | None = None
 
 
 class AppDetail(AppSummary, rename="camel"):
-    """An application with all of its details."""
+    """An application with its services, routes, tables and listeners."""
 
     services: list[ServiceDetail]
     listeners: list[ListenerState]

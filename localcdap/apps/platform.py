@@ -1,4 +1,4 @@
-"""What the host does for applications beyond their tables."""
+"""The service of the host for the processes of applications, besides their tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureRes
 
 
 class PluginCaller(Protocol):
-    """Who runs the code of plugins, within limits."""
+    """Runs the code of plugins within limits; the pool of plugin workers."""
 
     def configure(self, request: ConfigureRequest) -> ConfigureResult: ...
 
@@ -51,7 +51,7 @@ class AppPlatform:
         self._plugins = plugins
 
     def find_namespace(self, name: str) -> NamespaceSummary | None:
-        """Return the namespace; None when there is none of that name."""
+        """Return a namespace, or None when it does not exist."""
         try:
             return _summary(self._namespaces.describe(name))
         except NotFoundError:
@@ -74,13 +74,16 @@ class AppPlatform:
     def find_plugin(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector
     ) -> PluginRef:
-        """:raises NotFoundError: when there is no such plugin or namespace."""
+        """Return the plugin that a selector chooses.
+
+        :raises NotFoundError: when there is no such plugin or namespace.
+        """
         self._namespaces.require(namespace)
         found = self._artifacts.find_plugin(namespace, type, name, selector).plugin
         if found is None:
             self._artifacts.get_plugin(
                 namespace, type, name, selector
-            )  # says what there is instead
+            )  # raises an error with suggestions
             raise NotFoundError(f"Plugin named '{name}' of type '{type}' not found.")
         return found
 
@@ -122,7 +125,7 @@ class AppPlatform:
         return evaluated
 
     def create_topic(self, namespace: str, topic: str) -> None:
-        """Make a topic, unless it is there."""
+        """Create a topic, if it does not exist."""
         try:
             self._messaging.create_topic(namespace, topic)
         except ConflictError:

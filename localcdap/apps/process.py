@@ -1,4 +1,4 @@
-"""The process of one application as its host sees it: started, called, ended."""
+"""The process of one application, from the host's side: starting, calling and ending it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _LOG: Final = logging.getLogger(__name__)
 _START_S: Final = 30.0
 _PAUSE_S: Final = 0.01
 _OUTPUT_KEPT: Final = 50
-"""Lines of an application's output that are kept to explain a crash."""
+"""The last lines of an application's output, which are kept to explain a crash."""
 _numbers: Final = itertools.count()
-# The process runs the code of this very package, wherever that lies; the folder does not stay on the path,
-# where its other modules could hide those of the standard library.
+# The process must run the same localcdap package as the host. The package's folder is removed from the path
+# again, because its other modules could hide those of the standard library.
 _MAIN: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); import localcdap; del sys.path[0]; "
     "from localcdap.apps.child import main; main()"
@@ -46,9 +46,10 @@ class AppProcess:
     """A running application. Threads may share it.
 
     :param home: the instance's folder.
-    :param services: what it can call in this process, by name.
-    :param transactions: its alone: what is open in them when it ends is rolled back at once.
-    :raises PluginError: when it cannot be started, or its code raises.
+    :param services: the services of this process that the application can call, by name.
+    :param transactions: a service for this process only; its open transactions are rolled back when the
+        process ends.
+    :raises PluginError: when the process cannot be started, or the application's code raises.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class AppProcess:
     ) -> None:
         self.app: Final = app
         self.used = time.monotonic()
-        """When a call began or ended last."""
+        """The time of the last beginning or end of a call."""
         self._name = app.application.name
         self._calls = 0
         self._counting = threading.Lock()
@@ -97,11 +98,11 @@ class AppProcess:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody has taken it for a call."""
+        """Whether no call is running."""
         return self._calls == 0
 
     def take(self) -> None:
-        """From now on, until :meth:`give_back`, it is not idle."""
+        """Register a call: the process is not idle until :meth:`give_back`."""
         with self._counting:
             self._calls += 1
         self.used = time.monotonic()
@@ -112,18 +113,24 @@ class AppProcess:
             self._calls -= 1
 
     def answer(self, request: AppRequest, limit_s: float) -> AppAnswer:
-        """:raises PluginError: when it ended, or did not answer in time; it is ended then."""
+        """Call a service of the application.
+
+        :raises PluginError: when the process ended, or did not answer in time; it is then ended.
+        """
         what = f"while it answered {request.method} {request.path}"
         with self._calling(what, limit_s):
             return self._endpoint(limit_s).answer(request)
 
     def deliver(self, listener: str, limit_s: float) -> int:
-        """:raises PluginError: likewise, and when the listener raised."""
+        """Deliver the waiting events to a listener.
+
+        :raises PluginError: as for :meth:`answer`, and when the listener raised.
+        """
         with self._calling(f"in listener '{listener}'", limit_s):
             return self._endpoint(limit_s).deliver(listener)
 
     def close(self) -> None:
-        """End the process and everything that it started; may be called twice, and by several threads."""
+        """End the process and all processes that it started. Several threads may call this."""
         with self._closing:
             self._close()
 
@@ -159,7 +166,7 @@ class AppProcess:
 
     def _start(self, order: AppStartRequest) -> None:
         started = threading.Event()
-        # The thread that starts a process must live as long: Linux takes it for the parent.
+        # The thread that starts a process must live as long as it: Linux treats the thread as the parent.
         threading.Thread(
             target=self._run, args=(order, started), name=f"app-{self._name}", daemon=True
         ).start()
@@ -186,7 +193,7 @@ class AppProcess:
                 self._output.append(line.decode("utf-8", "replace").rstrip("\n"))
                 _LOG.debug("%s: %s", self._name, self._output[-1])
             self._popen.wait()
-        # Nobody else may have noticed its end; what it left open must not get in others' way.
+        # No caller may have noticed the end of the process; its open transactions would block others.
         self._transactions.close()
         self._ended.set()
 
@@ -201,7 +208,10 @@ class AppProcess:
                 time.sleep(_PAUSE_S)
 
     def _lost(self, error: Exception, what: str) -> NoReturn:
-        """:raises PluginError: which says how the process ended."""
+        """Close the process and report how it ended.
+
+        :raises PluginError: always.
+        """
         with contextlib.suppress(subprocess.TimeoutExpired):
             if self._popen is not None:
                 self._popen.wait(1.0)
@@ -215,6 +225,6 @@ class AppProcess:
             how = f"ended its process with exit code {code}"
         raise PluginError(
             f"Application '{self._name}' {how} {what}.",
-            "It is started again when it is called next.",
+            "The next call starts it again.",
             traceback=list(self._output),
         ) from None

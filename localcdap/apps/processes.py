@@ -1,4 +1,4 @@
-"""The processes of all applications: started on first use, replaced when they die, ended when idle."""
+"""The processes of all applications: started by the first call, replaced when they die, ended when idle."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _T = TypeVar("_T")
 
 
 class AppProcesses:
-    """At most one process for each application, of the content that is in use. Threads may share it.
+    """At most one process for each application, with its current content. Threads may share it.
 
     :param home: the instance's folder.
-    :param services: what applications can call in this process, by name.
-    :param transactions: makes the transactions of one process.
+    :param services: the services of this process that applications can call, by name.
+    :param transactions: creates the transaction service of one process.
     :param idle_s: seconds without a call after which a process is ended.
     """
 
@@ -66,7 +66,7 @@ class AppProcesses:
             slot.end()
 
     def close(self) -> None:
-        """End all processes, also from under calls that other threads wait for."""
+        """End all processes, even while other threads wait for calls."""
         self._closed.set()
         with self._changing:
             slots = list(self._slots.values())
@@ -91,14 +91,14 @@ class AppProcesses:
 
 
 class _Slot:
-    """The place of one application's process."""
+    """The current process of one application, and older ones whose calls are still running."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
         """Held while the process is started or replaced."""
         self._process: AppProcess | None = None
         self._retired: list[AppProcess] = []
-        """Of older contents, with calls under way."""
+        """Processes of older contents with running calls."""
         self._closed = False
 
     @property
@@ -108,7 +108,7 @@ class _Slot:
     def taken(
         self, app: ApplicationRef, start: Callable[[ApplicationRef], AppProcess]
     ) -> AppProcess:
-        """Return the process of this content, started if need be; it must be given back."""
+        """Return the process of this content, started if necessary; the caller must give it back."""
         with self._turn:
             held = self._process
             if held is None or not held.is_alive or held.app.digest != app.digest:
@@ -129,7 +129,7 @@ class _Slot:
                 self._process = None
 
     def end_if_idle(self, idle_s: float) -> None:
-        """End the process when nobody has called it for so long."""
+        """End the process when it had no call for so many seconds."""
         if not self._turn.acquire(blocking=False):
             return
         try:
@@ -145,7 +145,7 @@ class _Slot:
         self._closed = True
         held = self._process
         if held is not None:
-            held.close()  # a call that holds the turn ends with its process
+            held.close()  # a call that holds the lock ends with its process
         with self._turn:
             for each in (self._process, *self._retired):
                 if each is not None:

@@ -1,4 +1,4 @@
-"""Finding the method that answers a request, and calling it with what the request holds."""
+"""An application inside its process: the routes of its services, and delivery of events to its listeners."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from localcdap.apps.model import AppAnswer, AppRequest, listener_key
 
 _LOG: Final = logging.getLogger(__name__)
 Spaces = Callable[[str], NamespaceSummary | None]
-"""Looks a namespace up."""
+"""Returns a namespace, or None when it does not exist."""
 
 
 class Router:
@@ -35,7 +35,7 @@ class Router:
             (name, RouteHandler(name, function))
             for name, function in find_route_handlers(type(service))
         ]
-        # A path that is written out wins over one with a placeholder at the same place.
+        # A literal path segment takes precedence over a placeholder at the same position.
         found.sort(key=lambda each: _specific(each[1].route.path))
         self._routes = [
             _Bound(handler, _pattern(handler.route.path), getattr(service, name))
@@ -43,7 +43,7 @@ class Router:
         ]
 
     def answer(self, request: AppRequest) -> AppAnswer:
-        """Answer a request; whatever goes wrong is an answer, too."""
+        """Answer a request; every error becomes an answer too."""
         try:
             return self._answer(request)
         except LocalcdapError as error:
@@ -77,7 +77,7 @@ class Router:
 
 
 class _Bound(msgspec.Struct, frozen=True):
-    """A route of an object."""
+    """A route and the method of the service object that handles it."""
 
     handler: RouteHandler
     pattern: re.Pattern[str]
@@ -85,7 +85,7 @@ class _Bound(msgspec.Struct, frozen=True):
 
 
 class _Arguments:
-    """The arguments of one call, taken out of its request."""
+    """The arguments of one call, read from its request."""
 
     def __init__(self, bound: _Bound, request: AppRequest, find_namespace: Spaces) -> None:
         match = bound.pattern.fullmatch(request.path)
@@ -97,8 +97,10 @@ class _Arguments:
         self._problems: list[str] = []
 
     def taken(self) -> dict[str, Any]:
-        """:raises NotFoundError: when a namespace does not exist.
-        :raises BadRequestError: when others are missing or of the wrong type; says all of them.
+        """Return the arguments by name.
+
+        :raises NotFoundError: when a namespace does not exist.
+        :raises BadRequestError: when arguments are missing or have a wrong type; the message names all.
         """
         taken = {
             each.name: self._namespace(each.name)
@@ -190,7 +192,7 @@ def _specific(path: str) -> list[bool]:
 
 
 Listen = Callable[[SystemEventListener[Any], str], "Deliveries"]
-"""Makes what hands events over to a listener, whose position is kept under a name."""
+"""Creates the delivery of events to a listener, whose position is stored under a name."""
 
 
 class Deliveries(Protocol):
@@ -200,10 +202,10 @@ class Deliveries(Protocol):
 
 
 class AppRuntime:
-    """Threads may share it.
+    """An application with its services and listeners, ready for requests. Threads may share it.
 
-    :param listen: makes what hands events over to a listener.
-    :raises Exception: what the application raises when its parts are made.
+    :param listen: creates the delivery of events to a listener.
+    :raises Exception: what the application raises when its services and listeners are created.
     """
 
     def __init__(
@@ -220,7 +222,7 @@ class AppRuntime:
         }
 
     def answer(self, request: AppRequest) -> AppAnswer:
-        """Answer a request; whatever goes wrong is an answer, too."""
+        """Answer a request; every error becomes an answer too."""
         try:
             router = self._router(request.service)
         except LocalcdapError as error:
@@ -229,7 +231,7 @@ class AppRuntime:
         return router.answer(request)
 
     def deliver(self, listener: str) -> int:
-        """Hand over the events that a listener has yet to see; how many messages were passed.
+        """Deliver the waiting events to a listener; return how many messages were handled or skipped.
 
         :raises Exception: what the listener raised.
         """
@@ -239,7 +241,7 @@ class AppRuntime:
         return passed
 
     def deliver_all(self) -> int:
-        """:meth:`deliver` to each listener."""
+        """Deliver the waiting events to each listener."""
         return sum(map(self.deliver, self._listening))
 
     def _router(self, service: str | None) -> Router:

@@ -1,4 +1,4 @@
-"""The system applications of an instance, as front ends see them."""
+"""The service for system applications: listing, describing, calling and stopping them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localcdap.rpc.methods import non_idempotent
 class AppService:
     """Lists, describes and calls applications. Threads may share it.
 
-    :param limit_s: seconds that an answer may take.
+    :param limit_s: seconds that a call may take.
     """
 
     def __init__(
@@ -30,13 +30,13 @@ class AppService:
         self._limit_s = limit_s
 
     def list_applications(self) -> list[AppSummary]:
-        """Return the applications that are deployed, by name."""
+        """Return the deployed applications, by name."""
         return [self._summary(app) for app in self._artifacts.list_applications()]
 
     def describe(self, name: str) -> AppDetail:
         """Return an application with its services, routes, tables and listeners.
 
-        :raises NotFoundError: when there is none of that name; lists those that are.
+        :raises NotFoundError: when there is no such application; the message lists the applications.
         """
         app = self._find(name)
         listeners = [
@@ -57,12 +57,12 @@ class AppService:
 
     @non_idempotent
     def call(self, name: str, request: AppRequest) -> AppAnswer:
-        """Call a service of an application, which is started when it is not running.
+        """Call a service of an application, and start the application's process if necessary.
 
-        What the service refuses is an answer with its status.
+        An error of the service is an answer with its status.
 
         :raises NotFoundError: when there is no such application.
-        :raises PluginError: when it cannot be started, ends in the middle of the call, or takes too long.
+        :raises PluginError: when the process cannot be started, ends during the call, or takes too long.
         """
         return self._processes.use(
             self._find(name), lambda process: process.answer(request, self._limit_s)

@@ -7,8 +7,6 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from localcdap.api.app.events import ArtifactChange
-from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.directories.content_cache import ContentCache
 from localcdap.artifacts.directories.sync import ArtifactIndexState
 from localcdap.artifacts.index import ArtifactEntry
@@ -119,36 +117,6 @@ class Catalog:
     def _visible(self, namespace: str, type: str) -> Iterator[dict[str, list[Candidate]]]:
         for space in dict.fromkeys((SYSTEM_NAMESPACE, namespace)):
             yield self._plugins.get(space, {}).get(type, {})
-
-
-def compare_catalogs(before: Catalog, after: Catalog) -> list[ArtifactChange]:
-    """Return what became of the artifacts between two states."""
-    old, new = _in_use(before), _in_use(after)
-    told = {(d.path, d.error) for d in before.details}
-    return [
-        *(_change("added", detail) for key, detail in new.items() if key not in old),
-        *(
-            _change("updated", detail)
-            for key, detail in new.items()
-            if key in old and old[key].digest != detail.digest
-        ),
-        *(_change("removed", detail) for key, detail in old.items() if key not in new),
-        *(
-            _change("failed", detail, detail.error)
-            for detail in after.details
-            if detail.error and (detail.path, detail.error) not in told
-        ),
-    ]
-
-
-def _in_use(catalog: Catalog) -> dict[tuple[str, ArtifactId], ArtifactDetail]:
-    return {(d.namespace, d.id): d for d in catalog.details if d.digest}
-
-
-def _change(change: str, detail: ArtifactDetail, error: str | None = None) -> ArtifactChange:
-    return ArtifactChange(
-        change, detail.name, detail.version, detail.scope, detail.namespace, detail.path, error
-    )
 
 
 def _details(state: ArtifactIndexState, required: frozenset[str]) -> Iterator[ArtifactDetail]:

@@ -8,8 +8,10 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.app.events import ArtifactsChanged
-from localcdap.artifacts.model import SyncReport
+from localcdap.api.app.events import ArtifactChange, ArtifactsChanged
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.catalog import Catalog
+from localcdap.artifacts.model import ArtifactDetail, SyncReport
 from localcdap.messaging.topics import Topics
 from localcdap.store.store import Transaction
 
@@ -17,6 +19,36 @@ _MOST: Final = 500
 """Changes in one event."""
 _LONGEST_ERROR: Final = 2000
 """Characters; the whole error stands in the list of artifacts."""
+
+
+def compare_catalogs(before: Catalog, after: Catalog) -> list[ArtifactChange]:
+    """Return what became of the artifacts between two states."""
+    old, new = _in_use(before), _in_use(after)
+    known_errors = {(d.path, d.error) for d in before.details}
+    return [
+        *(_change("added", detail) for key, detail in new.items() if key not in old),
+        *(
+            _change("updated", detail)
+            for key, detail in new.items()
+            if key in old and old[key].digest != detail.digest
+        ),
+        *(_change("removed", detail) for key, detail in old.items() if key not in new),
+        *(
+            _change("failed", detail, detail.error)
+            for detail in after.details
+            if detail.error and (detail.path, detail.error) not in known_errors
+        ),
+    ]
+
+
+def _in_use(catalog: Catalog) -> dict[tuple[str, ArtifactId], ArtifactDetail]:
+    return {(d.namespace, d.id): d for d in catalog.details if d.digest}
+
+
+def _change(change: str, detail: ArtifactDetail, error: str | None = None) -> ArtifactChange:
+    return ArtifactChange(
+        change, detail.name, detail.version, detail.scope, detail.namespace, detail.path, error
+    )
 
 
 def make_change_publisher(topics: Topics) -> Callable[[Transaction, SyncReport], None]:

@@ -15,6 +15,7 @@ from localcdap.artifacts.catalog import (
     compare_catalogs,
     list_orphaned_artifacts,
 )
+from localcdap.artifacts.changes import compare_catalogs
 from localcdap.artifacts.directories.artifact_paths import (
     ArtifactPath,
     find_system_artifacts,

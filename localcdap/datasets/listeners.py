@@ -1,4 +1,4 @@
-"""Delivery of system events to listeners whose effects are in structured tables, in whatever process."""
+"""Listeners whose effects are in structured tables: delivery of events to them, in any process."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ POSITIONS: Final = StructuredTableSpecification(
     fields={"listener": FieldType.STRING, "position": FieldType.LONG},
     primary_key=["listener"],
 )
-"""How far each listener has come; the instance's own note of it may be a little behind."""
+"""The position of each listener; the copy of it in the messaging tables may be a little older."""
 
 
 class TableListenerDelivery:
-    """One listener of an application. A single thread calls it.
+    """Delivers events to one listener of an application. A single thread calls it.
 
-    The position moves in the transaction of the effect. Until :meth:`forget`, what the listener has not
-    seen yet is kept, whether or not anything calls it.
+    The position moves in the transaction of the effect. Until :meth:`forget`, events that the listener has
+    not handled are kept, even when nothing delivers them.
 
-    :param name: under which its position is kept; None for its own name.
+    :param name: the name under which the position is stored; None for the listener's own name.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class TableListenerDelivery:
         messaging.save_listener_position(self._name, self._topics, self._position())
 
     def deliver(self, wait_s: float = 0.0) -> int:
-        """Hand over the events that are there; when there are none, those that come within the time.
+        """Deliver the waiting events, or wait for the first one.
 
-        :returns: how many messages were passed.
-        :raises Exception: what the listener raised; the events before that one have taken effect, and the
-            next call hands it over again.
+        :returns: the number of messages that were handled or skipped.
+        :raises Exception: what the listener raised; earlier events have taken effect, and the next call
+            delivers the failed one again.
         """
         messages = self._messaging.fetch(
             SYSTEM_NAMESPACE, self._topics, self._position(), _BATCH, wait_s
@@ -86,7 +86,9 @@ class TableListenerDelivery:
         return done
 
     def forget(self) -> None:
-        """The listener is no more: nothing is kept for it. One of its name begins anew."""
+        """Delete the position of a removed listener; a new listener of that name starts with the oldest
+        event.
+        """
         self._messaging.forget_listener(self._name)
         self._transactions.run(
             lambda context: context.table(POSITIONS.table).delete({"listener": self._name})
@@ -94,11 +96,11 @@ class TableListenerDelivery:
 
     def _hand_over(self, message: TopicMessage, context: TransactionContext) -> None:
         if _position_in(context, self._name) >= message.id:
-            return  # another process was faster
+            return  # another process has delivered it
         try:
             event: Any = msgspec.convert(message.payload, SystemEvent)
-        except msgspec.ValidationError as error:  # of a newer localcdap: nobody here can know it
-            _LOG.warning("event %d is not understood and passed over: %s", message.id, error)
+        except msgspec.ValidationError as error:  # published by a newer version of localcdap
+            _LOG.warning("event %d cannot be decoded and is skipped: %s", message.id, error)
             event = None
         if isinstance(event, self._listener.events):
             self._listener.on_event(event, context)
@@ -111,7 +113,7 @@ class TableListenerDelivery:
 def read_listener_position(
     transactions: TransactionRunner, admin: StructuredTableAdmin, name: str
 ) -> int:
-    """Return the id of the last message that a listener has passed; 0 when there was none."""
+    """Return the id of the last message that a listener has handled; 0 when there was none."""
     if not admin.exists(POSITIONS.table):
         return 0
     return transactions.run(lambda context: _position_in(context, name))
@@ -123,11 +125,11 @@ def _position_in(context: TransactionContext, name: str) -> int:
 
 
 class DeletedNamespaceCleanup(SystemEventListener[Transaction]):
-    """Deletes what nobody sees any more.
+    """Deletes the rows of deleted namespaces from the structured tables of applications.
 
-    The tables it cares for have a key that begins with ``namespace, generation``, as those of CDAP 6's
-    applications do: their rows are out of sight as soon as the namespace has another generation, or none. Of
-    other tables it cannot know what their rows belong to.
+    It handles tables whose key begins with ``namespace, generation``, as in CDAP 6's applications: nothing
+    reads their rows once the namespace is deleted or has a new generation. For other tables it cannot know
+    which namespace a row belongs to.
     """
 
     name = "structured-table-sweep"

@@ -1,4 +1,4 @@
-"""The tables of an instance, as front ends and runs see them."""
+"""The service for dataset tables: listing them, reading rows, and exporting snapshots for runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class TableRows(msgspec.Struct):
 
     columns: list[str]
     rows: list[list[Any]]
-    """Plain values; what JSON cannot hold (dates, decimals, bytes …) is text."""
+    """Plain values; a value that JSON cannot hold (date, decimal, bytes …) is a text."""
 
 
 class TableService:
-    """Lists tables, shows their rows, and hands snapshots to runs. Threads may share it."""
+    """Lists tables, reads their rows, and exports snapshots for runs. Threads may share it."""
 
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
         self._store = store
@@ -38,13 +38,11 @@ class TableService:
         return list(self._tables.list_tables(namespace))
 
     def read_shapes(self, namespace: str) -> dict[str, TableShape]:
-        """Return the columns and keys of the tables of a namespace, by name; none of one that does not
-        exist.
-        """
+        """Return the columns and keys of a namespace's tables by name; nothing if it does not exist."""
         return self._tables.read_shapes(namespace)
 
     def read_rows(self, namespace: str, name: str, limit: int) -> TableRows:
-        """Return the first rows of a table, by its key.
+        """Return the first rows of a table, ordered by its key.
 
         :raises NotFoundError: when there is no such table or namespace.
         """
@@ -64,7 +62,7 @@ class TableService:
             self._tables.drop(tx, namespace, name)
 
     def export(self, namespace: str, name: str, directory: str) -> TableSnapshot:
-        """Write the rows of a table, as they are now, to Parquet files in ``directory``.
+        """Write the current rows of a table to Parquet files in ``directory``.
 
         :raises NotFoundError: when there is no such table.
         """

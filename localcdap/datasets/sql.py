@@ -13,47 +13,47 @@ import msgspec
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.columns import quote_identifier
-from localcdap.store.query import Query, QueryColumn, QueryLimits, QueryTable
+from localcdap.store.query import Query, QueryColumn, QueryLimits, QueryTable, to_arrow_stream
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import PREFIX
 from localcdap.store.table_catalog import list_table_identifiers
 
 STRUCTURED: Final = "structured"
-"""The schema in which the tables of system applications are found."""
+"""The schema of the structured tables of system applications in queries."""
 MOST_ROWS: Final = 100_000
 LONGEST_S: Final = 600.0
 _MOST_UNWANTED: Final = 100
 
 
 _RESERVED: Final = frozenset(("information_schema", "main", "pg_catalog", "system", "temp"))
-"""Schemas and databases of DuckDB."""
+"""DuckDB's own schemas and databases."""
 
 _Table = tuple[QueryTable, tuple[str, ...]]
-"""A table and its key."""
+"""A table and the columns of its key."""
 
 
 class SqlRequest(msgspec.Struct):
-    """A query and how much it may take."""
+    """A query and its limits."""
 
     sql: str
     namespace: str = "default"
-    """Whose tables are meant by names without a namespace."""
+    """The namespace of table names without one."""
     limit: int = 1000
-    """The most rows that are returned, up to ``MOST_ROWS``."""
+    """The most rows to return, up to ``MOST_ROWS``."""
     time_limit_s: float = 60.0
     """Up to ``LONGEST_S``."""
     id: str = ""
-    """By which :meth:`SqlService.cancel` knows it; made up when empty."""
+    """The id with which :meth:`SqlService.cancel` can cancel the query; a random one when empty."""
 
 
 class SqlResult(msgspec.Struct):
-    """What a query found."""
+    """The result of a query."""
 
     columns: list[QueryColumn]
     rows: int
     truncated: bool
-    """Whether more than ``limit`` rows were found; the others are not here."""
+    """Whether the query found more than ``limit`` rows."""
     seconds: float
     arrow: bytes
     """The rows as an Arrow IPC stream."""
@@ -67,24 +67,24 @@ class SqlResult(msgspec.Struct):
 
 
 class SqlTable(msgspec.Struct):
-    """A table that queries can name."""
+    """A table that queries can read."""
 
     schema: str
     """A namespace, or ``structured``."""
     name: str
     columns: list[QueryColumn]
     key: list[str]
-    """The columns that tell rows apart; empty where rows were appended."""
+    """The columns that identify a row; empty for a table without a key."""
     rows: int
 
     @property
     def identifier(self) -> str:
-        """As it is written in a query in any namespace."""
+        """The table's name for a query in any namespace."""
         return quote_identifier(self.schema, self.name)
 
 
 class SqlService:
-    """Runs queries. Threads may share it; each query has a DuckDB of its own (see ``store.querying``)."""
+    """Runs read-only queries. Threads may share it; each query has its own DuckDB (see ``store.query``)."""
 
     def __init__(self, store: Store, namespaces: NamespaceService, structured: TableAdmin) -> None:
         self._store = store
@@ -93,26 +93,27 @@ class SqlService:
         self._changing = threading.Lock()
         self._running: dict[str, Query] = {}
         self._unwanted: deque[str] = deque(maxlen=_MOST_UNWANTED)
-        """Ids that were cancelled before their query came."""
+        """The ids of queries that were cancelled before they arrived."""
 
     def query(self, request: SqlRequest) -> SqlResult:
-        """Run one query, which can see the tables of all namespaces and those of system applications.
+        """Run one query, which can read the tables of all namespaces and those of system applications.
 
-        :raises QueryError: when it is no query, is wrong, was cancelled, or takes more than its limits.
+        :raises QueryError: when the text is not a query or is wrong, when the query was cancelled, or when it
+            exceeds a limit.
         :raises NotFoundError: when there is no such namespace.
-        :raises ConflictError: when a query of that id runs already.
+        :raises ConflictError: when a query with that id is running.
         """
         self._namespaces.require(request.namespace)
         if not 0 <= request.limit <= MOST_ROWS or not 0 < request.time_limit_s <= LONGEST_S:
             raise BadRequestError(
-                f"A query returns up to {MOST_ROWS} rows and takes up to {LONGEST_S:g} s; asked for are "
+                f"A query can return up to {MOST_ROWS} rows and take up to {LONGEST_S:g} s, not "
                 f"{request.limit} rows and {request.time_limit_s:g} s."
             )
         query = Query(request.sql, QueryLimits(request.limit, request.time_limit_s))
         id = request.id or str(uuid.uuid4())
         with self._changing:
             if id in self._running:
-                raise ConflictError(f"A query '{id}' runs already.", "Give this one another id.")
+                raise ConflictError(f"A query '{id}' is running already.", "Use another id.")
             if id in self._unwanted:
                 self._unwanted.remove(id)
                 query.cancel()
@@ -126,13 +127,17 @@ class SqlService:
             with self._changing:
                 del self._running[id]
         return SqlResult(
-            found.columns, found.table.num_rows, found.truncated, found.seconds, _ipc(found.table)
+            found.columns,
+            found.table.num_rows,
+            found.truncated,
+            found.seconds,
+            to_arrow_stream(found.table),
         )
 
     def cancel(self, id: str) -> bool:
-        """End a query, whose caller gets a QueryError; False when none of that id runs.
+        """Cancel a query, whose caller gets a QueryError; return False when no query of that id is running.
 
-        A query of that id which comes later is ended at once, since calls may overtake each other.
+        A query of that id that arrives later is cancelled at once, because calls may overtake each other.
         """
         with self._changing:
             query = self._running.get(id)
@@ -143,9 +148,9 @@ class SqlService:
         return query is not None
 
     def list_tables(self, namespace: str | None = None) -> list[SqlTable]:
-        """Return the tables that queries can name, by schema and name.
+        """Return the tables that queries can read, by schema and name.
 
-        :param namespace: only those of this one, and those of system applications; None: of all.
+        :param namespace: only tables of this namespace and of system applications; None for all tables.
         """
         if namespace is not None:
             self._namespaces.require(namespace)
@@ -161,7 +166,9 @@ class SqlService:
         )
 
     def _tables(self, tx: Transaction) -> list[_Table]:
-        """Return a namespace may be called as the schema of structured tables is; its own come first then."""
+        """Return all tables; if a namespace is named ``structured``, its tables hide those of
+        applications.
+        """
         found: list[_Table] = [
             (QueryTable(namespace, name, identifier), (key,) if key is not None else ())
             for namespace, name, identifier, key in list_table_identifiers(tx)
@@ -175,9 +182,10 @@ class SqlService:
 
 
 def _of_datasets(tables: Sequence[QueryTable], namespace: str) -> Iterator[QueryTable]:
-    """Return the tables of a namespace called ``dataset.table``, as those that stand for BigQuery's are,
-    once more:
-    for queries that write the name without quotes. Namespaces and schemas of DuckDB go before datasets.
+    """Yield the tables of a namespace that are named ``dataset.table`` (stand-ins for BigQuery) a second
+    time.
+
+    A query can then write the name without quotes. Namespaces and schemas of DuckDB take precedence.
     """
     taken = {table.schema.lower() for table in tables} | _RESERVED
     for table in tables:
@@ -193,17 +201,6 @@ def _with_details(tx: Transaction, tables: Sequence[_Table]) -> Iterator[SqlTabl
     for each, key in tables:
         count: int = tx.execute(f"SELECT count(*) FROM {each.source}")[0][0]  # noqa: S608
         yield SqlTable(each.schema, each.name, columns.get(each.source, []), list(key), count)
-
-
-def _ipc(table: Any) -> bytes:
-    """Return a ``pyarrow.Table`` as an Arrow IPC stream."""
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    written: bytes = sink.getvalue().to_pybytes()
-    return written
 
 
 _COLUMNS: Final = (

@@ -1,11 +1,11 @@
-"""SQL of pipelines that changes the tables of their namespace."""
+"""SQL statements of pipelines that change the tables of their namespace."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.errors import ConflictError
@@ -16,17 +16,17 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.store.change_query import ChangedTable, ChangeQuery, ChangeResult
 from localcdap.store.columns import to_column_type
-from localcdap.store.query import QueryLimits, QueryTable
+from localcdap.store.query import QueryLimits, QueryTable, to_arrow_stream
 from localcdap.store.store import Store, Transaction
 from localcdap.store.table_catalog import list_table_identifiers
 from localcdap.store.tables import DatasetTables
 
 _LIMITS: Final = QueryLimits(rows=1, seconds=120.0, memory_mb=1024)
-"""While statements change tables nobody else can write to the database: they must come to an end."""
+"""The limits are strict because no other transaction can write to the database meanwhile."""
 
 
 class StatementService:
-    """Carries out statements, all of a call or none. Threads may share it."""
+    """Runs statements; either all statements of a call take effect or none. Threads may share it."""
 
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
         self._store = store
@@ -35,11 +35,11 @@ class StatementService:
 
     @non_idempotent
     def carry_out(self, statements: StatementBatch) -> StatementResult:
-        """Run statements on the tables of a namespace, which alone they see.
+        """Run statements, which see only the tables of one namespace.
 
         :raises NotFoundError: when there is no such namespace.
-        :raises QueryError: when one is wrong or takes more than its limits.
-        :raises ConflictError: when a table to be changed has a key, which only sinks keep unique.
+        :raises QueryError: when a statement is wrong or exceeds a limit.
+        :raises ConflictError: when a statement would change a table with a key, which only sinks keep unique.
         """
         self._namespaces.require(statements.namespace)
         with tempfile.TemporaryDirectory() as directory:
@@ -89,7 +89,7 @@ class StatementService:
         schema = _schema(table, held)
         if made is not None and held is not None and not made.only_missing:
             self._tables.drop(tx, namespace, table.name)
-        # One that is there, and stays so, keeps what it is parted by.
+        # An existing table that is not replaced keeps its partitioning.
         how = TableWrite(truncate=True, partitioning=made.partitioning if made else None)
         self._tables.write_parquet(tx, namespace, table.name, schema, how, [table.file])
 
@@ -113,9 +113,9 @@ def _refuse_keys(tables: Sequence[tuple[QueryTable, str | None]], changes: Seque
 
 
 def _schema(table: ChangedTable, held: Schema | None) -> Schema:
-    """Return the schema of a changed table: a column keeps what it was where its type is the same.
+    """Return the schema of a changed table; a column whose DuckDB type is the same keeps its schema.
 
-    :raises SchemaError: for a type that no schema has.
+    :raises SchemaError: for a type that has no schema.
     """
     import pyarrow.parquet as pq
 
@@ -131,14 +131,6 @@ def _schema(table: ChangedTable, held: Schema | None) -> Schema:
 
 
 def _done(changed: ChangeResult) -> StatementResult:
-    return StatementResult(changed.rows, b"" if changed.first is None else _ipc(changed.first))
-
-
-def _ipc(table: Any) -> bytes:
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    written: bytes = sink.getvalue().to_pybytes()
-    return written
+    return StatementResult(
+        changed.rows, b"" if changed.first is None else to_arrow_stream(changed.first)
+    )

@@ -1,8 +1,8 @@
 """Transactions on structured tables from other processes.
 
-A client begins a transaction in the host, carries out its operations there by the transaction's token, and
-commits it. While it lives it renews the lease of its transactions, so that those of a client that died are
-rolled back.
+A client begins a transaction in the host, executes operations there with the transaction's token, and
+commits it. The client renews the leases of its transactions, so the host can roll back the transactions of
+a client that died.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from localcdap.store.structured.tables import StructuredTables
 
 TRANSACTIONS: Final = "transactions"
 ADMIN: Final = "structured-tables"
-"""Under which names the host is asked for its :class:`TransactionService` and ``TableAdmin``."""
+"""The names of :class:`TransactionService` and ``TableAdmin`` among the host's services."""
 LEASE_S: Final = 5.0
-"""Seconds that the host keeps a transaction of which it hears nothing."""
+"""Seconds that the host keeps a transaction without a call from its client."""
 _PAGE_BYTES: Final = 8 * 1024 * 1024
-"""About the size of one answer with rows; see ``rpc.frames.FRAME_LIMIT``."""
+"""The approximate size of one answer with rows, far below ``rpc.frames.FRAME_LIMIT``."""
 
 
 class TransactionService:
@@ -43,7 +43,7 @@ class TransactionService:
         self._watch = TransactionMonitor()
 
     def begin(self, kind: TransactionKind, timeout_s: float | None) -> str:
-        """Begin a transaction of at most so many seconds; returns its token."""
+        """Begin a transaction with a time limit in seconds, and return its token."""
         token = secrets.token_hex(16)
         session = self._tables.open(kind, timeout_s)
         leased = _Leased(session, self._lease_s, lambda: self._forget(token))
@@ -52,43 +52,51 @@ class TransactionService:
         return token
 
     def get_specification(self, token: str, table: str) -> StructuredTableSpecification:
-        """:raises NotFoundError: when there is no such table."""
+        """Return the specification of a table as the transaction sees it.
+
+        :raises NotFoundError: when there is no such table.
+        """
         return self._find(token).session.specification(table)
 
     @non_idempotent
     def perform(self, token: str, table: str, operation: AnyOperation) -> Result:
-        """Carry out an operation. Rows that are too many for one answer wait for :meth:`more`."""
+        """Execute an operation. If its rows do not fit into one answer, :meth:`fetch_rows` returns the
+        rest.
+        """
         leased = self._find(token)
         sql = TableSql(leased.session.specification(table))
         return leased.first_page(leased.session.perform(sql, operation))
 
     @non_idempotent
     def fetch_rows(self, token: str, rest: int) -> Rows:
-        """Return further rows of an answer that has a rest; each rest is given once."""
+        """Return further rows of an answer that has a rest; each rest can be fetched once."""
         return self._find(token).page(rest)
 
     @non_idempotent
     def commit(self, token: str) -> None:
-        """:raises TransactionConflictError: when another transaction got in its way."""
+        """Commit the transaction.
+
+        :raises TransactionConflictError: when it conflicts with another transaction.
+        """
         leased = self._find(token)
         self._forget(token)
         leased.session.commit()
 
     def rollback(self, token: str) -> None:
-        """Nothing happens when the transaction is over."""
+        """Roll back the transaction, if it is not over."""
         leased = self._leased.get(token)
         self._forget(token)
         if leased is not None:
             leased.session.rollback()
 
     def renew(self, token: str) -> None:
-        """Say that the client of this transaction lives."""
+        """Renew the lease of the transaction, if it is not over."""
         leased = self._leased.get(token)
         if leased is not None:
             leased.renew()
 
     def close(self) -> None:
-        """Roll back what is open."""
+        """Roll back all open transactions."""
         for token in list(self._leased):
             self.rollback(token)
         self._watch.close()
@@ -97,8 +105,8 @@ class TransactionService:
         leased = self._leased.get(token)
         if leased is None:
             raise TransactionConflictError(
-                "The host knows this transaction no more: it was started anew, or heard nothing of its "
-                "client for too long. Nothing of it was kept."
+                "The host does not know this transaction any more, because the host was restarted or the "
+                "client did not renew its lease. The transaction was rolled back."
             )
         leased.renew()
         return leased
@@ -110,7 +118,7 @@ class TransactionService:
 
 
 class _Leased:
-    """A transaction of a client, with rows that wait to be fetched."""
+    """A transaction of a client, with its lease and the rows that were not fetched yet."""
 
     def __init__(
         self, session: LocalTransactionSession, lease_s: float, on_lapse: Callable[[], None]
@@ -122,20 +130,20 @@ class _Leased:
         self._rests: dict[int, Rows] = {}
 
     def renew(self) -> None:
-        """Let the lease begin anew."""
+        """Renew the lease."""
         self._until = time.monotonic() + self._lease_s
 
     def look(self, now: float) -> None:
-        """End the transaction when nobody renewed its lease."""
+        """End the transaction when its lease has expired."""
         if now > self._until and self.session.expire(_lapsed):
             self._on_lapse()
 
     def first_page(self, result: Result) -> Result:
-        """Return a result as it is sent."""
+        """Return a result, or its first page when it has too many rows for one answer."""
         return self._paged(result) if isinstance(result, Rows) else result
 
     def page(self, rest: int) -> Rows:
-        """Return the rows that were kept under a number, or the first of them."""
+        """Return the first page of the rows that are kept under a number."""
         return self._paged(self._rests.pop(rest))
 
     def _paged(self, rows: Rows) -> Rows:
@@ -150,11 +158,13 @@ class _Leased:
 
 
 def _lapsed() -> TransactionConflictError:
-    return TransactionConflictError("The host heard nothing of the transaction's client too long.")
+    return TransactionConflictError(
+        "The client did not renew the lease of the transaction in time."
+    )
 
 
 class RemoteTransactionSession:
-    """A transaction in the host, as a client's runner sees it."""
+    """A transaction in the host, for the runner of a client."""
 
     def __init__(
         self,
@@ -174,7 +184,7 @@ class RemoteTransactionSession:
             return self._service.get_specification(self._token, table)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
-        operation.prepare(table)  # what is wrong with it is said before it is sent
+        operation.prepare(table)  # raises errors before the operation is sent
         with self._host():
             result = self._service.perform(self._token, table.spec.table, cast(Any, operation))
             if not isinstance(result, Rows):
@@ -187,7 +197,10 @@ class RemoteTransactionSession:
             return result
 
     def commit(self) -> None:
-        """:raises HostLostError: when the host went away; whether it was committed is unknown."""
+        """Commit the transaction.
+
+        :raises HostLostError: when the host ended; whether the transaction was committed is then unknown.
+        """
         self._watch.discard(self)
         self._service.commit(self._token)
 
@@ -200,12 +213,12 @@ class RemoteTransactionSession:
         """Renew the lease while the body is busy with something else."""
         if now - self._heard > LEASE_S / 4:
             self._heard = now
-            with contextlib.suppress(LocalcdapError):  # the next operation says it
+            with contextlib.suppress(LocalcdapError):  # the next operation raises the error
                 self._service.renew(self._token)
 
     @contextlib.contextmanager
     def _host(self) -> Iterator[None]:
-        """A host that went away has rolled the transaction back: it can be tried again with the next one."""
+        """Turn a lost host into a conflict: it has rolled back, so a retry with the next host is safe."""
         try:
             yield
         except HostLostError as error:
@@ -214,9 +227,9 @@ class RemoteTransactionSession:
 
 
 class HostTransactionRunner(RetryingTransactionRunner):
-    """A TransactionRunner on the transactions of the host.
+    """The TransactionRunner of a front end: it uses the transactions of the host.
 
-    :param service: gives the host's service as it is at present: itself in the host, else a proxy.
+    :param service: returns the current host's service: the object itself in the host, else a proxy.
     """
 
     def __init__(self, service: Callable[[], TransactionService]) -> None:
@@ -231,6 +244,6 @@ class HostTransactionRunner(RetryingTransactionRunner):
         return RemoteTransactionSession(service, kind, timeout_s, self._watch)
 
     def close(self) -> None:
-        """Wait for what was submitted and has begun; the rest is cancelled."""
+        """Wait for submitted transactions that have begun, and cancel the others."""
         super().close()
         self._watch.close()

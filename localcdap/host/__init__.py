@@ -1,10 +1,11 @@
-"""The composition root: the services of an instance, built from its settings, and the way to them.
+"""The composition root: it builds the services of an instance and connects front ends to them.
 
-The first process that connects to an instance becomes its host: it opens the database, builds the
-services and answers the calls of others. Later ones are its clients. When a host leaves, the next call
-of a client finds the new one, or makes that client the host.
+The first process that connects to an instance becomes its host: it opens the database, builds the services
+and answers the calls of other processes, which are its clients. When a host ends, the next call of a client
+connects to the new host, or makes that client the host. :func:`~localcdap.host.cdap.connect` returns a
+:class:`~localcdap.host.cdap.Cdap`, which hides the difference.
 
-``python -m localcdap.host DIR`` is a host without a front end: it stays while runs are active or
+``python -m localcdap.host DIR`` starts a host without a front end. It stays while runs are active or
 clients are connected.
 """
 

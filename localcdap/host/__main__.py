@@ -14,11 +14,11 @@ from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
 
 _LINGER_S: Final = 2.0
-"""Seconds that it stays when nobody needs it."""
+"""Seconds that the host stays without active runs and clients."""
 
 
 def serve(home: Home) -> None:
-    """Be the host until nobody needs one; do nothing when there is one."""
+    """Be the host until no run is active and no client connected; do nothing when there is a host."""
     end = connect_or_become_host(home.path, metadata.version("localcdap"))
     if isinstance(end, Client):
         end.close()

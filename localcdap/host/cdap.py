@@ -1,4 +1,4 @@
-"""The way of a front end to the services of an instance, wherever they run."""
+"""Access to the services of an instance for front ends, in this process or in the host's process."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Cdap(ServiceTable):
 
     @property
     def host_pid(self) -> int:
-        """The process in which the services run; another one after the host was lost."""
+        """The id of the process in which the services run; it changes when the host is lost."""
         return self._link.host_pid
 
     def close(self) -> None:
-        """Leave the instance. Runs go on."""
+        """Disconnect from the instance. Active runs continue."""
         self.transactions.close()
         self._link.close()
 
@@ -56,7 +56,7 @@ class Cdap(ServiceTable):
 def connect(home: Home, *, expects_run: bool = False) -> Iterator[Cdap]:
     """Connect to an instance for the time of a block.
 
-    :param expects_run: a run will be started soon; its process may load its libraries already.
+    :param expects_run: whether a run will start soon, so that its process can load its libraries already.
     :raises SettingsError: when this process becomes the host and the settings are wrong.
     :raises StoreError: when the database cannot be used.
     :raises HostError: when the host does not answer.
@@ -69,7 +69,7 @@ def connect(home: Home, *, expects_run: bool = False) -> Iterator[Cdap]:
 
 
 class _HostLink:
-    """The way to the services of an instance: in this process, or in its present host."""
+    """The connection to the current host of an instance, which may be this process."""
 
     def __init__(self, home: Home, *, expects_run: bool = False) -> None:
         self._home = home
@@ -86,7 +86,7 @@ class _HostLink:
         return os.getpid() if isinstance(end, Host) else end.host.pid
 
     def get_service(self, name: str, service: type[_S]) -> _S:
-        """Return the service itself in the host, else what calls it."""
+        """Return the service itself in the host process, elsewhere a proxy that calls it."""
         end = self._end
         if isinstance(end, Host):
             found = end.by_name[name]
@@ -95,7 +95,7 @@ class _HostLink:
         return make_proxy(self, name, service)
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
-        """Make a call; one that a lost host left open is made again, unless it is to be made once."""
+        """Make a call. If the host is lost meanwhile, repeat the call unless it is non-idempotent."""
         service: type = SERVICES[call.service].service
         end = self._end
         if isinstance(end, Host):
@@ -128,7 +128,7 @@ class _HostLink:
             end.close()
             raise ConflictError(
                 f"Process {pid} has the instance at {self._home.path} open with localcdap {found}; "
-                f"this is {version}.",
-                "Close that one first.",
+                f"this is version {version}.",
+                "Close that process first.",
             )
         return end

@@ -1,4 +1,4 @@
-"""Reports of faults of localcdap itself: one file each, for whoever mends it."""
+"""Crash reports: one file per internal error of localcdap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 def format_report(error: BaseException, what: str) -> str:
     """Return the text of a report.
 
-    :param what: what was being done.
+    :param what: what localcdap was doing.
     """
     return "\n".join(
         (
@@ -25,9 +25,9 @@ def format_report(error: BaseException, what: str) -> str:
 
 
 def write_report(folder: Path, text: str) -> Path:
-    """Write a report into an instance's folder of reports. Returns its file.
+    """Write a report into an instance's folder of reports, and return its file.
 
-    :raises OSError: when it cannot be written.
+    :raises OSError: when the file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     started = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"

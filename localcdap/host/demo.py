@@ -1,4 +1,4 @@
-"""The sample pipeline that comes with localcdap."""
+"""The sample pipeline of localcdap."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ NAME: Final = "demo"
 
 
 def install_demo(home: Home) -> Path:
-    """Copy the sample pipeline and its data into an instance's folder; files that are there already are kept.
+    """Copy the sample pipeline and its data into an instance's folder; existing files are kept.
 
-    :return: the pipeline's file; its data lie beside it.
+    :return: the pipeline's file, which is in the same folder as its data.
     """
     folder = home.path / "demo"
     folder.mkdir(parents=True, exist_ok=True)
@@ -25,5 +25,5 @@ def install_demo(home: Home) -> Path:
 
 
 def get_arguments(file: Path) -> dict[str, str]:
-    """Return the runtime arguments that the sample pipeline needs."""
+    """Return the runtime arguments of the sample pipeline."""
     return {"demo.folder": str(file.parent)}

@@ -1,4 +1,4 @@
-"""The host: the process that has the seat of an instance, and serves it."""
+"""The host: the process that holds the lock of an instance and serves its clients."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from localcdap.rpc.methods import get_remote_method
 
 
 class Host:
-    """The services themselves, and the socket at which others call them.
+    """The services of an instance, and the socket at which other processes call them.
 
-    :param seat: is closed with the host, also when the host cannot be set up.
+    :param lock: the lock of the host; it is closed with the host, and also when the services cannot start.
     """
 
-    def __init__(self, home: Home, seat: HostLock, *, expects_run: bool = False) -> None:
+    def __init__(self, home: Home, lock: HostLock, *, expects_run: bool = False) -> None:
         self._home = home
-        self._seat = seat
+        self._lock = lock
         with contextlib.ExitStack() as undo:
-            undo.callback(seat.close)
+            undo.callback(lock.close)
             self._services = HostServices(home, expects_run=expects_run)
             undo.callback(self._services.close)
             self.by_name = self._services.by_name
-            seat.listen(self.by_name)
+            lock.listen(self.by_name)
             undo.pop_all()
 
     @property
     def is_needed(self) -> bool:
-        """Whether runs are active or clients connected."""
-        return self._services.are_busy() or self._seat.connections > 0
+        """Whether runs are active or clients are connected."""
+        return self._services.are_busy() or self._lock.connections > 0
 
     def answer(self, call: Call, service: type) -> Any:
-        """Answer a call that was meant for another process."""
+        """Answer a call that was made to a previous host."""
         method = get_remote_method(service, call.method)
         bound = getattr(self.by_name[call.service], call.method)
         return bound(**method.unpack_arguments(call.arguments))
 
     def close(self) -> None:
-        """Leave the seat; a host without a front end takes it while runs are active."""
+        """Stop being the host; while runs are active, start a host without a front end."""
         self._services.end_waiting()
-        self._seat.stop_listening()
+        self._lock.stop_listening()
         busy = self._services.are_busy()
         self._services.close()
-        self._seat.close()
+        self._lock.close()
         if busy:
             _start_background_host(self._home)
 

@@ -1,4 +1,4 @@
-"""What is done to an instance's database while nobody uses it."""
+"""Restoring and repairing an instance's database while no process uses the instance."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from localcdap.store.backup import (
 
 
 def restore(home: Home, backup: Path) -> RestoredDatabase:
-    """Put a backup in the place of the database; the present one is kept among the backups.
+    """Replace the database with a backup; the current database is kept among the backups.
 
     :raises NotFoundError: when there is no such backup.
     :raises ConflictError: when a process uses the instance.
-    :raises StoreError: when the backup is no good; nothing is changed then.
+    :raises StoreError: when the backup cannot be used; then nothing is changed.
     """
     with _unused(home):
         return restore_database(backup, home.database, _kept(home, "before-restore"))
 
 
 def repair(home: Home) -> list[str]:
-    """Make a damaged database usable again, losing as little as can be.
+    """Make a damaged database usable again, with as little loss as possible.
 
-    First without its write-ahead log, then from its tables that can be read, then from the newest good
-    backup; a new one is made by the next start when nothing else is left. Everything damaged is kept
-    among the backups.
+    The repair tries to open it without its write-ahead log, then copies all tables that can be read, then
+    restores the newest usable backup. If nothing helps, the next start creates a new database. All damaged
+    files are kept among the backups.
 
-    :returns: what was done, a line for each step; empty when nothing is wrong.
+    :returns: a line for each step; empty when the database is not damaged.
     :raises ConflictError: when a process uses the instance.
-    :raises StoreError: when the database is in order but of a newer localcdap, or cannot be moved.
+    :raises StoreError: when the database is intact but of a newer version, or cannot be moved.
     """
     with _unused(home):
         problem = _problem(home.database)
@@ -54,9 +54,7 @@ def repair(home: Home) -> list[str]:
             kept = get_log_path(_kept(home, "damaged"))
             kept.parent.mkdir(parents=True, exist_ok=True)
             log.replace(kept)
-            steps.append(
-                f"Moved its write-ahead log to {kept}: what was last written to it is lost."
-            )
+            steps.append(f"Moved its write-ahead log to {kept}: the latest changes are lost.")
             if _problem(home.database) is None:
                 return steps
         return steps + _replaced(home)
@@ -67,22 +65,26 @@ def _replaced(home: Home) -> list[str]:
     with contextlib.suppress(StoreError):
         lost = salvage_database(home.database, kept)
         lines = [f"Lost: {each}." for each in lost]
-        return ["Made it anew from what can be read.", *lines, f"The damaged file is {kept}."]
+        return [
+            "Created it again from all readable tables.",
+            *lines,
+            f"The damaged file is {kept}.",
+        ]
     for backup in sorted(home.backups.glob("*.duckdb"), key=_age):
         with contextlib.suppress(StoreError):
             restore_database(backup, home.database, kept)
-            return [f"Restored the newest good backup, {backup}.", f"The damaged file is {kept}."]
+            return [f"Restored the newest usable backup, {backup}.", f"The damaged file is {kept}."]
     quarantine_database(home.database, kept)
     return [
-        f"Moved it to {kept}: nothing in it can be read and there is no good backup.",
-        "The next start makes a new database.",
+        f"Moved it to {kept}: no table can be read and there is no usable backup.",
+        "The next start creates a new database.",
     ]
 
 
 def _problem(database: Path) -> str | None:
-    """Return what is damaged in a database; None when there is none yet, too.
+    """Return what is damaged in a database; None when it is intact or does not exist.
 
-    :raises StoreError: when it is in order but none for this version of localcdap.
+    :raises StoreError: when it is intact but not for this version of localcdap.
     """
     try:
         check_database(database)
@@ -94,7 +96,7 @@ def _problem(database: Path) -> str | None:
 
 
 def _age(backup: Path) -> float:
-    """For sorting, newest first."""
+    """Return a sort key that puts the newest backup first."""
     return -backup.stat().st_mtime
 
 
@@ -104,12 +106,12 @@ def _kept(home: Home, why: str) -> Path:
 
 @contextlib.contextmanager
 def _unused(home: Home) -> Iterator[None]:
-    """Keep everybody else from using the instance."""
+    """Hold the host lock for a block, so that no other process uses the instance."""
     end = connect_or_become_host(home.path, metadata.version("localcdap"))
     with contextlib.closing(end):
         if isinstance(end, Client):
             raise ConflictError(
                 f"Process {end.host.pid} uses the instance at {home.path}.",
-                "Close it, or wait until its runs have ended.",
+                "Close that process, or wait until its runs have ended.",
             )
         yield

@@ -1,4 +1,4 @@
-"""The services of an instance, built from its settings; nothing else builds them."""
+"""Building the services of an instance from its settings. Only this module builds them."""
 
 from __future__ import annotations
 
@@ -61,9 +61,12 @@ from localcdap.store.structured.tables import StructuredTables
 
 
 class HostServices:
-    """What an instance can do, in the process that owns its database.
+    """The services of an instance, in the process that has its database open.
 
-    :param expects_run: a run will be started soon; its process may load its libraries already.
+    Attributes have the names of :class:`~localcdap.host.service_table.ServiceTable`. Services are closed in
+    the reverse order of their construction.
+
+    :param expects_run: whether a run will start soon, so that its process can load its libraries already.
     :raises SettingsError: when the settings are wrong.
     :raises StoreError: when the database cannot be used.
     """
@@ -116,7 +119,7 @@ class HostServices:
             self._undo = undo.pop_all()
 
     def _open_namespaces(self, store: Store, home: Home, undo: contextlib.ExitStack) -> None:
-        """Messaging, the namespaces, and what is in them whatever runs there."""
+        """Build messaging, the namespaces, and their preferences, connections and secure keys."""
         self._topics = Topics(store)
         self._delivery = EventDispatcher(store, self._topics)
         undo.callback(self._delivery.close)
@@ -148,7 +151,7 @@ class HostServices:
         self.methods = MethodService(environments, worker)
 
     def _open_library(self, store: Store) -> None:
-        """What namespaces keep of pipelines."""
+        """Build the services for deployed pipelines and drafts."""
         self.applications = ApplicationService(
             store,
             self._topics,
@@ -161,7 +164,7 @@ class HostServices:
     def _open_trials(
         self, processes: TrialProcesses, workers: PluginWorkers, home: Home, records: int
     ) -> None:
-        """What tries pipelines and stages on a few records."""
+        """Build the services that run pipelines and stages on a few records."""
         self.previews = PreviewService(
             self.namespaces,
             self._resolver,
@@ -180,7 +183,7 @@ class HostServices:
         settings: Settings,
         undo: contextlib.ExitStack,
     ) -> None:
-        """System applications, and who wakes them."""
+        """Build the services of system applications, and start their listeners."""
         platform = AppPlatform(
             self.namespaces,
             self.artifacts,
@@ -277,16 +280,16 @@ class HostServices:
         )
 
     def are_busy(self) -> bool:
-        """Return whether runs are active, or listeners of applications have events to see."""
+        """Return whether runs are active, or listeners of applications have events to handle."""
         return self.runs.are_active() or self._app_listeners.is_busy()
 
     def end_waiting(self) -> None:
-        """Answer those who wait for messages or changes; nobody waits any more."""
+        """End the waits of all callers that wait for messages or changes."""
         self._topics.close()
         self.editing.close_all()
 
     def close(self) -> None:
-        """Stop the services, newest first. Runs go on."""
+        """Stop the services, the newest first. Active runs continue."""
         self.end_waiting()
         self._undo.close()
 
@@ -294,7 +297,7 @@ class HostServices:
 def make_artifact_resource(
     artifacts: ArtifactService, directories: Sequence[Path], trash: Path
 ) -> NamespaceResource:
-    """Return the artifacts of a namespace that is being deleted."""
+    """Return the resource that moves the plugin folders of a deleted namespace to the trash."""
 
     def remove_files(namespace: str, generation: int) -> Sequence[str]:
         kept = move_folders_to_trash(directories, namespace, trash / f"{namespace}-{generation}")
@@ -305,7 +308,7 @@ def make_artifact_resource(
 
 
 def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> SecureKeyService:
-    """Return the secure keys, whose values are in the system's keyring where there is one."""
+    """Return the service for secure keys; values are in the system's keyring if there is one."""
     keyring, file = KeyringVault(home.path), FileVault(home.secrets_file)
 
     def choose() -> str:
@@ -315,7 +318,7 @@ def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> 
 
 
 def make_engine_server(home: Home, settings: Settings) -> EngineServer:
-    """Return the local Spark server of an instance; needs no host."""
+    """Return the local Spark server of an instance; this needs no host."""
     return EngineServer(
         home.resolve(settings.engine_directory),
         cores=settings.engine_cores,
@@ -325,7 +328,7 @@ def make_engine_server(home: Home, settings: Settings) -> EngineServer:
 
 
 def read_profiles(settings: Settings) -> Profiles:
-    """Return the compute profiles that the settings name."""
+    """Return the compute profiles of the settings."""
     remotes = {
         name: RemoteProfile(
             profile.remote, profile.required_capabilities, profile.locations, profile.packages

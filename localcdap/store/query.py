@@ -240,6 +240,17 @@ def _show(
     engine.execute("SET lock_configuration = true")
 
 
+def to_arrow_stream(table: Any) -> bytes:
+    """Return a ``pyarrow.Table`` as an Arrow IPC stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
 def _first(reader: Any, limit: int) -> tuple[list[Any], bool]:
     """Return the batches of the first rows, and whether there are more rows."""
     batches: list[Any] = []

@@ -217,7 +217,8 @@ def test_its_life(tmp_path):
         instance.put("catalogue", "default")
         (broken,) = instance.cdap.artifacts.list_artifacts("default", errors=True)
         assert (
-            "runs in the namespace 'system' only, and 'catalogue' is in 'default'" in broken.error
+            "can only run in the namespace 'system', but 'catalogue' is in 'default'"
+            in broken.error
         )
         assert instance.cdap.apps.list_applications() == []
         assert not instance.cdap.structured_tables.exists("experiments")

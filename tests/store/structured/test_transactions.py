@@ -388,7 +388,9 @@ def test_a_transaction_whose_client_vanished_is_rolled_back(service, stored):
         lambda: service.perform(token, "simpleTable", Upsert(ROW)),
         lambda: service.specification(token, "simpleTable"),
     ):
-        with pytest.raises(TransactionConflictError, match="knows this transaction no more"):
+        with pytest.raises(
+            TransactionConflictError, match="does not know this transaction any more"
+        ):
             use()
     service.rollback(token)
     assert stored.transactions.run(lambda c: c.table("simpleTable").count()) == 0
