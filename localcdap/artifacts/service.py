@@ -12,7 +12,6 @@ from localcdap.artifacts.catalog import (
     AnyNamespace,
     Catalog,
     Namespaces,
-    compare_catalogs,
     list_orphaned_artifacts,
 )
 from localcdap.artifacts.changes import compare_catalogs
