@@ -1,4 +1,4 @@
-"""Schemas and records as Arrow: the form in which data moves between stages and Python code."""
+"""Schemas and records as Arrow, the form in which data moves between stages and Python code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.deprecation import build_getattr
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.arrow_reader import reader, row_maker
+from localcdap.api.serialization.arrow_reader import build_column_reader, build_row_maker
 from localcdap.api.serialization.arrow_types import (
     MAX_DECIMAL_PRECISION,
     from_arrow_schema,
@@ -16,7 +16,7 @@ from localcdap.api.serialization.arrow_types import (
     to_arrow_schema,
     to_arrow_type,
 )
-from localcdap.api.serialization.arrow_writer import members, writer
+from localcdap.api.serialization.arrow_writer import build_column_writer, pick_members
 from localcdap.api.serialization.value_types import matches
 
 if TYPE_CHECKING:
@@ -44,35 +44,38 @@ __getattr__ = build_getattr(
 
 
 class RecordCodec:
-    """Turns batches into records and records into batches, for one schema.
+    """Converts between Arrow batches and records of one schema.
 
-    Reading is strict about nothing, since the engine made the batch; writing checks every value and
-    says which field is wrong.
+    Decoding checks nothing, since the engine made the batch; encoding checks every value and names the field
+    that is wrong.
     """
 
     def __init__(self, schema: Schema) -> None:
-        """:raises SchemaError: for what Arrow and Spark cannot hold, see :func:`to_arrow_type`."""
+        """Prepare the conversion.
+
+        :raises SchemaError: when Arrow and Spark cannot hold the schema, see :func:`to_arrow_type`.
+        """
         self.schema: Final = schema
         self.arrow: Final = to_arrow_schema(schema)
-        self._readers = {f.name: reader(f.schema) for f in schema}
-        self._rows = row_maker(list(self._readers))
-        self._writers = {f.name: writer(f.schema, f.name) for f in schema}
+        self._readers = {f.name: build_column_reader(f.schema) for f in schema}
+        self._rows = build_row_maker(list(self._readers))
+        self._writers = {f.name: build_column_writer(f.schema, f.name) for f in schema}
 
     def decode(self, batch: pa.RecordBatch) -> list[dict[str, Any]]:
-        """The records of a batch. Its columns are found by name; others are passed over."""
+        """Return the records of a batch. Columns are found by name; columns of other names are ignored."""
         columns = [read(batch.column(name)) for name, read in self._readers.items()]
         return self._rows(columns, batch.num_rows)
 
     def encode(self, records: Iterable[dict[str, Any]]) -> pa.RecordBatch:
-        """A batch of the records. Fields that the schema lacks are left out; absent ones are null.
+        """Return a batch of the records. Fields not in the schema are left out; absent ones are null.
 
-        :raises StageError: (without a stage) when a value does not fit; the message names field, value
-            and the type that was expected.
+        :raises StageError: (without a stage) when a value does not fit; the message names the field, the
+            value and the expected type.
         """
         import pyarrow as pa
 
-        given = list(records)
+        rows = list(records)
         if not self._writers:
-            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(given), pa.struct([])))
-        columns = [write(members(given, name)) for name, write in self._writers.items()]
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
+        columns = [write(pick_members(rows, name)) for name, write in self._writers.items()]
         return pa.RecordBatch.from_arrays(columns, schema=self.arrow)

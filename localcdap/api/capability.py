@@ -1,4 +1,4 @@
-"""Capabilities: what a plugin is able to run on, as its author declares it."""
+"""Capabilities: what a plugin can run on, as its author declares."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MARK: Final = "__localcdap_capabilities__"
 
 
 def normalize_capability(value: str) -> str:
-    """The one spelling of a capability: lower case, aliases of the design document resolved."""
+    """Return a capability in lower case, with aliases replaced."""
     folded = value.strip().casefold()
     return _ALIASES.get(folded, folded)
 
@@ -52,25 +52,26 @@ def normalize_capability(value: str) -> str:
 def capability(*values: str) -> Callable[[_Class], _Class]:
     """Declare capabilities of a plugin class; several uses on one class add up.
 
-    :raises TypeError: (where the class is made) when there is no value, or one that is no text, is empty,
-        or holds a comma, which separates capabilities in the settings.
+    :raises TypeError: (where the class is created) when there is no value, or a value is not text, is empty,
+        or contains a comma, which separates capabilities in the settings.
     """
 
     def mark(cls: _Class) -> _Class:
         if not values:
             reject_declaration(
-                cls, "@capability names no capability; leave it away to have those of the system."
+                cls,
+                "@capability names no capability; remove it to declare all capabilities of the system.",
             )
         for value in values:
-            if problem := _problem(value):
+            if problem := _find_problem(value):
                 reject_declaration(cls, problem)
-        declared = {normalize_capability(value) for value in values if not _problem(value)}
-        # setattr: the mark is not part of the class's own interface.
+        declared = {normalize_capability(value) for value in values if not _find_problem(value)}
+        # setattr, because the mark is not part of the interface of the class.
         setattr(cls, _MARK, vars(cls).get(_MARK, frozenset()) | declared)
         return cls
 
     if len(values) == 1 and isinstance(values[0], type):
-        # Without parentheses the class itself is the value.
+        # Used without parentheses: the class itself is the value.
         reject_declaration(
             values[0], '@capability needs its values, for instance @capability("mode_native").'
         )
@@ -79,13 +80,11 @@ def capability(*values: str) -> Callable[[_Class], _Class]:
 
 
 def get_capabilities(cls: type) -> frozenset[str]:
-    """What ``cls`` is capable of: exactly what it declares itself, else what the nearest of its bases
-    declares that does, else everything of the system.
-    """
+    """Return what a class declares itself, else what its nearest base declares, else all of the system."""
     return getattr(cls, _MARK, None) or frozenset(SYSTEM_CAPABILITIES)
 
 
-def _problem(value: object) -> str | None:
+def _find_problem(value: object) -> str | None:
     if not isinstance(value, str) or not value.strip():
         return f"A capability is a non-empty string, not {value!r:.100}."
     if "," in value or not value.isprintable():

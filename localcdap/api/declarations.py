@@ -1,5 +1,7 @@
-"""What is wrong with a declaration: an exception where the class is made, or one of many problems while an
-artifact is inspected, which tells its author all of them at once.
+"""Errors in the declarations of plugin and application classes.
+
+An invalid declaration raises TypeError where the class is created. While an artifact is inspected, the
+problems are collected instead, so that its author sees all of them at once.
 """
 
 from __future__ import annotations
@@ -10,44 +12,44 @@ from typing import Final, NamedTuple
 
 
 class DeclarationProblem(NamedTuple):
-    """A class that declares something wrongly."""
+    """An error in the declaration of a class."""
 
     owner: type
     message: str
 
 
-class _Noted:
-    """The problems of this process by module, and whether they are being noted at all."""
+class _Collector:
+    """The collected problems of this process, by module."""
 
     def __init__(self) -> None:
         self.by_module: dict[str, list[DeclarationProblem]] = {}
-        self.is_on = False
+        self.is_collecting = False
 
 
-_noted: Final = _Noted()
+_collector: Final = _Collector()
 
 
 def reject_declaration(owner: type, message: str) -> None:
-    """Tell that the declaration of a class is wrong.
+    """Report an error in the declaration of a class.
 
     :param message: what is wrong, without the name of the class.
-    :raises TypeError: unless problems are being noted; then the rest of the declaration counts.
+    :raises TypeError: unless problems are being collected; then the rest of the declaration takes effect.
     """
-    if not _noted.is_on:
+    if not _collector.is_collecting:
         raise TypeError(f"{owner.__qualname__}: {message}")
-    _noted.by_module.setdefault(owner.__module__, []).append(DeclarationProblem(owner, message))
+    _collector.by_module.setdefault(owner.__module__, []).append(DeclarationProblem(owner, message))
 
 
 @contextlib.contextmanager
 def collect_problems() -> Iterator[None]:
-    """Note problems instead of raising them. For one thread of a process only."""
-    _noted.is_on = True
+    """Collect problems inside the block instead of raising them. For one thread of a process only."""
+    _collector.is_collecting = True
     try:
         yield
     finally:
-        _noted.is_on = False
+        _collector.is_collecting = False
 
 
 def list_problems(module: str) -> list[DeclarationProblem]:
-    """The problems noted when a module was imported, in the order of its text."""
-    return _noted.by_module.get(module, [])
+    """Return the problems collected when a module was imported, in the order of its text."""
+    return _collector.by_module.get(module, [])

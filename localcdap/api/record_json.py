@@ -1,4 +1,4 @@
-"""Records as JSON: the one form in which people write them and front ends show them.
+"""Records as JSON: the form in which people write records and front ends show them.
 
 =====================  =================================================================
 type                   JSON
@@ -12,11 +12,11 @@ timestamp              ``"2026-01-02T03:04:05Z"``; without a zone it is UTC
 datetime               ``"2026-01-02T03:04:05"``
 decimal                text, ``"12.50"``; a number is read too
 array, record          array, object
-map                    object; a key that is no text is written as its JSON
-union                  the form of the member; the first one that takes the value is read
+map                    object; a key that is not text is written as its JSON
+union                  the form of the member; the first member that accepts the value is read
 =====================  =================================================================
 
-A field that is absent is null. JSON has no schema in it: reading needs that of the records.
+A field that is absent is null. JSON holds no schema, so decoding needs the schema of the records.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from localcdap.api.deprecation import build_getattr
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Schema, Type
 
-_MOST_PROBLEMS: Final = 20
-_MOST_TEXT: Final = 60
-_NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
+_MAX_PROBLEMS: Final = 20
+_MAX_QUOTED: Final = 60
+_NON_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 _ZONE_NAME: Final = re.compile(r"\[[\w/+-]+\]$")
-"""Behind the offset, as Java's ``ZonedDateTime`` writes it."""
+"""The zone name that Java's ``ZonedDateTime`` appends to the offset."""
 _RANGES: Final = {Type.INT: (-(2**31), 2**31 - 1), Type.LONG: (-(2**63), 2**63 - 1)}
 
 
 def encode_json_record(value: Any) -> Any:
-    """A record, or one of its values, as decoded JSON."""
+    """Return a record, or one of its values, as decoded JSON."""
     match value:
         case None | bool() | int() | str():
             return value
         case float():
-            return value if math.isfinite(value) else _not_finite(value)
+            return value if math.isfinite(value) else _encode_non_finite(value)
         case bytes() | bytearray() | memoryview():
             return base64.b64encode(value).decode("ascii")
         case datetime.datetime():
@@ -57,17 +57,17 @@ def encode_json_record(value: Any) -> Any:
         case datetime.date() | datetime.time():
             return value.isoformat()
         case Mapping():
-            return {_key_to_json(key): encode_json_record(each) for key, each in value.items()}
+            return {_encode_key(key): encode_json_record(each) for key, each in value.items()}
         case list() | tuple():
             return [encode_json_record(each) for each in value]
     return str(value)
 
 
-def _not_finite(value: float) -> str:
-    return _NOT_FINITE[0 if math.isnan(value) else (1 if value > 0 else 2)]
+def _encode_non_finite(value: float) -> str:
+    return _NON_FINITE[0 if math.isnan(value) else (1 if value > 0 else 2)]
 
 
-def _key_to_json(key: Any) -> str:
+def _encode_key(key: Any) -> str:
     plain = encode_json_record(key)
     return plain if isinstance(plain, str) else json.dumps(plain)
 
@@ -75,19 +75,19 @@ def _key_to_json(key: Any) -> str:
 def decode_json_records(
     schema: Schema, records: Iterable[Any], source: str | None = None
 ) -> list[dict[str, Any]]:
-    """The records that decoded JSON means, with the fields of the schema in its order.
+    """Return the records of decoded JSON, with the fields of the schema in its order.
 
     :param source: where the records come from, for messages.
-    :raises BadRequestError: with every record and field that does not fit, and what was expected there.
+    :raises BadRequestError: when records do not fit; lists each record and field with what was expected.
     """
     found: list[dict[str, Any]] = []
     problems: list[str] = []
     for number, record in enumerate(records, start=1):
-        reader = _Reader(f"record {number}", problems)
-        found.append(reader.record(schema, record, ""))
+        decoder = _RecordDecoder(f"record {number}", problems)
+        found.append(decoder.decode_record(schema, record, ""))
     if problems:
-        more = len(problems) - _MOST_PROBLEMS
-        shown = problems[:_MOST_PROBLEMS] + ([f"… and {more} more."] if more > 0 else [])
+        more = len(problems) - _MAX_PROBLEMS
+        shown = problems[:_MAX_PROBLEMS] + ([f"… and {more} more."] if more > 0 else [])
         of = f" of '{source}'" if source else ""
         raise BadRequestError(
             f"The records{of} do not fit their schema:\n" + "\n".join(shown),
@@ -96,87 +96,95 @@ def decode_json_records(
     return found
 
 
-class _Misfit(Exception):  # noqa: N818 - never leaves this module
-    """A value that is none of its type."""
+class _MismatchError(Exception):
+    """A value does not match its type."""
 
 
-class _Reader:
-    """Reads one record; what does not fit is noted and read as null."""
+class _RecordDecoder:
+    """Decodes one record; notes each value that does not fit, and decodes it as null."""
 
-    def __init__(self, where: str, problems: list[str]) -> None:
-        self._where = where
+    def __init__(self, record_name: str, problems: list[str]) -> None:
+        self._record_name = record_name
         self._problems = problems
 
-    def record(self, schema: Schema, value: Any, path: str) -> dict[str, Any]:
+    def decode_record(self, schema: Schema, value: Any, path: str) -> dict[str, Any]:
         if not isinstance(value, Mapping):
-            self._note(path, "expected an object", value)
+            self._add_problem(path, "expected an object", value)
             return {}
         for name in value:
             if schema.field(name) is None:
                 known = ", ".join(schema.field_names) or "none"
                 self._problems.append(
-                    f"{self._where}: there is no field '{_at(path, name)}'; fields: {known}."
+                    f"{self._record_name}: there is no field '{_join_path(path, name)}'; fields: {known}."
                 )
-        return {f.name: self.value(f.schema, value.get(f.name), _at(path, f.name)) for f in schema}
+        return {
+            f.name: self.decode(f.schema, value.get(f.name), _join_path(path, f.name))
+            for f in schema
+        }
 
-    def value(self, schema: Schema, value: Any, path: str) -> Any:
+    def decode(self, schema: Schema, value: Any, path: str) -> Any:
         if value is None:
             if not (schema.is_nullable or schema.type is Type.NULL):
-                self._note(path, f"expected {_expected(schema)}, which must not be null", value)
+                self._add_problem(
+                    path, f"expected {_describe_expected(schema)}, which must not be null", value
+                )
             return None
         inner = schema.non_nullable
         try:
-            return self._present(inner, value, path)
-        except (_Misfit, ValueError, ArithmeticError, RecursionError):
-            self._note(path, f"expected {_expected(inner)}", value)
+            return self._decode_present(inner, value, path)
+        except (_MismatchError, ValueError, ArithmeticError, RecursionError):
+            self._add_problem(path, f"expected {_describe_expected(inner)}", value)
             return None
 
-    def _present(self, schema: Schema, value: Any, path: str) -> Any:
+    def _decode_present(self, schema: Schema, value: Any, path: str) -> Any:
         if schema.logical_type is not None:
-            return _LOGICAL[schema.logical_type](value)
+            return _LOGICAL_DECODERS[schema.logical_type](value)
         match schema.type:
             case Type.RECORD:
-                return self.record(schema, value, path)
+                return self.decode_record(schema, value, path)
             case Type.ARRAY if schema.items is not None:
                 items = schema.items
-                return [self.value(items, v, f"{path}[{n}]") for n, v in enumerate(_list(value))]
+                return [
+                    self.decode(items, v, f"{path}[{n}]")
+                    for n, v in enumerate(_require_list(value))
+                ]
             case Type.MAP if schema.keys is not None and schema.values is not None:
                 keys, values = schema.keys, schema.values
                 return {
-                    self._key(keys, k, path): self.value(values, v, f"{path}.{k}")
-                    for k, v in _object(value).items()
+                    self._decode_map_key(keys, k, path): self.decode(values, v, f"{path}.{k}")
+                    for k, v in _require_object(value).items()
                 }
             case Type.UNION:
-                return _first_member(schema.members, value)
-        return _simple(schema, value)
+                return _decode_union(schema.members, value)
+        return _decode_simple(schema, value)
 
-    def _key(self, schema: Schema, key: str, path: str) -> Any:
-        read = self.value(schema, _decoded_key(schema.non_nullable, key), f"{path}.keys")
+    def _decode_map_key(self, schema: Schema, key: str, path: str) -> Any:
+        read = self.decode(schema, _decode_key(schema.non_nullable, key), f"{path}.keys")
         return tuple(read) if isinstance(read, list) else read
 
-    def _note(self, path: str, expected: str, value: Any) -> None:
-        place = f"{self._where}, field '{path}'" if path else self._where
-        self._problems.append(f"{place}: {expected}, not {_shown(value)}.")
+    def _add_problem(self, path: str, expected: str, value: Any) -> None:
+        place = f"{self._record_name}, field '{path}'" if path else self._record_name
+        self._problems.append(f"{place}: {expected}, not {_quote(value)}.")
 
 
-def _at(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _first_member(members: Sequence[Schema], value: Any) -> Any:
+def _decode_union(members: Sequence[Schema], value: Any) -> Any:
     for member in members:
         problems: list[str] = []
         is_cut = isinstance(value, float) and member.type in _RANGES
         if member.type is Type.NULL or is_cut:
             continue
-        read = _Reader("", problems).value(member, value, "value")
+        read = _RecordDecoder("", problems).decode(member, value, "value")
         if not problems:
             return read
-    raise _Misfit
+    raise _MismatchError
 
 
-def _decoded_key(schema: Schema, key: str) -> Any:
-    """A key of an object, decoded where its schema is not one of text."""
+def _decode_key(schema: Schema, key: str) -> Any:
+    """Return a key of an object, decoded where its schema is not a text type."""
     is_text = schema.type in (Type.STRING, Type.ENUM, Type.BYTES) or schema.logical_type
     if is_text:
         return key
@@ -186,104 +194,104 @@ def _decoded_key(schema: Schema, key: str) -> Any:
         return key
 
 
-def _simple(schema: Schema, value: Any) -> Any:
+def _decode_simple(schema: Schema, value: Any) -> Any:
     match schema.type:
         case Type.BOOLEAN if isinstance(value, bool):
             return value
         case Type.INT | Type.LONG:
-            return _whole(value, *_RANGES[schema.type])
+            return _decode_integer(value, *_RANGES[schema.type])
         case Type.FLOAT | Type.DOUBLE:
-            return _float(value)
+            return _decode_float(value)
         case Type.STRING if isinstance(value, str):
             return value
         case Type.ENUM if value in schema.symbols:
             return value
         case Type.BYTES:
-            return _bytes(value)
-    raise _Misfit
+            return _decode_bytes(value)
+    raise _MismatchError
 
 
-def _whole(value: Any, lowest: int, highest: int) -> int:
+def _decode_integer(value: Any, lowest: int, highest: int) -> int:
     is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     if isinstance(value, bool) or not is_whole or not lowest <= value <= highest:
-        raise _Misfit
+        raise _MismatchError
     return int(value)
 
 
-def _float(value: Any) -> float:
-    if value in _NOT_FINITE:
+def _decode_float(value: Any) -> float:
+    if value in _NON_FINITE:
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Misfit
+        raise _MismatchError
     return float(value)
 
 
-def _bytes(value: Any) -> bytes:
+def _decode_bytes(value: Any) -> bytes:
     try:
-        return base64.b64decode(_text(value), validate=True)
+        return base64.b64decode(_require_text(value), validate=True)
     except binascii.Error:
-        raise _Misfit from None
+        raise _MismatchError from None
 
 
-def _text(value: Any) -> str:
+def _require_text(value: Any) -> str:
     if not isinstance(value, str):
-        raise _Misfit
+        raise _MismatchError
     return value
 
 
-def _list(value: Any) -> list[Any]:
+def _require_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise _Misfit
+        raise _MismatchError
     return value
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _require_object(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise _Misfit
+        raise _MismatchError
     return value
 
 
-def _date(value: Any) -> datetime.date:
-    return datetime.date.fromisoformat(_text(value))
+def _decode_date(value: Any) -> datetime.date:
+    return datetime.date.fromisoformat(_require_text(value))
 
 
-def _time(value: Any) -> datetime.time:
-    read = datetime.time.fromisoformat(_text(value))
+def _decode_time(value: Any) -> datetime.time:
+    read = datetime.time.fromisoformat(_require_text(value))
     if read.tzinfo is not None:
-        raise _Misfit
+        raise _MismatchError
     return read
 
 
-def _timestamp(value: Any) -> datetime.datetime:
-    read = datetime.datetime.fromisoformat(_ZONE_NAME.sub("", _text(value)))
+def _decode_timestamp(value: Any) -> datetime.datetime:
+    read = datetime.datetime.fromisoformat(_ZONE_NAME.sub("", _require_text(value)))
     utc = datetime.UTC
     return read.astimezone(utc) if read.tzinfo is not None else read.replace(tzinfo=utc)
 
 
-def _datetime(value: Any) -> datetime.datetime:
-    read = datetime.datetime.fromisoformat(_text(value))
+def _decode_datetime(value: Any) -> datetime.datetime:
+    read = datetime.datetime.fromisoformat(_require_text(value))
     if read.tzinfo is not None:
-        raise _Misfit
+        raise _MismatchError
     return read
 
 
-def _decimal(value: Any) -> decimal.Decimal:
+def _decode_decimal(value: Any) -> decimal.Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise _Misfit
+        raise _MismatchError
     read = decimal.Decimal(str(value))
     if not read.is_finite():
-        raise _Misfit
+        raise _MismatchError
     return read
 
 
-_LOGICAL: Final[dict[LogicalType, Callable[[Any], Any]]] = {
-    LogicalType.DATE: _date,
-    LogicalType.TIME_MILLIS: _time,
-    LogicalType.TIME_MICROS: _time,
-    LogicalType.TIMESTAMP_MILLIS: _timestamp,
-    LogicalType.TIMESTAMP_MICROS: _timestamp,
-    LogicalType.DATETIME: _datetime,
-    LogicalType.DECIMAL: _decimal,
+_LOGICAL_DECODERS: Final[dict[LogicalType, Callable[[Any], Any]]] = {
+    LogicalType.DATE: _decode_date,
+    LogicalType.TIME_MILLIS: _decode_time,
+    LogicalType.TIME_MICROS: _decode_time,
+    LogicalType.TIMESTAMP_MILLIS: _decode_timestamp,
+    LogicalType.TIMESTAMP_MICROS: _decode_timestamp,
+    LogicalType.DATETIME: _decode_datetime,
+    LogicalType.DECIMAL: _decode_decimal,
 }
 _EXAMPLES: Final[dict[LogicalType, str]] = {
     LogicalType.DATE: "a date such as '2026-01-02'",
@@ -296,7 +304,7 @@ _EXAMPLES: Final[dict[LogicalType, str]] = {
 }
 
 
-def _expected(schema: Schema) -> str:
+def _describe_expected(schema: Schema) -> str:
     if schema.logical_type is not None:
         return _EXAMPLES[schema.logical_type]
     match schema.type:
@@ -313,9 +321,9 @@ def _expected(schema: Schema) -> str:
     return f"a value of type {schema.display_name}"
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"
+    return text if len(text) <= _MAX_QUOTED else text[: _MAX_QUOTED - 1] + "…"
 
 
 _NESTED: Final = (Type.ARRAY, Type.MAP, Type.RECORD, Type.UNION)
@@ -324,15 +332,15 @@ _BOOLEANS: Final = {"true": True, "false": False}
 
 
 def decode_text_record(schema: Schema, values: Mapping[str, str]) -> dict[str, Any]:
-    """A record for :func:`decode_json_records`, which tells what does not fit.
+    """Return a record of texts, such as the cells of a CSV row, as JSON for :func:`decode_json_records`.
 
-    Numbers and booleans are read; arrays, maps and records are written as JSON; all else is as JSON has it.
-    An empty text is null, unless the field is a string that must not be null.
+    Texts of numbers, booleans, arrays, maps and records are parsed; other types stay text, as in JSON. An
+    empty text is null, unless the field is a string that must not be null.
     """
-    return {name: _value(schema, name, text) for name, text in values.items()}
+    return {name: _decode_text(schema, name, text) for name, text in values.items()}
 
 
-def _value(schema: Schema, name: str, text: str) -> Any:
+def _decode_text(schema: Schema, name: str, text: str) -> Any:
     field = schema.field(name)
     if field is None:
         return text

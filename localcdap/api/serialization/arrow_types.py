@@ -1,8 +1,7 @@
 """Arrow types of schemas, and schemas of Arrow types.
 
-A union of several non-null types is a struct with one nullable member per alternative, of which exactly
-one (or, for a null value, the struct itself) is set. Everything else maps to the Arrow type of the same
-meaning.
+A union of several non-null types is a struct with one nullable member per alternative, exactly one of which
+is set; for a null value the struct itself is null. Other types become the Arrow type of the same meaning.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_DECIMAL_PRECISION: Final = 38
-"""The most digits of a decimal that Arrow's decimal128 and Spark can hold."""
+"""The most digits of a decimal in Arrow's decimal128 and in Spark."""
 
 
 def list_union_tags(union: Schema) -> list[str]:
-    """Member names of the struct that stands for a union, one for each non-null alternative.
+    """Return the member names of the struct for a union, one for each non-null alternative.
 
-    A tag is the lower-case type, the logical type, or the record's name; repeated ones are numbered.
+    A tag is the lower-case type, the logical type, or the record's name; repeated tags are numbered.
     """
     tags: list[str] = []
     for member in union.members:
@@ -40,48 +39,48 @@ def list_union_tags(union: Schema) -> list[str]:
 
 
 def is_proper_union(schema: Schema) -> bool:
-    """Whether the schema is a union of more than one non-null type."""
+    """Return whether the schema is a union of more than one non-null type."""
     return schema.type is Type.UNION and schema.non_nullable.type is Type.UNION
 
 
 def to_arrow_type(schema: Schema) -> pa.DataType:
-    """The Arrow type of a value.
+    """Return the Arrow type of a schema.
 
-    :raises SchemaError: for what Arrow and Spark cannot hold: recursive records, decimals with more
-        than 38 digits.
+    :raises SchemaError: for recursive records and decimals of more than 38 digits, which Arrow and Spark
+        cannot hold.
     """
     import pyarrow as pa
 
     inner = schema.non_nullable
     if inner.logical_type is not None:
-        return _logical_type(inner)
+        return _to_logical_arrow_type(inner)
     match inner.type:
         case Type.ARRAY if inner.items is not None:
-            return pa.list_(_arrow_field("element", inner.items))
+            return pa.list_(_to_arrow_field("element", inner.items))
         case Type.MAP if inner.keys is not None and inner.values is not None:
-            return pa.map_(to_arrow_type(inner.keys), _arrow_field("value", inner.values))
+            return pa.map_(to_arrow_type(inner.keys), _to_arrow_field("value", inner.values))
         case Type.RECORD:
             if inner.fields is None:
                 raise SchemaError(
                     f"Record '{inner.name}' contains itself; recursive records cannot be run."
                 )
-            return pa.struct([_arrow_field(f.name, f.schema) for f in inner.fields])
+            return pa.struct([_to_arrow_field(f.name, f.schema) for f in inner.fields])
         case Type.UNION:
             members = [m for m in inner.members if m.type is not Type.NULL]
             pairs = zip(list_union_tags(inner), members, strict=True)
             return pa.struct([pa.field(tag, to_arrow_type(m), nullable=True) for tag, m in pairs])
         case _:
-            return _simple_types()[inner.type]
+            return _get_simple_types()[inner.type]
 
 
 def to_arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of a batch of records."""
+    """Return the Arrow schema of a batch of records."""
     import pyarrow as pa
 
-    return pa.schema([_arrow_field(f.name, f.schema) for f in schema])
+    return pa.schema([_to_arrow_field(f.name, f.schema) for f in schema])
 
 
-def _arrow_field(name: str, schema: Schema) -> pa.Field:
+def _to_arrow_field(name: str, schema: Schema) -> pa.Field:
     import pyarrow as pa
 
     nullable = schema.is_nullable or schema.type is Type.NULL
@@ -89,7 +88,7 @@ def _arrow_field(name: str, schema: Schema) -> pa.Field:
 
 
 @lru_cache(maxsize=1)
-def _simple_types() -> dict[Type, pa.DataType]:
+def _get_simple_types() -> dict[Type, pa.DataType]:
     import pyarrow as pa
 
     return {
@@ -105,7 +104,7 @@ def _simple_types() -> dict[Type, pa.DataType]:
     }
 
 
-def _logical_type(schema: Schema) -> pa.DataType:
+def _to_logical_arrow_type(schema: Schema) -> pa.DataType:
     import pyarrow as pa
 
     match schema.logical_type:

@@ -19,61 +19,66 @@ from localcdap.api.schema import Schema
 
 
 def encode_schema(value: Any) -> Any:
-    """``enc_hook`` for JSON: a schema as its document."""
+    """Encode a schema as its document: the ``enc_hook`` of JSON."""
     if isinstance(value, Schema):
         return value.to_json()
     raise NotImplementedError(f"A {type(value).__name__} cannot be encoded.")
 
 
 def decode_schema(type: Any, value: Any) -> Any:
-    """``dec_hook``: a schema from its document, or the document's text."""
+    """Decode a schema from its document or the document's text: the ``dec_hook``."""
     if type is not Schema:
         raise NotImplementedError(f"A {type} cannot be decoded.")
-    return _parsed(value) if isinstance(value, str) else Schema.parse(value)
+    return _parse_schema(value) if isinstance(value, str) else Schema.parse(value)
 
 
 def pack(value: Any) -> bytes:
-    """The value as MessagePack. An integer beyond 64 bits, as JSON may hold it, becomes the nearest float.
+    """Encode a value as MessagePack. An integer over 64 bits, which JSON may hold, becomes the nearest float.
 
-    :raises TypeError: for a value that is no Struct, plain value, container or schema.
+    :raises TypeError: for a value that is not a Struct, plain value, container or schema.
     """
     try:
-        return _PACKER.encode(value)
+        return _ENCODER.encode(value)
     except OverflowError:
-        return _PACKER.encode(
-            _in_range(msgspec.to_builtins(value, builtin_types=_KEPT, enc_hook=_packed))
+        return _ENCODER.encode(
+            _limit_integers(
+                msgspec.to_builtins(value, builtin_types=_KEPT_TYPES, enc_hook=_encode_schema_text)
+            )
         )
 
 
 def unpack(data: bytes | memoryview | msgspec.Raw, type: Any) -> Any:
-    """The value of the given type that :func:`pack` encoded.
+    """Decode a value of the given type that :func:`pack` encoded.
 
-    :raises msgspec.DecodeError: when the bytes are not MessagePack or hold something else.
-    :raises SchemaError: when a schema among them is none.
+    :raises msgspec.DecodeError: when the bytes are not MessagePack or hold another type.
+    :raises SchemaError: when a schema is invalid.
     """
     try:
-        return _unpacker(type).decode(data)
-    except (UnicodeDecodeError, RecursionError) as error:  # garbage, as msgspec puts it at times
+        return _get_decoder(type).decode(data)
+    except (
+        UnicodeDecodeError,
+        RecursionError,
+    ) as error:  # msgspec raises these for malformed bytes
         raise msgspec.DecodeError(str(error)) from None
 
 
-def _in_range(value: Any) -> Any:
+def _limit_integers(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_in_range(key): _in_range(each) for key, each in value.items()}
+        return {_limit_integers(key): _limit_integers(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_in_range(each) for each in value]
+        return [_limit_integers(each) for each in value]
     if type(value) is int and not -(2**63) <= value < 2**64:
         return float(str(value))
     return value
 
 
-def _packed(value: Any) -> Any:
+def _encode_schema_text(value: Any) -> Any:
     if isinstance(value, Schema):
-        return _text(value)
+        return _format_schema(value)
     raise NotImplementedError(f"A {type(value).__name__} cannot be encoded.")
 
 
-_KEPT: Final = (
+_KEPT_TYPES: Final = (
     bytes,
     bytearray,
     datetime.datetime,
@@ -82,11 +87,11 @@ _KEPT: Final = (
     decimal.Decimal,
     uuid.UUID,
 )
-_PACKER: Final = msgspec.msgpack.Encoder(enc_hook=_packed)
-_text: Final = lru_cache(maxsize=2048)(Schema.__str__)
-_parsed: Final = lru_cache(maxsize=2048)(Schema.parse)
+_ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encode_schema_text)
+_format_schema: Final = lru_cache(maxsize=2048)(Schema.__str__)
+_parse_schema: Final = lru_cache(maxsize=2048)(Schema.parse)
 
 
 @lru_cache(maxsize=1024)
-def _unpacker(type: Any) -> msgspec.msgpack.Decoder[Any]:
+def _get_decoder(type: Any) -> msgspec.msgpack.Decoder[Any]:
     return msgspec.msgpack.Decoder(type, dec_hook=decode_schema)

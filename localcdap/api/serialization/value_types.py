@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from localcdap.api.schema import LogicalType, Schema, Type
 
-_USUAL: Final[dict[Type | LogicalType, frozenset[type]]] = {
+_USUAL_TYPES: Final[dict[Type | LogicalType, frozenset[type]]] = {
     Type.NULL: frozenset(),
     Type.BOOLEAN: frozenset((bool,)),
     Type.INT: frozenset((int,)),
@@ -31,7 +31,7 @@ _USUAL: Final[dict[Type | LogicalType, frozenset[type]]] = {
     LogicalType.DATETIME: frozenset((datetime.datetime,)),
     LogicalType.DECIMAL: frozenset((decimal.Decimal, int)),
 }
-_DECIDING: Final[dict[Type | LogicalType, type]] = {
+_DECIDING_TYPES: Final[dict[Type | LogicalType, type]] = {
     Type.BOOLEAN: bool,
     Type.LONG: int,
     Type.FLOAT: float,
@@ -42,25 +42,25 @@ _DECIDING: Final[dict[Type | LogicalType, type]] = {
     LogicalType.TIME_MILLIS: datetime.time,
     LogicalType.TIME_MICROS: datetime.time,
 }
-"""The class all of whose values match: the others must be looked at."""
+"""The Python type whose every value matches; a value of another type must be inspected."""
 _INT_RANGE: Final = (-(2**31), 2**31 - 1)
 
 
-def usual_classes(schema: Schema) -> frozenset[type]:
-    """Classes whose values fit for sure, but for their size, of a schema that is no union."""
-    return _USUAL[schema.logical_type or schema.type]
+def get_usual_types(schema: Schema) -> frozenset[type]:
+    """Return the Python types whose values fit, except for their size. The schema is not a union."""
+    return _USUAL_TYPES[schema.logical_type or schema.type]
 
 
-def fits(value: Any, schema: Schema) -> bool:
-    """Whether a non-null value can be written without loss, looking at its class and not into it.
+def is_writable(value: Any, schema: Schema) -> bool:
+    """Return whether a non-null value can be written without loss, by its type and not by its parts.
 
-    Wider than :func:`matches`: NumPy's numbers fit, whole floats fit whole numbers, whole numbers fit
-    floats and decimals. The schema is no union.
+    Wider than :func:`matches`: accepts NumPy's numbers, whole floats as whole numbers, and whole numbers as
+    floats and decimals. The schema is not a union.
     """
     if schema.logical_type is LogicalType.DECIMAL:
         return isinstance(value, decimal.Decimal) or _is_int(value)
     if schema.logical_type is not None:
-        return _is_moment(value, schema.logical_type)
+        return _is_date_or_time(value, schema.logical_type)
     match schema.type:
         case Type.BOOLEAN:
             return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # NumPy's
@@ -73,23 +73,23 @@ def fits(value: Any, schema: Schema) -> bool:
             return isinstance(value, (bytes, bytearray, memoryview))
         case Type.ENUM:
             return isinstance(value, str) and value in schema.symbols
-    return isinstance(value, tuple(usual_classes(schema)))
+    return isinstance(value, tuple(get_usual_types(schema)))
 
 
-def deciding_classes(alternatives: Sequence[Schema]) -> dict[type, int]:
-    """The classes whose values always match the same alternative first, and which one that is."""
+def find_deciding_types(alternatives: Sequence[Schema]) -> dict[type, int]:
+    """Return the Python types whose values always match the same alternative first, with its index."""
     decided: dict[type, int] = {}
     claimed: set[type] = set()
     for index, schema in enumerate(alternatives):
-        deciding = _DECIDING.get(schema.logical_type or schema.type)
+        deciding = _DECIDING_TYPES.get(schema.logical_type or schema.type)
         if deciding is not None and deciding not in claimed:
             decided[deciding] = index
-        claimed |= usual_classes(schema)
+        claimed |= get_usual_types(schema)
     return decided
 
 
 def matches(value: Any, schema: Schema) -> bool:
-    """Whether a value is of the schema's type in all its parts, as needed to choose from a union."""
+    """Return whether a value and all its parts are of the schema's type: what selects a member of a union."""
     if value is None:
         return schema.is_nullable or schema.type is Type.NULL
     match schema.type:
@@ -115,13 +115,13 @@ def matches(value: Any, schema: Schema) -> bool:
 def _matches_simple(value: Any, schema: Schema) -> bool:
     match schema.logical_type:
         case LogicalType.DECIMAL:
-            return isinstance(value, decimal.Decimal) and _holds(schema, value)
+            return isinstance(value, decimal.Decimal) and _has_enough_digits(schema, value)
         case LogicalType.DATETIME:
             return isinstance(value, datetime.datetime) and value.tzinfo is None
         case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS:
             return isinstance(value, datetime.datetime) and value.tzinfo is not None
         case LogicalType():
-            return _is_moment(value, schema.logical_type)
+            return _is_date_or_time(value, schema.logical_type)
     match schema.type:
         case Type.INT:
             return _is_int(value) and _INT_RANGE[0] <= value <= _INT_RANGE[1]
@@ -129,11 +129,11 @@ def _matches_simple(value: Any, schema: Schema) -> bool:
             return _is_int(value)
         case Type.FLOAT | Type.DOUBLE:
             return isinstance(value, float)
-    return fits(value, schema)
+    return is_writable(value, schema)
 
 
-def _holds(schema: Schema, value: decimal.Decimal) -> bool:
-    """Whether a decimal schema has digits enough for the value."""
+def _has_enough_digits(schema: Schema, value: decimal.Decimal) -> bool:
+    """Return whether a decimal schema has enough digits for the value."""
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):  # NaN, infinity
         return False
@@ -146,7 +146,7 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_moment(value: Any, logical: LogicalType) -> bool:
+def _is_date_or_time(value: Any, logical: LogicalType) -> bool:
     if logical is LogicalType.DATE:
         return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
-    return isinstance(value, tuple(_USUAL[logical]))
+    return isinstance(value, tuple(_USUAL_TYPES[logical]))
