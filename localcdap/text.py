@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-_ESCAPED: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_ESCAPED_CATEGORIES: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode categories that control a terminal, reorder a line or have no width of their own."""
 _JOINERS: Final = "\u200c\u200d"
 """Zero-width (non-)joiners, which scripts such as Persian and families of emoji need."""
@@ -20,7 +20,7 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
 """SGR sequences. They change nothing but the looks of the text, and logs of tools are full of them."""
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
-_SIMILAR: Final = 60
+_MIN_SIMILARITY: Final = 60
 """The lowest similarity, 0 to 100, of a name that is worth suggesting. It finds a name with a letter
 missing, doubled or exchanged, and leaves out names that share only an ending."""
 
@@ -71,7 +71,7 @@ def nearest_names(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
         sorted(set(names)),
         scorer=fuzz.WRatio,
         processor=utils.default_process,
-        score_cutoff=_SIMILAR,
+        score_cutoff=_MIN_SIMILARITY,
         limit=limit,
     )
     return [match[0] for match in matches]
@@ -95,19 +95,19 @@ def sanitize_for_terminal(text: str, *, single_line: bool = False) -> str:
         return text
     plain = _COLOURS.sub("", text)
     if single_line:
-        return "".join(map(_escaped, plain))
+        return "".join(map(_escape, plain))
     plain = plain.replace("\r\n", "\n")
-    return "".join(each if each in "\n\t" else _escaped(each) for each in plain)
+    return "".join(each if each in "\n\t" else _escape(each) for each in plain)
 
 
 def _has_variation_selector(text: str) -> bool:
     return not text.isascii() and any("\ufe00" <= each <= "\ufe0f" for each in text)
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if "\ufe00" <= character <= "\ufe0f":
         return ""
-    if character in _JOINERS or unicodedata.category(character) not in _ESCAPED:
+    if character in _JOINERS or unicodedata.category(character) not in _ESCAPED_CATEGORIES:
         return character
     if character in "\n\t\r":
         return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}[character]

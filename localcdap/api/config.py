@@ -1,7 +1,7 @@
 """Plugin configuration: declared once, as a class with annotated fields.
 
-The declaration gives the parsing of a stage's properties, the failures when they are wrong, the
-description that every front end renders, and the typed values that the plugin reads.
+From one declaration localcdap parses a stage's properties, reports failures, renders the form of every front
+end, and gives the plugin typed values.
 """
 
 from __future__ import annotations
@@ -59,22 +59,22 @@ class PluginProperty(msgspec.Struct, rename="camel"):
     macro_supported: bool
     macro_escaping_enabled: bool = False
     default: str | None = None
-    """What an absent property means, as it would be typed; None when absent means no value."""
+    """The text of the default value; None when an absent property has no value."""
     choices: list[str] = []
-    """Allowed values, empty when any is; compared without regard to case."""
+    """Allowed values, compared without regard to case; empty when any value is allowed."""
     secret: bool = False
     syntax: str | None = None
     """Language of a multi-line value: ``javascript``, ``python``, ``sql``, ``wrangler``, ``text``."""
     form: str | None = None
-    """What the value is made of, or each element of a comma-separated list: see :func:`field`."""
+    """The form of the value, or of each element of a comma-separated list: see :func:`field`."""
     group: str | None = None
-    """Heading under which front ends show it; None for the first properties."""
+    """The heading under which front ends show the property; None for the first properties."""
     uses: NamedPlugins | msgspec.UnsetType = msgspec.UNSET
     """How it names other plugins; absent for a property that names none."""
 
 
 class ConfigField:
-    """A declared property: see :func:`field`, which makes it."""
+    """A declared property, which :func:`field` creates."""
 
     def __init__(
         self,
@@ -116,31 +116,32 @@ class ConfigField:
         return _TYPE_NAMES[self.type]
 
     def parse(self, text: str) -> Any:
-        """The typed value of a property's text.
+        """Parse the text of a property.
 
-        :raises ValueError: when it has none; the message completes "Property 'x' …".
+        :raises ValueError: when the text is invalid; the message completes "Property 'x' …".
         """
         value = _PARSERS[self.type](text)
         if self.choices and self.type is str:
-            return self._choice(value)
+            return self._match_choice(value)
         if self.choices and self.type == list[str]:
-            return [self._choice(element) for element in value]
+            return [self._match_choice(element) for element in value]
         return value
 
-    def _choice(self, value: str) -> str:
+    def _match_choice(self, value: str) -> str:
         for choice in self.choices:
             if choice.lower() == value.strip().lower():
                 return choice
         raise ValueError(f"must be one of {', '.join(self.choices)}, not '{value}'.")
 
     def describe(self) -> PluginProperty:
+        """Return the property as front ends see it."""
         return PluginProperty(
             name=self.property,
             description=self.description,
             type=self.type_name,
             required=self.required,
             macro_supported=self.macro,
-            default=None if self.required else _as_text(self.default),
+            default=None if self.required else _format_default(self.default),
             choices=list(self.choices),
             secret=self.secret,
             syntax=self.syntax,
@@ -165,25 +166,25 @@ def field(
 ) -> Any:
     """Declare a property of a :class:`PluginConfig`.
 
-    :param description: one or more sentences for the person who fills it in.
+    :param description: one or more sentences for the person who fills in the property.
     :param default: the value when the property is absent or empty; required when left out. None
         means an absent property has no value (annotate ``X | None``).
     :param choices: allowed texts, matched without regard to case; the value read is the declared
         spelling.
-    :param macro: whether ``${…}`` is expanded in it. Until the run it then has its default value and
-        :meth:`PluginConfig.contains_macro` is true.
+    :param macro: whether the property may contain macros, ``${…}``. Until a macro is evaluated the property
+        has its default value, and :meth:`PluginConfig.contains_macro` is true.
     :param name: the key in a pipeline document where it is not a Python name
         (``"schema.row.field"``).
-    :param secret: shown masked, never logged.
+    :param secret: whether the value is masked in front ends and never logged.
     :param syntax: language of a multi-line value, for editors: ``javascript``, ``python``, ``sql``.
-    :param form: what the value is made of, for editors, which check nothing by it: ``{input-field}`` offers
-        the fields of the input, ``{output-field}`` those of the output, ``{input-stage}`` the stages before
-        it, ``{joined-field}`` fields of these as ``stage.field as name``, ``{join-keys}`` comparisons of
-        them as ``a.id = b.id``, ``{type}`` names of types, ``{codec:snappy|gzip}`` these words,
-        ``{plugin:directive}`` names of plugins of that type, which the stage can then use; any other word in
-        braces is only a heading. A comma at the end, as in ``{input-field}:{type},``, makes it a list of such
-        elements.
-    :param group: a heading, for editors: properties of one heading stand together.
+    :param form: the form of the value, from which editors offer choices; it is not validated.
+        ``{input-field}`` offers fields of the input, ``{output-field}`` fields of the output,
+        ``{input-stage}`` input stages, ``{joined-field}`` fields of input stages as ``stage.field as
+        name``, ``{join-keys}`` pairs of such fields as ``a.id = b.id``, ``{type}`` names of types,
+        ``{codec:snappy|gzip}`` these words, ``{plugin:directive}`` names of plugins of that type, which the
+        stage can then use; any other word in braces is only a heading. A comma at the end, as in
+        ``{input-field}:{type},``, makes it a list of such elements.
+    :param group: the heading under which front ends show the property, with the others of that group.
     :param uses: how a text names other plugins that the plugin loads; a ``form`` with ``{plugin:TYPE}`` says
         so by itself.
     """
@@ -207,10 +208,10 @@ class PluginConfig:
         declared: dict[str, ConfigField] = {}
         for base in reversed(cls.__mro__[1:]):
             declared |= vars(base).get("_declared", {})
-        hints = _hints(cls)
+        hints = _get_hints(cls)
         for attribute, value in list(vars(cls).items()):
             if isinstance(value, ConfigField):
-                value.type = _value_type(cls, attribute, hints.get(attribute, str))
+                value.type = _find_value_type(cls, attribute, hints.get(attribute, str))
                 declared[value.property] = value
         cls._declared = declared
 
@@ -220,7 +221,7 @@ class PluginConfig:
         macros: Iterable[str] = (),
         texts: Mapping[str, str] | None = None,
     ) -> None:
-        """Use :meth:`build`, which checks; this only assigns, by property name."""
+        """Assign values by property name, unchecked; :meth:`build` checks them."""
         self._macros = frozenset(macros)
         self._texts = dict(texts or {})
         for name, declared in self._declared.items():
@@ -229,7 +230,7 @@ class PluginConfig:
 
     @classmethod
     def declared(cls) -> dict[str, ConfigField]:
-        """The declared properties by their name in a pipeline document, in declaration order."""
+        """Return the declared properties by their names in documents, in the order of declaration."""
         return cls._declared
 
     @classmethod
@@ -268,43 +269,43 @@ class PluginConfig:
         return cls(values, unresolved, texts)
 
     def contains_macro(self, name: str) -> bool:
-        """Whether the property ``name`` holds a macro that is not evaluated yet."""
+        """Return whether a property contains a macro that is not evaluated yet."""
         return name in self._macros
 
     def text_with_macros(self, name: str) -> str | None:
-        """The text of a property that holds a macro not evaluated yet, as far as it is; else None."""
+        """Return the text of a property that contains a macro not evaluated yet; else None."""
         return self._texts.get(name)
 
     @property
     def macros(self) -> frozenset[str]:
-        """Names of all properties that hold a macro not evaluated yet."""
+        """The names of all properties that contain a macro not evaluated yet."""
         return self._macros
 
 
-def _hints(cls: type) -> dict[str, Any]:
+def _get_hints(cls: type) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls)
-    except Exception as error:  # an annotation is any code at all
+    except Exception as error:  # evaluating an annotation can raise anything
         reject_declaration(cls, f"its annotations cannot be read: {type(error).__name__}: {error}")
         return {}
 
 
-def _value_type(owner: type, attribute: str, hint: Any) -> Any:
-    """The type to parse, with ``| None`` taken away; text where it is none that can be parsed."""
+def _find_value_type(owner: type, attribute: str, hint: Any) -> Any:
+    """Return the annotated type without ``| None``; report an unsupported type, and return str for it."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         members = [m for m in typing.get_args(hint) if m is not type(None)]
         hint = members[0] if len(members) == 1 else hint
     if hint not in _PARSERS:
         reject_declaration(
             owner,
-            f"field '{attribute}' has the unsupported type {_shown(hint)}; use str, int, float, bool, "
+            f"field '{attribute}' has the unsupported type {_format_type(hint)}; use str, int, float, bool, "
             "list[str] or Schema, or one of these | None.",
         )
         return str
     return hint
 
 
-def _shown(hint: Any) -> str:
+def _format_type(hint: Any) -> str:
     return hint.__qualname__ if type(hint) is type else str(hint)
 
 
@@ -352,7 +353,7 @@ _TYPE_NAMES: Final[dict[Any, str]] = {
 }
 
 
-def _as_text(value: Any) -> str | None:
+def _format_default(value: Any) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Plugins that steer a run and handle no records: actions, conditions, and what ends a run."""
+"""Plugins that control a run and handle no records: actions, conditions and post actions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localcdap.api.tables import CreatedTable, TableResult
 
 
 class StageStatistics(msgspec.Struct, frozen=True):
-    """Records of a stage that has ended."""
+    """The numbers of records of a completed stage."""
 
     input: int
     output: int
@@ -27,23 +27,23 @@ class ControlContext(StageContext, Protocol):
     pipeline: str
     """The pipeline's name."""
     stage_statistics: Mapping[str, StageStatistics]
-    """Of all stages that handle records and ran before this one, or were skipped: those have zeros."""
+    """By stage, for all earlier stages that handle records; zeros for a skipped stage."""
 
     is_remote: bool
-    """Whether the run is on a cluster, whose files this process does not see."""
+    """Whether the run is on a cluster, whose files this process cannot read."""
 
     def resolve_path(self, path: str) -> str:
-        """The place on this machine of a path in a pipeline document, as sources and sinks see it."""
+        """Return where a path of the pipeline document is on this machine, as for sources and sinks."""
 
     def fail(self, message: str, corrective_action: str | None = None) -> Exception:
-        """An error to raise that names this stage."""
+        """Return an error to raise, which names this stage."""
 
 
 class ActionContext(ControlContext, Protocol):
     """An action at run time."""
 
     def set_argument(self, name: str, value: str) -> None:
-        """Set an argument of the run, for the macros and the contexts of the stages behind this action."""
+        """Set an argument of the run, for the macros and the contexts of later stages."""
 
     def run_sql(
         self,
@@ -51,12 +51,12 @@ class ActionContext(ControlContext, Protocol):
         changes: Sequence[str] = (),
         makes: Sequence[CreatedTable] = (),
     ) -> TableResult:
-        """Carry out SQL statements on the structured datasets of this namespace, at once, all or none.
+        """Run SQL statements on the structured datasets of this namespace, in one transaction.
 
-        :param statements: each a single one, in the SQL of DuckDB; they see the tables by their names.
-        :param changes: names of the tables that are changed, made or dropped.
-        :param makes: those of them that are made, by what they are parted; the last word on each counts.
-        :raises StageError: when one is wrong, or takes more than two minutes or a GB of memory.
+        :param statements: single statements in the SQL of DuckDB, with the names of the tables.
+        :param changes: the names of all tables that the statements change, create or drop.
+        :param makes: the created tables, with their partitioning; the last entry for a table takes effect.
+        :raises StageError: when a statement fails, or takes over two minutes or 1 GB of memory.
         """
 
 
@@ -64,34 +64,37 @@ class PostActionContext(ActionContext, Protocol):
     """A post action at run time."""
 
     succeeded: bool
-    """Whether the run has succeeded; what its sinks wrote is in place then."""
+    """Whether the run has succeeded; the output of its sinks is then committed."""
 
 
 class Action(Plugin):
-    """Does something before all sources or behind all sinks. What it raises fails the run."""
+    """Runs before all sources or after all sinks. An exception fails the run."""
 
     types = ("action",)
 
     def configure(self, stage: StageConfigurer) -> None:
-        """The default accepts anything. An action has no output schema."""
+        """Accept any input. An action has no output schema."""
 
     def run(self, context: ActionContext) -> None:
+        """Run the action."""
         raise NotImplementedError
 
 
 class Condition(Plugin):
-    """Chooses one of two branches, once the stages before it have ended. Records pass through unchanged."""
+    """Selects one of two branches when the stages before it have completed. Records pass unchanged."""
 
     types = ("condition",)
 
     def decide(self, context: ControlContext) -> bool:
-        """Whether the branch ``true`` is taken, and not the branch ``false``."""
+        """Return whether the branch ``true`` runs; else the branch ``false`` does."""
         raise NotImplementedError
 
 
 class PostActionConfig(PluginConfig):
+    """The configuration of a post action; extend it for more properties."""
+
     run_condition: str = field(
-        "When to run: on completion (of whatever outcome), success, or failure of the pipeline.",
+        "When to run: on completion (success or failure), on success, or on failure of the pipeline.",
         default="completion",
         choices=["completion", "success", "failure"],
         name="runCondition",
@@ -100,19 +103,20 @@ class PostActionConfig(PluginConfig):
 
 
 class PostAction(Plugin):
-    """Does something at the end of a run. What it raises is logged and changes nothing."""
+    """Runs at the end of a run. An exception is logged and does not change the status of the run."""
 
     types = ("postaction",)
     Config = PostActionConfig
     config: PostActionConfig
 
     def configure(self, stage: StageConfigurer) -> None:
-        """The default accepts anything."""
+        """Accept any configuration."""
 
     def should_run(self, succeeded: bool) -> bool:
-        """Whether the property ``runCondition`` asks for it."""
+        """Return whether the property ``runCondition`` selects this outcome."""
         wanted = "success" if succeeded else "failure"
         return self.config.run_condition in ("completion", wanted)
 
     def run(self, context: PostActionContext) -> None:
+        """Run the action."""
         raise NotImplementedError

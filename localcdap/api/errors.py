@@ -1,37 +1,36 @@
-"""Every exception that localcdap raises on purpose, one tree.
+"""The exceptions of localcdap, as one tree.
 
 ::
 
     LocalcdapError
-    ├── SchemaError               a schema document that cannot be read
-    ├── MacroError                a macro that cannot be parsed or has no value
-    ├── BadRequestError           input that cannot be used at all
-    │   ├── DocumentError         a file that is not a pipeline; knows line and column
-    │   ├── SettingsError         localcdap.toml is wrong; knows line and key
-    │   ├── QueryError            SQL that is no query, is wrong or takes too much; knows line and column
-    │   └── TableUsageError       an argument that makes no sense for a structured table
-    │       └── InvalidTableFieldError  … a field unknown, of another type, or no key; knows the fields
-    ├── NotFoundError             a namespace, artifact, plugin, run, table … that is not there
+    ├── SchemaError               a schema document is invalid
+    ├── MacroError                a macro cannot be parsed or has no value
+    ├── BadRequestError           the input cannot be used
+    │   ├── DocumentError         a file is not a pipeline; has line and column
+    │   ├── SettingsError         localcdap.toml is invalid; names line and key
+    │   ├── QueryError            SQL is invalid, not a query or too expensive; has line and column
+    │   └── TableUsageError       an argument is invalid for a structured table
+    │       └── InvalidTableFieldError  … a field is unknown, has another type or is not a key; has the fields
+    ├── NotFoundError             there is no such namespace, artifact, plugin, run, table …
     ├── ConflictError             the thing exists already or is in use
-    │   └── IncompatibleTableError    a structured table cannot become what is asked for
-    ├── InvalidStageError         a plugin refuses its configuration, with all reasons
+    │   └── IncompatibleTableError    a structured table cannot be changed as requested
+    ├── InvalidStageError         a plugin rejects its configuration; has all reasons
     │   └── InvalidFieldError     … because of one configuration property
-    ├── InvalidPipelineError      a pipeline has failures; carries all of them
-    ├── IncapableError            a pipeline holds plugins that cannot run where they are asked to
-    ├── PluginError               user code raised, crashed, hung or ate its memory
-    ├── StageError                a stage failed during a run; knows the stage
+    ├── InvalidPipelineError      a pipeline has failures; has all of them
+    ├── IncapableError            plugins of a pipeline lack capabilities that the run requires
+    ├── PluginError               user code raised, crashed, hung or exceeded its memory
+    ├── StageError                a stage failed during a run; has the stage
     ├── EngineError               Spark cannot be started or reached
     ├── StoreError                the instance's folder or database file cannot be used
-    │   ├── DamagedStoreError     … because it is damaged, or no database at all
-    │   └── TransactionError      a transaction is used where it cannot be: nested, over, read-only
-    │       ├── TransactionConflictError  … others got in its way; nothing of it was kept
-    │       └── TransactionTimeoutError   … took too long; nothing of it was kept
-    └── HostError                 the process at the other end cannot be reached, or failed
-        ├── HostLostError         … went away in the middle of a call
-        └── HostSilentError       … holds the instance and does not answer
+    │   ├── DamagedStoreError     … because it is damaged, or not a database
+    │   └── TransactionError      a transaction is nested, ended or read-only
+    │       ├── TransactionConflictError  … conflicts with others, and was rolled back
+    │       └── TransactionTimeoutError   … exceeded its time, and was rolled back
+    └── HostError                 the other process cannot be reached, or failed
+        ├── HostLostError         … ended during a call
+        └── HostSilentError       … has the instance open and does not answer
 
-A message alone must let a user act; every error may also carry ``corrective_action``, a sentence in
-the imperative.
+A user must be able to act on the message alone. ``corrective_action`` is a sentence in the imperative.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ from typing import Any
 
 
 class LocalcdapError(Exception):
-    """Base of all errors of localcdap.
+    """Base class of all errors of localcdap.
 
     :param message: what is wrong and where, one sentence.
-    :param corrective_action: what to do about it, or None where nothing is known to help.
+    :param corrective_action: what to do, or None when nothing is known to help.
     """
 
     def __init__(self, message: str, corrective_action: str | None = None) -> None:
@@ -57,34 +56,34 @@ class LocalcdapError(Exception):
 
     @property
     def full_message(self) -> str:
-        """The message followed by the corrective action, for a human reader."""
+        """The message and the corrective action, as one text."""
         return " ".join(part for part in (self.message, self.corrective_action) if part)
 
     def attributes(self) -> dict[str, Any]:
-        """Constructor arguments by name, plain values only: what a remote copy is rebuilt from."""
+        """Return the constructor arguments by name, from which another process rebuilds the error."""
         return {"message": self.message, "corrective_action": self.corrective_action}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self.attributes())
+        return _rebuild, (type(self), self.attributes())
 
 
 class SchemaError(LocalcdapError):
-    """A schema document is not a schema."""
+    """A schema document is invalid."""
 
 
 class MacroError(LocalcdapError):
-    """A macro is malformed, undefined or recursive without end."""
+    """A macro is malformed, has no value or refers to itself."""
 
 
 class BadRequestError(LocalcdapError):
-    """The input cannot be used at all; nothing was done."""
+    """The input cannot be used; nothing was changed."""
 
 
 class DocumentError(BadRequestError):
     """A file is not a pipeline document.
 
-    :param line: 1-based line of the problem, None when the problem has no single place.
-    :param column: 1-based column, None likewise.
+    :param line: the 1-based line of the problem; None when it has no single position.
+    :param column: the 1-based column; None when there is no line.
     """
 
     def __init__(
@@ -110,14 +109,14 @@ class DocumentError(BadRequestError):
 
 
 class SettingsError(BadRequestError):
-    """``localcdap.toml`` or an override of it is wrong. The message names file, line and key."""
+    """``localcdap.toml`` or an override of it is invalid. The message names file, line and key."""
 
 
 class QueryError(BadRequestError):
-    """A query on the tables of the instance is refused, wrong, cancelled, or takes more than it may.
+    """A query on the tables of the instance is not allowed, invalid, cancelled, or exceeds a limit.
 
-    :param line: 1-based line of the problem, None when it has no single place.
-    :param column: 1-based column, None likewise.
+    :param line: the 1-based line of the problem; None when it has no single position.
+    :param column: the 1-based column; None when there is no line.
     """
 
     def __init__(
@@ -137,17 +136,17 @@ class QueryError(BadRequestError):
 
 
 class TableUsageError(BadRequestError, ValueError):
-    """A structured table is used or specified in a way that makes no sense.
+    """A structured table is used or specified in an invalid way.
 
-    What CDAP raises as IllegalArgumentException.
+    CDAP raises IllegalArgumentException.
     """
 
 
 class InvalidTableFieldError(TableUsageError):
-    """A field is unknown, of another type than its value, null in a key, or in the wrong place of one.
+    """A field is unknown, has another type than its value, or is null or misplaced in a key.
 
-    :param table: id of the structured table; empty where it is not known.
-    :param fields: their names.
+    :param table: the id of the structured table; empty when it is not known.
+    :param fields: the names of the fields.
     """
 
     def __init__(
@@ -167,7 +166,7 @@ class InvalidTableFieldError(TableUsageError):
 
 
 class NotFoundError(LocalcdapError):
-    """Something asked for by name is not there. The message lists the nearest names."""
+    """There is nothing of a requested name. The message lists the nearest names."""
 
 
 class ConflictError(LocalcdapError):
@@ -175,13 +174,13 @@ class ConflictError(LocalcdapError):
 
 
 class IncompatibleTableError(ConflictError):
-    """A structured table exists, and cannot become what is asked for. The message says every reason."""
+    """An existing structured table cannot be changed as requested. The message lists all reasons."""
 
 
 class InvalidStageError(LocalcdapError):
-    """Raised by a plugin's ``configure``: all the reasons why its configuration is refused.
+    """Raised by a plugin's ``configure``, with all reasons why it rejects its configuration.
 
-    The exception style of the studio's design document; adding to ``stage.failures`` means the same.
+    This is the exception style of the design document; adding to ``stage.failures`` has the same effect.
 
     :param errors: the reasons, at least one; nested :class:`InvalidStageError` are flattened.
     """
@@ -195,9 +194,9 @@ class InvalidStageError(LocalcdapError):
 
 
 class InvalidFieldError(InvalidStageError):
-    """One configuration property is wrong.
+    """One configuration property is invalid.
 
-    :param field: the property's name as it stands in the pipeline document.
+    :param field: the name of the property in the pipeline document.
     """
 
     def __init__(self, field: str, message: str, corrective_action: str | None = None) -> None:
@@ -216,7 +215,7 @@ class InvalidFieldError(InvalidStageError):
 class InvalidPipelineError(LocalcdapError):
     """A pipeline has failures.
 
-    :param failures: each as its plain JSON form (see :mod:`localcdap.api.failures`).
+    :param failures: the failures as JSON (see :mod:`localcdap.api.failures`).
     """
 
     def __init__(
@@ -234,13 +233,13 @@ class InvalidPipelineError(LocalcdapError):
 
 
 class IncapableError(LocalcdapError):
-    """A pipeline holds plugins that lack capabilities which its run requires; nothing was started."""
+    """Plugins of a pipeline lack capabilities that its run requires; nothing was started."""
 
 
 class PluginError(LocalcdapError):
-    """User code raised, exited, hung or ate its memory.
+    """User code raised, exited, hung or exceeded its memory.
 
-    :param traceback: the plugin's own frames, innermost last; empty when the process died.
+    :param traceback: the frames of user code, innermost last; empty when the process ended.
     """
 
     def __init__(
@@ -260,7 +259,7 @@ class PluginError(LocalcdapError):
 class StageError(LocalcdapError):
     """A stage failed during a run.
 
-    :param stage: the stage's name; also part of the message.
+    :param stage: the name of the stage, which the message contains too.
     """
 
     def __init__(
@@ -282,25 +281,25 @@ class StoreError(LocalcdapError):
 
 
 class DamagedStoreError(StoreError):
-    """A database file is damaged, or no database at all."""
+    """A database file is damaged, or is not a database."""
 
 
 class TransactionError(StoreError):
-    """A transaction is used where it cannot be: in another one, after its end, to write in a reader."""
+    """A transaction is started in another one, used after its end, or writes although it is read-only."""
 
 
 class TransactionConflictError(TransactionError):
-    """Other transactions got in the way of this one; nothing of it was kept. Running it again may help."""
+    """A transaction conflicts with others, and was rolled back. Running it again may succeed."""
 
 
 class TransactionTimeoutError(TransactionError):
-    """A transaction took longer than it may; nothing of it was kept."""
+    """A transaction exceeded its time, and was rolled back."""
 
 
 class HostError(LocalcdapError):
-    """The process at the other end (mostly the host) cannot be reached, or a fault happened in it.
+    """The other process (mostly the host) cannot be reached, or had an internal error.
 
-    :param traceback: the other process's own frames, innermost last; empty when nothing was raised.
+    :param traceback: the frames of the other process, innermost last; empty when it raised nothing.
     """
 
     def __init__(
@@ -318,14 +317,14 @@ class HostError(LocalcdapError):
 
 
 class HostLostError(HostError):
-    """The process at the other end went away; whether the call took effect is unknown."""
+    """The other process ended; whether the call took effect is unknown."""
 
 
 class HostSilentError(HostError):
-    """Another process holds the instance and does not answer: it is stopped, or not done yet."""
+    """Another process has the instance open and does not answer: it is suspended or busy."""
 
 
-def _rebuilt(cls: type[LocalcdapError], attributes: dict[str, Any]) -> LocalcdapError:
+def _rebuild(cls: type[LocalcdapError], attributes: dict[str, Any]) -> LocalcdapError:
     return cls(**attributes)
 
 

@@ -1,4 +1,4 @@
-"""Validation failures: what is wrong with a stage, which property or field, and what to do.
+"""Validation failures: what is wrong with a stage, in which property or field, and what to do.
 
 A failure has the united JSON form of the studio: the keys of the pipeline system application's
 design (``type``, ``message``, ``stage``, ``field``, ``suggestedArtifact``) and those of the shipped
@@ -17,11 +17,11 @@ INVALID_STAGE = "Invalid Stage"
 INVALID_PIPELINE = "Invalid Pipeline"
 ARTIFACT_NOT_FOUND = "Artifact Not Found"
 UNKNOWN_PROPERTY = "Unknown Property"
-"""The type of a warning: it makes nothing invalid."""
+"""The type of a warning, which does not make a pipeline invalid."""
 
 
 class ArtifactId(msgspec.Struct, frozen=True, order=False):
-    """An artifact as it is named in answers."""
+    """The name, version and scope of an artifact."""
 
     name: str
     version: str
@@ -30,7 +30,7 @@ class ArtifactId(msgspec.Struct, frozen=True, order=False):
 
 
 class Cause(msgspec.Struct):
-    """Where a failure comes from.
+    """The cause of a failure.
 
     Attribute keys are those of CDAP 6 ``CauseAttributes``: ``stageConfig``, ``configElement``,
     ``inputStage``, ``inputField``, ``outputPort``, ``outputField``, ``stacktrace``, ``pluginId`` …
@@ -40,7 +40,7 @@ class Cause(msgspec.Struct):
 
 
 class ValidationFailure(msgspec.Struct, rename="camel", omit_defaults=True):
-    """One failure. ``stage`` and ``field`` are left out of the JSON where they do not apply."""
+    """One failure. The JSON has no ``stage`` or ``field`` when they do not apply."""
 
     type: str
     message: str
@@ -52,21 +52,21 @@ class ValidationFailure(msgspec.Struct, rename="camel", omit_defaults=True):
 
     @property
     def full_message(self) -> str:
-        """The text shown to a user, in the wording of CDAP 6."""
+        """The text for users, with the stage and the corrective action, as CDAP 6 words it."""
         where = f"Stage '{self.stage}' encountered : " if self.stage else ""
         action = f" {self.corrective_action}" if self.corrective_action else ""
         return f"{where}{self.message}{action}"
 
 
 class FailureBuilder:
-    """Says where a failure that was just added comes from; every method returns itself."""
+    """Adds the causes of a failure; every method returns the builder."""
 
     def __init__(self, failure: ValidationFailure, input_stages: Sequence[str]) -> None:
         self.failure = failure
         self._input_stages = input_stages
 
     def with_config_property(self, name: str, element: str | None = None) -> FailureBuilder:
-        """Blame a property, or one ``element`` of a property that holds a list."""
+        """Add a property as the cause, or one ``element`` of a property that is a list."""
         attributes = {"stageConfig": name}
         if element is not None:
             attributes["configElement"] = element
@@ -76,11 +76,11 @@ class FailureBuilder:
         return self
 
     def with_config_element(self, name: str, element: str) -> FailureBuilder:
-        """Blame one element of a property that holds a list."""
+        """Add one element of a property that is a list as the cause."""
         return self.with_config_property(name, element)
 
     def with_input_field(self, field: str, stage: str | None = None) -> FailureBuilder:
-        """Blame a field of the input schema, of every input stage unless one is named."""
+        """Add a field of the input schema as the cause, of one input stage or of all."""
         stages = [stage] if stage is not None else self._input_stages
         for each in stages:
             self.failure.causes.append(Cause({"inputField": field, "inputStage": each}))
@@ -89,7 +89,7 @@ class FailureBuilder:
         return self
 
     def with_output_field(self, field: str, port: str | None = None) -> FailureBuilder:
-        """Blame a field of the output schema, for a splitter of the schema of ``port``."""
+        """Add a field of the output schema as the cause; for a splitter, of the schema of ``port``."""
         attributes = {"outputField": field}
         if port is not None:
             attributes["outputPort"] = port
@@ -97,13 +97,13 @@ class FailureBuilder:
         return self
 
     def with_stacktrace(self, frames: Sequence[str]) -> FailureBuilder:
-        """Attach a stack trace, a list of frames, innermost last."""
+        """Add a stack trace: a list of frames, innermost last."""
         self.failure.causes.append(Cause({"stacktrace": json.dumps(list(frames))}))
         return self
 
 
 class FailureCollector:
-    """Collects the failures of one stage; nothing is raised, so that all are found.
+    """Collects the failures of one stage without raising, so that all of them are reported.
 
     >>> failures = FailureCollector("hash")
     >>> builder = failures.add("Field 'x' does not exist.", "Choose a field of the input.")
@@ -117,7 +117,7 @@ class FailureCollector:
         self._failures: list[ValidationFailure] = []
 
     def add(self, message: str, corrective_action: str | None = None) -> FailureBuilder:
-        """Add a failure, and say with the returned builder where it comes from."""
+        """Add a failure, and return the builder that adds its causes."""
         failure = ValidationFailure(
             type=INVALID_STAGE,
             message=message,

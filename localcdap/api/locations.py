@@ -1,4 +1,4 @@
-"""Where the paths of a pipeline document lie: on this machine, or on the cluster of a run."""
+"""Resolves the paths of pipeline documents to paths on this machine, or on the cluster of a run."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 class Locations(msgspec.Struct, frozen=True):
-    """Turns paths of a document into paths of this machine."""
+    """The locations of foreign paths: resolves the paths of a document."""
 
     mapping: dict[str, str]
-    """Of the settings or the compute profile: prefix of a foreign path, folder. The longest wins."""
+    """Folders by prefixes of foreign paths, from the settings or the compute profile; the longest prefix
+    applies."""
     base: str
-    """What relative paths are relative to, an absolute directory."""
+    """The absolute directory that relative paths are relative to."""
     remote: bool = False
-    """Whether the run is on a cluster, where ``gs://…`` and the like mean themselves."""
+    """Whether the run is on a cluster, where foreign paths such as ``gs://…`` are kept."""
 
     def resolve(self, path: str) -> str:
-        """The local form of a path; wildcards stay as they are.
+        """Return the path on this machine or cluster; wildcards stay unchanged.
 
-        :raises StageError: (without a stage) for a foreign path that no location is given for.
+        :raises StageError: (without a stage) for a foreign path without a location.
         """
         path = path.strip()
-        for written in sorted(self.mapping, key=len, reverse=True):
-            prefix, target = written.rstrip("/"), self.mapping[written]
+        for prefixed in sorted(self.mapping, key=len, reverse=True):
+            prefix, target = prefixed.rstrip("/"), self.mapping[prefixed]
             if path == prefix or path.startswith(f"{prefix}/"):
-                return self._local(target + path[len(prefix) :])
+                return self._resolve_local(target + path[len(prefix) :])
         scheme = _SCHEME.match(path)
         if scheme is None or scheme.group(1).lower() == "file":
-            return self._local(_without_file(path))
+            return self._resolve_local(_remove_file_scheme(path))
         if self.remote:
             return path
         bucket = "/".join(path.split("/")[:3])
@@ -43,7 +44,7 @@ class Locations(msgspec.Struct, frozen=True):
             f'Say where it is under [locations] in localcdap.toml: "{bucket}" = "data/folder"',
         )
 
-    def _local(self, path: str) -> str:
+    def _resolve_local(self, path: str) -> str:
         if _SCHEME.match(path):
             return path
         if self.remote and not path.startswith("/"):
@@ -51,11 +52,11 @@ class Locations(msgspec.Struct, frozen=True):
                 f"'{path}' is relative, and a cluster has no folder that it could be relative to.",
                 "Name a path of the cluster: one that begins with '/', or a URL.",
             )
-        # Not normalised by pathlib: a trailing slash or a pattern may mean something to a plugin.
+        # Not normalised with pathlib, because a trailing slash or a pattern may have a meaning for a plugin.
         return path if path.startswith("/") else f"{self.base}/{path}"
 
 
-def _without_file(path: str) -> str:
+def _remove_file_scheme(path: str) -> str:
     if not path.lower().startswith("file:"):
         return path
     rest = path[len("file:") :]

@@ -1,4 +1,4 @@
-"""Methods of plugins: what only a plugin can answer (design "Plugin Endpoints").
+"""Plugin methods: requests that a plugin answers while it is configured (design "Plugin Endpoints").
 
 >>> class Ask(msgspec.Struct):
 ...     database: str
@@ -25,29 +25,31 @@ _MARK: Final = "__localcdap_method__"
 
 
 class PluginMethod(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A method of a plugin, as front ends see it."""
+    """A plugin method, as front ends see it."""
 
     name: str
     description: str = ""
     request: Any = None
-    """JSON Schema of the request; None for a method that takes none."""
+    """The JSON Schema of the request; None for a method without a request."""
     answer: Any = None
-    """JSON Schema of the answer; None where the plugin does not say."""
+    """The JSON Schema of the answer; None when the method does not declare it."""
 
 
 def plugin_method(name: str, description: str = "") -> Callable[[_Function], _Function]:
-    """Make a method of a plugin class callable from outside.
+    """Make a method of a plugin class callable by front ends.
 
-    It takes the plugin and, if it wants one, a request: a msgspec Struct, or anything else that JSON can be
-    converted to (``dict[str, str]``). It answers what JSON can hold, Structs and schemas included. It runs
-    in the plugin worker, within its limits, on an object that has the properties that are filled in so far:
-    required ones may still be None.
+    The method has no parameter but ``self``, or one for the request: a msgspec Struct, or another type that
+    JSON converts to, such as ``dict[str, str]``. It returns what JSON can represent, including Structs and
+    schemas. It runs in the plugin worker, within its limits, on an object with the properties entered so
+    far: required properties may be None.
 
-    :param name: printable, without ``/``.
-    :raises TypeError: when the name is none.
+    :param name: the name of the method, printable and without ``/``.
+    :raises TypeError: when the name is invalid.
     """
     if not isinstance(name, str) or not name.strip() or "/" in name or not name.isprintable():
-        raise TypeError(f"{name!r} is no name of a plugin method: it is a text without '/'.")
+        raise TypeError(
+            f"{name!r} is not a name of a plugin method: use printable text without '/'."
+        )
 
     def mark(function: _Function) -> _Function:
         setattr(function, _MARK, (name, description))
@@ -57,9 +59,9 @@ def plugin_method(name: str, description: str = "") -> Callable[[_Function], _Fu
 
 
 class CallableMethod:
-    """A marked method of a plugin class.
+    """A method of a plugin class with :func:`plugin_method`.
 
-    :raises TypeError: when its request or answer cannot be JSON, or it takes other arguments.
+    :raises TypeError: when its annotations cannot be read, or it has more parameters than the request.
     """
 
     def __init__(self, owner: type, function: Callable[..., Any]) -> None:
@@ -71,33 +73,36 @@ class CallableMethod:
             raise TypeError(f"{where} takes the request only, not {', '.join(parameters)}.")
         try:
             hints = typing.get_type_hints(function)
-        except Exception as error:  # an annotation is any code at all
+        except Exception as error:  # evaluating an annotation can raise anything
             raise TypeError(f"the annotations of {where} cannot be read: {error}") from None
         self._takes_request: Final = bool(parameters)
         self._request: Final = hints.get(parameters[0], Any) if parameters else None
         self._answer: Final = hints.get("return", Any)
 
     def describe(self) -> PluginMethod:
-        """:raises TypeError: when the request or the answer is nothing that JSON can hold."""
-        request = _json_schema(self._request) if self._takes_request else None
-        return PluginMethod(self.name, self.description, request, _json_schema(self._answer))
+        """Return the method as front ends see it.
+
+        :raises TypeError: when JSON cannot represent the request or the answer.
+        """
+        request = _build_json_schema(self._request) if self._takes_request else None
+        return PluginMethod(self.name, self.description, request, _build_json_schema(self._answer))
 
     def call(self, plugin: Any, request: Any) -> Any:
-        """What the method answers, as decoded JSON.
+        """Call the method and return its answer as decoded JSON.
 
-        :param request: decoded JSON; None where there is none.
-        :raises BadRequestError: when the request does not fit; names the field.
-        :raises TypeError: when JSON cannot hold the answer.
+        :param request: decoded JSON; None for no request.
+        :raises BadRequestError: when the request does not fit; the message names the field.
+        :raises TypeError: when JSON cannot represent the answer.
         """
         if not self._takes_request:
             if request:
                 raise BadRequestError(f"Method '{self.name}' takes no request.")
             answer = self._function(plugin)
         else:
-            answer = self._function(plugin, self._converted(request))
-        return msgspec.to_builtins(answer, enc_hook=_plain)
+            answer = self._function(plugin, self._convert_request(request))
+        return msgspec.to_builtins(answer, enc_hook=_encode)
 
-    def _converted(self, request: Any) -> Any:
+    def _convert_request(self, request: Any) -> Any:
         try:
             given = {} if request is None else request
             return msgspec.convert(given, self._request, dec_hook=decode_schema)
@@ -106,15 +111,15 @@ class CallableMethod:
             field = place.rstrip("`").lstrip(".")
             where = f"field '{field}': " if field else ""
             raise BadRequestError(
-                f"The request of method '{self.name}' does not fit: {where}{_lowered(what)}.",
-                f"It must be {_shown(self._request)}.",
+                f"The request of method '{self.name}' does not fit: {where}{_lower_first(what)}.",
+                f"It must be {_describe_request(self._request)}.",
             ) from None
 
 
 def find_plugin_methods(cls: type) -> dict[str, CallableMethod]:
-    """The methods of a plugin class that can be called from outside, by name.
+    """Return the plugin methods of a class, by name.
 
-    :raises TypeError: when two have the same name, or one cannot be called so.
+    :raises TypeError: when two methods have the same name, or a method has an unsupported signature.
     """
     found: dict[str, CallableMethod] = {}
     for attribute in dir(cls):
@@ -128,32 +133,32 @@ def find_plugin_methods(cls: type) -> dict[str, CallableMethod]:
     return found
 
 
-def _json_schema(type: Any) -> Any:
+def _build_json_schema(type: Any) -> Any:
     if type is Any:
         return None
-    return msgspec.json.schema(type, schema_hook=_schema_hook)
+    return msgspec.json.schema(type, schema_hook=_describe_type)
 
 
-def _schema_hook(type: Any) -> dict[str, Any]:
+def _describe_type(type: Any) -> dict[str, Any]:
     if type is Schema:
         return {"description": "A schema document."}
-    raise TypeError(f"JSON cannot hold a {getattr(type, '__qualname__', type)}.")
+    raise TypeError(f"JSON cannot represent a {getattr(type, '__qualname__', type)}.")
 
 
-def _plain(value: Any) -> Any:
+def _encode(value: Any) -> Any:
     try:
         return encode_schema(value)
     except NotImplementedError as error:
         raise TypeError(str(error)) from None
 
 
-def _lowered(text: str) -> str:
+def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _shown(type: Any) -> str:
-    """What a request must look like: ``{"database": string, "limit"?: integer}``."""
-    schema = msgspec.json.schema(type, schema_hook=_schema_hook)
+def _describe_request(type: Any) -> str:
+    """Return the expected form of a request: ``{"database": string, "limit"?: integer}``."""
+    schema = msgspec.json.schema(type, schema_hook=_describe_type)
     schema = schema.get("$defs", {}).get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
     members = schema.get("properties")
     if not members:

@@ -1,4 +1,4 @@
-"""Pipelines as they are exchanged: the resolved specification and its parts.
+"""The resolved specification of a pipeline and its parts, and the results of validation.
 
 The JSON form is that of CDAP 6 ``BatchPipelineSpec`` / ``StageSpec``, with the artifact version as plain
 text. Schemas are JSON objects (see :class:`localcdap.api.schema.Schema`), never JSON text.
@@ -15,7 +15,7 @@ from localcdap.api.schema import Schema
 class StageConnection(msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"}):
     """A connection between two stages.
 
-    ``port`` is set behind a splitter, ``condition`` (``true`` or ``false``) behind a condition.
+    ``port`` is set after a splitter, ``condition`` (``true`` or ``false``) after a condition.
     """
 
     source: str
@@ -28,14 +28,14 @@ class StageConnection(msgspec.Struct, frozen=True, rename={"source": "from", "ta
 
 
 class Resources(msgspec.Struct, rename={"memory_mb": "memoryMB", "virtual_cores": "virtualCores"}):
-    """Resources asked for on a cluster; kept, and of no effect on one machine."""
+    """The resources of a cluster process; kept in documents, without effect on one machine."""
 
     memory_mb: int = 1024
     virtual_cores: int = 1
 
 
 class PluginSpec(msgspec.Struct):
-    """The plugin of a stage, with the exact artifact that was chosen."""
+    """The plugin of a stage, with the artifact that was selected."""
 
     type: str
     name: str
@@ -45,10 +45,10 @@ class PluginSpec(msgspec.Struct):
 
 
 class OutputPort(msgspec.Struct):
-    """What leads to one downstream stage."""
+    """The output to one downstream stage."""
 
     port: str | None
-    """None unless this is a splitter."""
+    """None for a stage that is not a splitter."""
     schema: Schema | None
 
 
@@ -58,14 +58,14 @@ class StageSpec(msgspec.Struct, rename="camel"):
     name: str
     plugin: PluginSpec
     input_schemas: dict[str, Schema | None]
-    """By input stage; empty behind a source. To an error transform, the error schema of the stage."""
+    """Schemas by input stage; empty for a source. For an error transform, error schemas."""
     input_stages: list[str]
     output_ports: dict[str, OutputPort]
-    """By downstream stage."""
+    """Outputs by downstream stage."""
     port_schemas: dict[str, Schema]
-    """By port; empty unless this is a splitter."""
+    """Schemas by port; empty for a stage that is not a splitter."""
     output_schema: Schema | None
-    """None for a splitter and a sink too."""
+    """Also None for a splitter and a sink."""
     error_schema: Schema | None
     stage_logging_enabled: bool = True
     process_timing_enabled: bool = True
@@ -73,7 +73,7 @@ class StageSpec(msgspec.Struct, rename="camel"):
 
 
 class PostActionSpec(msgspec.Struct):
-    """A post action."""
+    """A post action of a pipeline."""
 
     name: str
     plugin: PluginSpec
@@ -99,21 +99,22 @@ class PipelineSpec(msgspec.Struct, rename="camel"):
 
 
 class PipelineValidation(msgspec.Struct):
-    """The answer of pipeline validation: all failures, or the specification."""
+    """The result of validating a pipeline: all failures, or the specification."""
 
     errors: list[ValidationFailure]
     spec: PipelineSpec | None
     warnings: list[ValidationFailure] = []
-    """What is probably a mistake and makes nothing invalid: properties that the plugins do not have."""
+    """Probable mistakes that do not make the pipeline invalid, such as unknown properties."""
     detected: dict[str, int] = {}
-    """When files or databases were looked at for a stage, in milliseconds since 1970, where they were."""
+    """By stage, when files or databases were read to detect its schema, in milliseconds since 1970."""
 
 
 class StageValidation(msgspec.Struct):
-    """The answer of stage validation: all failures, or the specification of the stage."""
+    """The result of validating a stage: all failures, or the specification of the stage."""
 
     errors: list[ValidationFailure]
     spec: StageSpec | None
     warnings: list[ValidationFailure] = []
-    """As in :class:`PipelineValidation`; likewise the next."""
+    """As in :class:`PipelineValidation`."""
     detected: dict[str, int] = {}
+    """As in :class:`PipelineValidation`."""

@@ -1,8 +1,8 @@
-"""Plugin classes: what an author extends, one base class for each plugin type.
+"""The base classes of plugins, one for each plugin type.
 
-Data plugins offer one of three grains of execution, and the engine takes the widest that a class
+A data plugin implements one of three grains of execution, and the engine uses the widest that a class
 overrides: ``apply`` (Spark DataFrames), ``transform_batch`` (Arrow record batches), ``transform`` (one
-record). Heavy libraries are imported inside these methods, so that configuring stays fast.
+record). Import heavy libraries inside these methods, so that configuring stays fast.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _Plugin = TypeVar("_Plugin", bound="type[Plugin]")
 
 
 class Grain(enum.Enum):
-    """How much of the data one call of a plugin sees."""
+    """How much data one call of a plugin gets."""
 
     RECORD = "record"
     BATCH = "batch"
     DATAFRAME = "dataframe"
     NONE = "none"
-    """The plugin handles no data: actions, conditions, formats."""
+    """None: the plugin handles no records, such as an action or a condition."""
 
 
 class Plugin:
-    """Base of all plugins. Use one of the subclasses, which are named after the plugin types."""
+    """Base class of all plugins. Extend one of its subclasses, which are named after the plugin types."""
 
     types: ClassVar[tuple[str, ...]] = ()
     """The plugin types that this base class may be registered as."""
@@ -53,19 +53,20 @@ class Plugin:
         self.config = config
 
     def configure(self, stage: StageConfigurer) -> None:
-        """Validate the configuration against the input schemas and set the output schema.
+        """Validate the configuration against the input schemas, and set the output schema.
 
-        Called live while the stage is edited, at deploy, and at run start with macros evaluated. Must
-        be a pure function of configuration and input schemas. The default passes the input through.
+        Called while the stage is edited, at deployment, and at the start of a run with macros evaluated. It
+        must be a pure function of configuration and input schemas. The default sets the input schema as
+        output.
         """
         stage.output_schema = stage.input_schema
 
     def configure_connected(self, stage: StageConfigurer) -> None:
-        """Further checks that need files, databases or a network. On demand and at run start."""
+        """Run checks that need files, databases or a network. Called on demand and at the start of a run."""
 
     @classmethod
     def grain(cls) -> Grain:
-        """The widest grain that this class offers."""
+        """Return the widest grain that this class implements."""
         for grain, method in (
             (Grain.DATAFRAME, "apply"),
             (Grain.BATCH, "transform_batch"),
@@ -77,12 +78,12 @@ class Plugin:
 
 
 class BatchSource(Plugin):
-    """Reads records. Always of DataFrame grain."""
+    """Base class of sources, which read records; always of DataFrame grain."""
 
     types = ("batchsource",)
 
     def read(self, context: SourceContext) -> DataFrame:
-        """The records, as a lazy DataFrame with the columns of the output schema."""
+        """Return the records as a lazy DataFrame with the columns of the output schema."""
         raise NotImplementedError
 
     @classmethod
@@ -91,15 +92,15 @@ class BatchSource(Plugin):
 
 
 class BatchSink(Plugin):
-    """Writes records. Always of DataFrame grain."""
+    """Base class of sinks, which write records; always of DataFrame grain."""
 
     types = ("batchsink",)
 
     def configure(self, stage: StageConfigurer) -> None:
-        """The default accepts anything. A sink has no output schema."""
+        """Accept any input. A sink has no output schema."""
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
-        """Write all records with exactly one Spark action; never to the final place itself."""
+        """Write all records with exactly one Spark action, and never to the final path itself."""
         raise NotImplementedError
 
     @classmethod
@@ -108,91 +109,99 @@ class BatchSink(Plugin):
 
 
 class _DataTransform(Plugin):
-    """What plugins that turn records into records have in common."""
+    """Base class of plugins that turn records into records."""
 
     one_to_one: ClassVar[bool] = False
-    """Whether every input record gives exactly one output record and never an error record.
-
-    The engine then counts records once for the stage and its input.
-    """
+    """Whether every input record becomes exactly one output record and never an error record, so that the
+    engine counts the records once for the stage and its input."""
 
     def initialize(self, context: StageContext) -> None:
-        """Called once in each worker before the first record (record and batch grain only)."""
+        """Prepare for records; called once in each worker before the first (record and batch grain only)."""
 
     def destroy(self) -> None:
-        """Called once in each worker after the last record."""
+        """Release resources; called once in each worker after the last record."""
 
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
-        """Names of the input fields that are read; None means all. Others are not even loaded."""
+        """Return the names of the input fields to load, or None for all."""
         return None
 
     def lookup_tables(self) -> Sequence[str]:
-        """Names of the structured datasets that ``context.lookup`` is asked for (record and batch grain
-        only). Their rows are at hand in the workers; there must be such tables when a run begins.
+        """Return the names of the structured datasets for ``context.lookup`` (record and batch grain only).
+
+        The tables must exist when a run begins; their rows are copied to the workers.
         """
         return ()
 
 
 class Transform(_DataTransform):
-    """One record in, any number of records and error records out."""
+    """Base class of transforms: one record in, any number of records and error records out."""
 
     types = ("transform",)
 
     def transform(self, record: Record, emit: Emitter) -> None:
+        """Transform one record (record grain)."""
         raise NotImplementedError
 
     def transform_records(self, records: Sequence[Record], emit: Emitter) -> None:
-        """Transform records in their order, as :meth:`transform` does one by one.
+        """Transform records in order, as :meth:`transform` does one by one.
 
-        Override it beside :meth:`transform` where a call is dear and many records share one, for
-        instance to cross into another language.
+        Override it together with :meth:`transform` when a call is expensive and can handle many records,
+        such as a call into another language.
         """
         for record in records:
             self.transform(record, emit)
 
     def transform_batch(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
+        """Transform one Arrow batch (batch grain)."""
         raise NotImplementedError
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        """Transform the DataFrame of all records (DataFrame grain)."""
         raise NotImplementedError
 
 
 class SplitterTransform(_DataTransform):
-    """Sends each record to any number of named ports. ``configure`` sets ``stage.port_schemas``."""
+    """Base class of splitters, which send a record to any number of ports.
+
+    ``configure`` sets ``stage.port_schemas``.
+    """
 
     types = ("splittertransform",)
 
     def transform(self, record: Record, emit: PortEmitter) -> None:
+        """Emit one record to ports (record grain)."""
         raise NotImplementedError
 
     def apply(self, df: DataFrame, context: SparkContext) -> Mapping[str, DataFrame]:
-        """The records of each port. Each must be derived from ``df`` by filters and columns only."""
+        """Return the records by port, derived from ``df`` by filters and columns only (DataFrame grain)."""
         raise NotImplementedError
 
 
 class ErrorTransform(_DataTransform):
-    """Turns error records of the stages before it into records."""
+    """Base class of error transforms, which turn error records of their input stages into records."""
 
     types = ("errortransform",)
 
     def transform(self, record: ErrorRecord, emit: Emitter) -> None:
+        """Transform one error record."""
         raise NotImplementedError
 
 
 class BatchAggregator(_DataTransform):
-    """Groups records. Either grain ``apply``, or ``group_by`` with ``aggregate``."""
+    """Base class of aggregators: override ``apply``, or both ``group_by`` and ``aggregate``."""
 
     types = ("batchaggregator",)
 
     def group_by(self, record: Record) -> Iterable[Any]:
-        """The keys of the groups that the record belongs to; a key is a string or a tuple."""
+        """Return the keys of the groups of a record; a key is a string or a tuple."""
         raise NotImplementedError
 
     def aggregate(self, key: Any, records: Iterator[Record], emit: Emitter) -> None:
-        """Emit the records of one group. ``records`` can be read once."""
+        """Emit the result of one group. ``records`` can be iterated once."""
         raise NotImplementedError
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        """Transform the DataFrame of all records (DataFrame grain)."""
         raise NotImplementedError
 
     @classmethod
@@ -201,30 +210,34 @@ class BatchAggregator(_DataTransform):
 
 
 class BatchJoiner(_DataTransform):
-    """Joins the records of two or more input stages, whose schemas may differ."""
+    """Base class of joiners, which join the records of two or more inputs with different schemas."""
 
     types = ("batchjoiner",)
 
     def input_fields_by_stage(self, stage: StageConfigurer) -> dict[str, list[str]] | None:
-        """Like ``input_fields``, for each input stage."""
+        """Return the names of the input fields to load by input stage, or None for all."""
         return None
 
     def apply(self, inputs: Mapping[str, DataFrame], context: SparkContext) -> DataFrame:
-        """The joined records. ``inputs`` holds one DataFrame for each input stage."""
+        """Return the joined records.
+
+        :param inputs: DataFrames by input stage.
+        """
         raise NotImplementedError
 
 
 class SparkCompute(_DataTransform):
-    """Any computation on a whole DataFrame."""
+    """Base class of computations on a whole DataFrame."""
 
     types = ("sparkcompute",)
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        """Transform the DataFrame of all records (DataFrame grain)."""
         raise NotImplementedError
 
 
 class SparkSink(BatchSink):
-    """A sink that computes on the whole DataFrame, for instance to train a model."""
+    """Base class of sinks that compute on a whole DataFrame, for instance to train a model."""
 
     types = ("sparksink",)
 
@@ -232,27 +245,25 @@ class SparkSink(BatchSink):
 def plugin(*, type: str, name: str, description: str) -> Callable[[_Plugin], _Plugin]:
     """Make a class a plugin of an artifact.
 
-    :param type: the plugin type, lower case; one that the base class allows.
-    :param name: the name that pipeline documents use.
-    :param description: what it does, for the person who chooses it.
-    :raises TypeError: when the type does not fit the base class, or name or description is empty.
+    :param type: the plugin type in lower case; one that the base class allows.
+    :param name: the name in pipeline documents.
+    :param description: what the plugin does, for the person who selects it.
+    :raises TypeError: when the base class does not allow the type, or name or description is empty.
     """
 
     def mark(cls: _Plugin) -> _Plugin:
-        problem = _declaration_problem(cls, type, name, description)
+        problem = _find_problem(cls, type, name, description)
         if problem:
             reject_declaration(cls, problem)
         else:
-            # setattr: the mark is not part of the class's own interface.
+            # setattr, because the mark is not part of the interface of the class.
             setattr(cls, PLUGIN_MARK, (type, name.strip(), description.strip()))
         return cls
 
     return mark
 
 
-def _declaration_problem(
-    cls: object, type_: object, name: object, description: object
-) -> str | None:
+def _find_problem(cls: object, type_: object, name: object, description: object) -> str | None:
     if not isinstance(cls, type) or not issubclass(cls, Plugin):
         return "a plugin extends one of the plugin base classes, for instance Transform."
     if type_ not in cls.types:
@@ -262,16 +273,17 @@ def _declaration_problem(
     if len(texts) < 2:
         return "a plugin needs a name and a description."
     if not texts[0].isprintable():
-        return f"the name {texts[0]!r} holds characters that cannot be shown."
+        return f"the name {texts[0]!r} contains characters that cannot be printed."
     return None
 
 
 PLUGIN_MARK: Final = "__localcdap_plugin__"
-"""Class attribute (type, name, description) set by :func:`plugin`; look in the class's own ``vars``."""
+"""The attribute (type, name, description) that :func:`plugin` sets; it is not inherited: read
+``vars(cls)``."""
 
 
 def has_override(cls: type, method: str) -> bool:
-    """Whether a plugin class, or a base of it outside this module, provides the method itself."""
+    """Return whether a plugin class, or a base class outside this module, defines the method."""
     for owner in cls.__mro__:
         if method in vars(owner):
             return owner.__module__ != __name__

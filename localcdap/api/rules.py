@@ -1,4 +1,4 @@
-"""Rules that configurations of many plugins have in common; each adds its failures to the stage."""
+"""Checks that the ``configure`` methods of many plugins share; each adds its failures to the stage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ALLOWED: Final = "Supported characters are: letters, numbers, and '_', '-', '.'
 
 
 def check_reference_name(stage: StageConfigurer, name: str | None) -> None:
-    """Add a failure for a name in lineage with characters that CDAP 6 ``IdUtils`` does not allow."""
+    """Add a failure for a reference name (for lineage) that CDAP 6 ``IdUtils`` does not allow."""
     if name is not None and _NAME.fullmatch(name) is None:
         stage.failures.add(f"Invalid reference name '{name}'.", _ALLOWED).with_config_property(
             "referenceName"
@@ -22,31 +22,29 @@ def check_reference_name(stage: StageConfigurer, name: str | None) -> None:
 
 
 def check_table_name(stage: StageConfigurer, config: PluginConfig) -> None:
-    """Add a failure when the property ``name`` is not the name of a dataset."""
+    """Add a failure when the property ``name`` is not a valid name of a dataset."""
     name: str | None = getattr(config, "name", None)
     if name is not None and not config.contains_macro("name") and _NAME.fullmatch(name) is None:
         stage.failures.add(f"Invalid table name '{name}'.", _ALLOWED).with_config_property("name")
 
 
 def check_table_key(stage: StageConfigurer, table: str, key: str | None) -> None:
-    """Add a failure when a table that is there tells its rows apart by another key, or by none.
+    """Add a failure when an existing table has another key, or none. For ``configure_connected``.
 
-    For ``configure_connected``.
-
-    :param key: of the rows to write; None when they are appended.
+    :param key: the key of the rows to write; None when they are appended.
     """
     held = stage.find_table(table)
     if held is None or held.key == key:
         return
     stage.failures.add(
-        f"The rows of table '{table}' have {_key_text(held.key)}, those to write {_key_text(key)}.",
-        f"Use {_key_text(held.key)}, write into another table, or drop the table: "
+        f"The rows of table '{table}' have {_describe_key(held.key)}, those to write {_describe_key(key)}.",
+        f"Use {_describe_key(held.key)}, write into another table, or drop the table: "
         f"localcdap tables '{table}' --drop",
     )
 
 
 def check_simple_fields(stage: StageConfigurer, schema: Schema, *, is_input: bool = False) -> None:
-    """Add a failure for each field that has parts."""
+    """Add a failure for each field that is not of a simple type."""
     for each in schema:
         if not each.schema.is_simple:
             failure = stage.failures.add(
@@ -59,13 +57,13 @@ def check_simple_fields(stage: StageConfigurer, schema: Schema, *, is_input: boo
 
 
 def check_names(stage: StageConfigurer, schema: Schema) -> None:
-    """Add a failure for each field that a table takes for another one."""
+    """Add a failure for each field whose name differs from another only in case."""
     seen: dict[str, str] = {}
     for name in schema.field_names:
         other = seen.setdefault(name.lower(), name)
         if other != name:
             stage.failures.add(
-                f"Fields '{other}' and '{name}' differ in case only, which a table cannot tell apart.",
+                f"Fields '{other}' and '{name}' differ only in case, which tables do not distinguish.",
                 "Rename one of them.",
             ).with_output_field(name)
 
@@ -86,5 +84,5 @@ def check_subset(stage: StageConfigurer, given: Schema, written: Schema) -> None
             ).with_output_field(each.name).with_input_field(each.name)
 
 
-def _key_text(key: str | None) -> str:
+def _describe_key(key: str | None) -> str:
     return "no key" if key is None else f"key '{key}'"

@@ -1,4 +1,4 @@
-"""What a plugin is given: its stage when it is configured, its surroundings when it runs."""
+"""What a plugin gets: its stage when it is configured, and its context and emitters when it runs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ naive for ``datetime``), ``decimal.Decimal``, or None.
 
 
 FindPlugin = Callable[[str, str], "type[Any] | None"]
-"""The class of a plugin by its type and name; None when there is none."""
+"""Returns the class of a plugin by type and name; None when there is no such plugin."""
 
 FindTable = Callable[[str], "TableShape | None"]
-"""The columns of a structured dataset by its name; None when there is none."""
+"""Returns the columns of a structured dataset by name; None when there is no such dataset."""
 
 
 class StageConfigurer:
-    """A stage while it is being configured: input schemas in, failures and output schemas out.
+    """A stage that is being configured: it has the input schemas, and gets failures and output schemas.
 
     ``configure`` must be a pure function of the configuration and the input schemas.
     """
@@ -48,90 +48,87 @@ class StageConfigurer:
     ) -> None:
         self.name = name
         self.input_schemas: dict[str, Schema | None] = dict(input_schemas)
-        """By input stage, in connection order. None where the schema is not known (yet)."""
+        """Schemas by input stage, in connection order; None for a schema that is not known (yet)."""
         self.output_ports: tuple[str, ...] = tuple(output_ports)
-        """Ports of a splitter that something is connected to."""
+        """The connected ports of a splitter."""
         self.failures = FailureCollector(name, list(self.input_schemas))
         self.warnings = FailureCollector(name, list(self.input_schemas))
-        """What is probably a mistake, though it makes nothing invalid; filled as :attr:`failures`."""
+        """Probable mistakes that do not make the stage invalid; added as in :attr:`failures`."""
         self.output_schema: Schema | None = None
-        """Set it; stays None when it is not known before the run."""
+        """Set by ``configure``; None when it is not known before the run."""
         self.error_schema: Schema | None = None
-        """Schema of the records given to ``emit.error``; None means the input schema."""
+        """The schema of the records given to ``emit.error``; None means the input schema."""
         self.port_schemas: dict[str, Schema] = {}
-        """A splitter sets these instead of :attr:`output_schema`."""
+        """The schemas by port, which a splitter sets instead of :attr:`output_schema`."""
         self.joined_stages: Sequence[str] | None = None
-        """A joiner whose configuration says which stages it joins sets them: they must be its inputs."""
+        """Set by a joiner whose configuration names the stages that it joins; they must be its inputs."""
         self.pipeline_properties: dict[str, str] = {}
         self.foreign_paths: dict[str, list[str]] = {}
-        """By property, the paths that :meth:`requires_location` was told of."""
+        """By property, the paths given to :meth:`requires_location`."""
         self.locations: Locations | None = None
-        """Where paths lie; None until ``configure_connected`` is called."""
+        """Resolves paths; None until ``configure_connected`` is called."""
         self.find_table: FindTable = lambda _: None
-        """Finds the columns of a structured dataset of this namespace, in ``configure_connected`` only."""
+        """Returns the columns of a structured dataset of this namespace; only in ``configure_connected``."""
         self.find_plugin: FindPlugin = lambda *_: None
-        """Finds the class of another plugin, which a property of the form ``{plugin:TYPE}`` names, by type
-        and name; None when it is not there.
+        """Returns the class of another plugin by type and name, which a property of the form
+        ``{plugin:TYPE}`` names; None when there is no such plugin.
         """
 
     @property
     def input_schema(self) -> Schema | None:
-        """The schema common to all inputs; None for a source or when it is not known."""
+        """The schema that all inputs have; None for a source, or when it is not known."""
         return next((schema for schema in self.input_schemas.values() if schema is not None), None)
 
     def resolve_path(self, path: str) -> str:
-        """Where a path of the document lies, as :meth:`SparkContext.resolve_path` will say in the run.
+        """Return where a path of the document is, as :meth:`SparkContext.resolve_path` does in the run.
 
-        Only for ``configure_connected``: what ``configure`` says must not depend on the machine.
+        Only for ``configure_connected``: the result of ``configure`` must not depend on the machine.
 
-        :raises StageError: for a foreign path that no location is given for.
+        :raises StageError: for a foreign path that has no location.
         :raises ConflictError: outside of ``configure_connected``.
         """
         if self.locations is None:
             raise ConflictError(
-                f"Stage '{self.name}' asks where a path lies before it may.",
+                f"Stage '{self.name}' resolves a path in configure.",
                 "Call resolve_path in configure_connected only.",
             )
         return self.locations.resolve(path)
 
     def requires_location(self, name: str, path: str) -> None:
-        """Say that the path in a property must lie on this machine, though it names another place.
+        """Require a location on this machine for the foreign path of a property, such as ``gs://…``.
 
-        Where ``[locations]`` of the settings does not say where, that becomes a failure of the property.
-        Plugins call it that stand in for one of the cloud; what they configure stays the same everywhere.
+        When ``[locations]`` of the settings has none, the property gets a failure. For plugins that replace
+        one of the cloud, whose ``configure`` has the same result on every machine.
         """
         self.foreign_paths.setdefault(name, []).append(path)
 
     def set_pipeline_property(self, key: str, value: str) -> None:
-        """Ask for an engine property; two stages must not ask for different values.
+        """Set an engine property; two stages must not set different values.
 
-        :raises ConflictError: when this stage asks for two different values itself.
+        :raises ConflictError: when this stage sets two different values.
         """
         if self.pipeline_properties.setdefault(key, value) != value:
             raise ConflictError(f"Stage '{self.name}' sets pipeline property '{key}' twice.")
 
 
 class Emitter(Protocol):
-    """Where a record-at-a-time plugin puts its results.
-
-    The record given away must not be changed afterwards.
-    """
+    """Receives the results of a record-at-a-time plugin, which must not change a record after emitting it."""
 
     def __call__(self, record: Record) -> None:
         """Emit an output record."""
 
     def error(self, record: Record, code: int, message: str) -> None:
-        """Emit an error record; it goes to the error collectors behind this stage."""
+        """Emit an error record to the connected error transforms."""
 
     def alert(self, payload: Mapping[str, str]) -> None:
-        """Emit an alert; it goes to the alert publishers behind this stage."""
+        """Emit an alert to the connected alert publishers."""
 
 
 class PortEmitter(Protocol):
-    """Where a record-at-a-time splitter puts its results."""
+    """Receives the results of a record-at-a-time splitter."""
 
     def __call__(self, port: str, record: Record) -> None:
-        """Emit a record to one port; a port that nothing is connected to drops it."""
+        """Emit a record to a port; records of an unconnected port are dropped."""
 
 
 class ErrorRecord(Protocol):
@@ -152,15 +149,15 @@ class Metrics(Protocol):
 
 
 class StageContext(Protocol):
-    """A stage at run time, as every plugin sees it, wherever its code runs."""
+    """The run-time context of every plugin, in the run process and in Spark workers."""
 
     stage_name: str
     namespace: str
     run_id: str
     arguments: Mapping[str, str]
-    """The run's arguments, those set by earlier actions included."""
+    """The arguments of the run, including those set by earlier actions."""
     logical_start_time: datetime.datetime
-    """When the run was meant to start, in UTC."""
+    """The time for which the run was scheduled, in UTC."""
     input_schemas: Mapping[str, Schema]
     output_schema: Schema | None
     error_schema: Schema | None
@@ -169,12 +166,14 @@ class StageContext(Protocol):
     metrics: Metrics
 
     @property
-    def input_schema(self) -> Schema: ...
+    def input_schema(self) -> Schema:
+        """The schema of the input; of the first one when there are several."""
+        ...
 
     def lookup(self, table: str) -> Lookup:
-        """The rows of a structured dataset of this namespace, found by key.
+        """Return the lookup of a structured dataset of this namespace.
 
-        A transform of record or batch grain names its tables in ``lookup_tables``.
+        A transform of record or batch grain must name its tables in ``lookup_tables``.
 
         :raises NotFoundError: when there is no such table.
         :raises StageError: when the table has no key, is too large, or was not named.
@@ -182,22 +181,21 @@ class StageContext(Protocol):
 
 
 class SparkContext(StageContext, Protocol):
-    """A stage of DataFrame grain at run time, on the driver side."""
+    """The run-time context of a plugin of DataFrame grain, in the run process."""
 
     spark: SparkSession
     is_remote: bool
-    """Whether Spark is a cluster, whose files this process does not see."""
+    """Whether Spark is a cluster, whose files this process cannot read."""
 
     def resolve_path(self, path: str) -> str:
-        """The place on this machine (or cluster) of a path in a pipeline document.
+        """Return where a path of the pipeline document is on this machine or on the cluster.
 
-        Applies the ``[locations]`` of the settings, or those of the compute profile on a cluster; a
-        relative path is relative to the instance's folder, and refused on a cluster; ``file:`` prefixes are
-        removed.
+        Applies ``[locations]`` of the settings, or those of the compute profile on a cluster, and removes
+        ``file:``. A relative path is relative to the instance's folder, and an error on a cluster.
         """
 
     def fail(self, message: str, corrective_action: str | None = None) -> Exception:
-        """An error to raise that names this stage."""
+        """Return an error to raise, which names this stage."""
 
     def read_error_text(self, error: Exception) -> str:
         """Return the message of Spark's error with its causes.
@@ -207,24 +205,24 @@ class SparkContext(StageContext, Protocol):
         """
 
     def raising(self, message: Column) -> Column:
-        """A column that fails the run where it is computed, as a failure of this stage.
+        """Return a column that fails the run, with an error of this stage, on every row where it is computed.
 
-        :param message: what is wrong, as a column of text; it may quote the row's values.
+        :param message: what is wrong, as a text column; it may contain values of the row.
         """
 
     wants_errors: bool
-    """Whether something reads the error records of this stage."""
+    """Whether the error records of this stage are used."""
 
     def without_errors(
         self, df: DataFrame, *, code: Column, message: Column, record: Column
     ) -> DataFrame:
-        """The rows of a DataFrame that are no errors; the others become error records of this stage.
+        """Return the rows of a DataFrame that are not errors; the other rows become error records.
 
-        Call it once at most, in a transform's ``apply``.
+        Call it at most once, in a transform's ``apply``.
 
         :param code: the error code, as an int.
-        :param message: the error message; null on the rows that are no errors.
-        :param record: the error record, a struct of the columns of the error schema; only asked for when
+        :param message: the error message; null on the rows that are not errors.
+        :param record: the error record, a struct of the columns of the error schema; only computed when
             :attr:`wants_errors`.
         """
 
@@ -234,68 +232,70 @@ class SparkContext(StageContext, Protocol):
         run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
         schema: Schema,
     ) -> DataFrame:
-        """What a function makes of the Arrow batches of a DataFrame, in parallel.
+        """Apply a function to the Arrow batches of a DataFrame, in parallel.
 
-        What it raises is a failure of this stage.
+        An exception in it becomes an error of this stage.
 
-        :param run: picklable; called once in each task. Its batches have the columns of ``schema``.
+        :param run: a picklable function, called once in each task.
+        :param schema: the schema of the batches that the function returns.
         """
 
     find_plugin: FindPlugin
-    """As :attr:`StageConfigurer.find_plugin`; can be pickled into what :meth:`in_batches` runs."""
+    """As :attr:`StageConfigurer.find_plugin`; picklable, for functions of :meth:`in_batches`."""
 
     def explain(self, line: str) -> None:
-        """Say how the stage is run; ``localcdap run --explain`` shows the lines."""
+        """Add a line on how the stage runs to the output of ``localcdap run --explain``."""
 
     def empty(self, schema: Schema) -> DataFrame:
-        """A DataFrame without rows."""
+        """Return a DataFrame without rows."""
 
     def read_table(self, name: str) -> DataFrame:
-        """The rows of a structured dataset of this namespace, in a snapshot taken now.
+        """Return the rows of a structured dataset of this namespace, as a snapshot of now.
 
         :raises NotFoundError: when there is no such table.
         """
 
     def find_table(self, name: str) -> TableShape | None:
-        """The columns of a structured dataset of this namespace as they are now; None when there is none."""
+        """Return the current columns of a structured dataset of this namespace; None when there is none."""
 
     def lookup(self, table: str) -> Lookup:
-        """As :meth:`StageContext.lookup`; can be pickled into what :meth:`in_batches` runs."""
+        """As :meth:`StageContext.lookup`; picklable, for functions of :meth:`in_batches`."""
 
     def generate(self, schema: Schema, tasks: Sequence[Any], read: Any) -> DataFrame:
-        """A DataFrame of what ``read(task)`` yields for each task, in parallel.
+        """Return a DataFrame of the batches that ``read(task)`` yields for each task, in parallel.
 
-        :param read: a picklable function from a task to an iterator of ``pyarrow.RecordBatch`` whose
-            columns are ``localcdap.api.arrow.arrow_schema(schema)``.
+        :param read: a picklable function from a task to an iterator of ``pyarrow.RecordBatch`` with the
+            schema
+            :func:`localcdap.api.arrow.to_arrow_schema` of ``schema``.
         """
 
 
 class SourceContext(SparkContext, Protocol):
-    """A source at run time."""
+    """The run-time context of a source."""
 
 
 class SinkContext(SparkContext, Protocol):
-    """A sink at run time. What it writes appears when the whole run has succeeded, or not at all."""
+    """The run-time context of a sink. Its output is committed when the whole run succeeds, or not at all."""
 
     def staging_directory(self, final: str) -> str:
-        """A new directory to write into; its files appear in the directory ``final`` at the end.
+        """Return a new directory to write into, whose files are moved to ``final`` when the run succeeds.
 
-        ``final`` is a path from :meth:`resolve_path`. It must not exist, or be an empty directory.
+        :param final: a path from :meth:`resolve_path`; it must not exist or be an empty directory.
         """
 
     def write_table(self, name: str, df: DataFrame, schema: Schema, key: str) -> None:
-        """Upsert the rows of ``df`` into the table ``name`` by the column ``key`` at the end."""
+        """Upsert rows into a table by the column ``key`` when the run succeeds."""
 
     def load_table(self, name: str, df: DataFrame, schema: Schema, how: TableWrite) -> None:
-        """Write the rows of ``df`` into the table ``name``, which has no key of its own, at the end.
+        """Write rows into a table without a key when the run succeeds.
 
-        :raises StageError: for a key that is no field of the schema.
+        :raises StageError: for a key that is not a field of the schema.
         """
 
     def load_tables(self, df: DataFrame, loads: Sequence[TableLoading]) -> None:
-        """:meth:`load_table` for several tables at once; the rows of each are inserted.
+        """Insert rows into several tables when the run succeeds.
 
-        :param df: its last column is an int, the place of the row's table in ``loads``; rows where it is null
-            are left out. The others hold the fields of every table.
+        :param df: its last column is the index of the row's table in ``loads``; rows where it is null are
+            left out. The other columns are the fields of all tables.
         :raises StageError: on a cluster.
         """

@@ -25,35 +25,35 @@ class SortField(msgspec.Struct, frozen=True):
 
 
 class Partitioning(msgspec.Struct, frozen=True):
-    """By what the rows of a table are parted (BigQuery). All are kept in one place here; readers heed it."""
+    """The partitioning of a table (BigQuery). All rows are stored together; readers filter by it."""
 
     kind: Literal["time", "integer"] = "time"
     field: str | None = None
-    """A column of the table; None for the time at which a row came in, which is not kept."""
+    """A column of the table; None for the ingestion time of a row, which is not stored."""
 
 
 class TableWrite(msgspec.Struct, frozen=True):
-    """What becomes of the rows that are there, and of their columns (BigQuery sink of CDAP 6)."""
+    """How a write changes the existing rows and columns of a table (BigQuery sink of CDAP 6)."""
 
     operation: Literal["insert", "update", "upsert"] = "insert"
-    """``insert`` adds rows; ``update`` changes those whose keys are equal; ``upsert`` does both."""
+    """``insert`` adds rows; ``update`` changes the rows with equal keys; ``upsert`` does both."""
     keys: tuple[str, ...] = ()
-    """The fields that tell rows apart, of an update or upsert. Null is equal to nothing."""
+    """The key fields of an update or upsert. Null equals nothing."""
     dedupe_by: tuple[SortField, ...] = ()
-    """Which of several written rows with equal keys counts: the first in this order."""
+    """The order in which the first of several written rows with equal keys takes effect."""
     truncate: bool = False
-    """Whether the rows and columns that are there are removed first. Of an insert."""
+    """Whether an insert first removes the existing rows and columns."""
     relaxes: bool = False
-    """Whether the table may get new columns, and its columns may become nullable."""
+    """Whether columns may be added to the table, and its columns may become nullable."""
     among: str | None = None
-    """Which rows an update or upsert may match: a condition in the SQL of DuckDB on ``held``, a row of the
-    table, and ``given``, one that is written; it computes with their columns only."""
+    """The rows that an update or upsert may match: a condition in the SQL of DuckDB on the columns of
+    ``held``, a row of the table, and ``given``, a written row."""
     partitioning: Partitioning | None = None
-    """Of a table that this makes; one that is there keeps its own, as long as it has the column."""
+    """The partitioning of a created table. An existing table keeps its own while it has that column."""
 
 
 class TableLoading(msgspec.Struct, frozen=True):
-    """Rows that are written into one of several tables."""
+    """The write of rows into one of several tables."""
 
     name: str
     schema: Schema
@@ -61,26 +61,26 @@ class TableLoading(msgspec.Struct, frozen=True):
 
 
 class CreatedTable(msgspec.Struct, frozen=True):
-    """A table that an SQL statement makes."""
+    """A table that an SQL statement creates."""
 
     name: str
     partitioning: Partitioning | None
     only_missing: bool = False
-    """Whether one that is there stays as it is."""
+    """Whether an existing table stays unchanged."""
 
 
 class TableResult(msgspec.Struct, frozen=True):
-    """What SQL statements on tables did."""
+    """The result of SQL statements on tables."""
 
     rows: int
-    """Rows that the last statement found, or changed."""
+    """The number of rows that the last statement returned or changed."""
     first: dict[str, Any] | None
-    """The first row that the last query found, as Python values; None when there is none."""
+    """The first row of the last query, as Python values; None when there is none."""
 
 
 KEY: Final = "key"
 VALUE: Final = "value"
-"""The columns of key-value tables."""
+"""The columns of a key-value table."""
 
 
 class TableShape(msgspec.Struct):
@@ -88,14 +88,14 @@ class TableShape(msgspec.Struct):
 
     schema: Schema
     key: str | None = None
-    """The column that tells rows apart; None where rows were appended."""
+    """The key column; None for a table to which rows are appended."""
     partitioning: Partitioning | None = None
 
     @property
     def lookup_key(self) -> str | None:
-        """The column by which rows are looked up; None when there is none.
+        """The key column of lookups; None when there is none.
 
-        That is the table's key; of a table without one, the column ``key``, or the first of two columns.
+        The key of the table; in a table without a key the column ``key``, or the first of two columns.
         """
         names = self.schema.field_names
         if self.key is not None:
@@ -106,7 +106,7 @@ class TableShape(msgspec.Struct):
 
     @property
     def found(self) -> Schema | None:
-        """The schema of what a lookup gives: all columns but the key; None when there is no key."""
+        """The schema of a lookup result: all columns except the key; None when there is no key."""
         key = self.lookup_key
         if key is None:
             return None
@@ -115,36 +115,36 @@ class TableShape(msgspec.Struct):
 
     @property
     def is_key_value(self) -> bool:
-        """Whether it is a key-value table: one with these two columns, looked up by the key."""
+        """Whether this is a key-value table, with the columns ``key`` and ``value``, looked up by ``key``."""
         return sorted(self.schema.field_names) == [KEY, VALUE] and self.lookup_key == KEY
 
 
 class Lookup(Protocol):
-    """The rows of a table as they were when the run began to read it, found by key.
+    """The rows of a table, found by key, as they were when the run began to read the table.
 
-    Keys are compared as text. Of several rows with one key the first counts; rows without a key are not
-    found.
+    Keys are compared as text. Of several rows with one key the first is found; a row whose key is null is
+    never found.
     """
 
     name: str
     shape: TableShape
     schema: Schema
-    """Of what is found: see :attr:`TableShape.found`."""
+    """The schema of the results: see :attr:`TableShape.found`."""
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The values of a row by column, as in a record; None where no row has the key.
+        """Return the values of a row by column, as in a record; None when no row has the key.
 
-        Other callers may get the same object: do not change it.
+        Do not change the result: other callers may get the same object.
         """
 
     def get_all(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """The rows of those keys that there are, by key."""
+        """Return the rows that are found, by key."""
 
     def sorted_rows(self) -> tuple[pa.Array, pa.RecordBatch]:
-        """All keys, as ``large_binary`` of UTF-8 in the order of their bytes, and the rows in that order.
+        """Return all keys, as sorted ``large_binary`` of UTF-8, and the rows in the same order.
 
-        The columns of the rows are those of :attr:`schema`, by position. For plugins that search by their
-        own means; the workers of a machine share the memory.
+        The columns of the rows are those of :attr:`schema`, by position. For plugins that search themselves;
+        the workers of a machine share the memory.
         """
 
 

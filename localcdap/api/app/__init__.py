@@ -1,4 +1,4 @@
-"""What the authors of system applications import. This package imports nothing of localcdap but ``api``.
+"""System applications: everything that the author of an application imports.
 
 >>> from localcdap.api.app import *
 >>> FIELDS = {"id": FieldType.LONG, "text": FieldType.STRING}

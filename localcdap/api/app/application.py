@@ -1,4 +1,4 @@
-"""Declaring a system application: services with their tables and routes, and listeners."""
+"""The declaration of a system application: services with tables and routes, and listeners."""
 
 from __future__ import annotations
 
@@ -17,43 +17,44 @@ from localcdap.api.declarations import reject_declaration
 
 _App = TypeVar("_App", bound="type[SystemApplication]")
 APPLICATION_MARK: Final = "__localcdap_application__"
-"""Class attribute (name, description) set by :func:`application`; look in the class's own ``vars``."""
+"""The attribute (name, description) that :func:`application` sets; it is not inherited: read
+``vars(cls)``."""
 Listener = type[SystemEventListener[TransactionContext]]
 
 
 class SystemService:
-    """Answers requests. One object of it serves all of them, several at once in threads of their own.
+    """Base class of services, which answer requests. One object answers all requests, in several threads.
 
-    Its tables are made, or get the fields and indexes that they lack, when the application is deployed.
+    When the application is deployed, its tables are created, or get the fields and indexes that they lack.
     """
 
     name: ClassVar[str] = "service"
-    """Unique in the application."""
+    """The name of the service, unique in the application."""
     tables: ClassVar[Sequence[StructuredTableSpecification]] = ()
 
     def __init__(self, context: SystemContext) -> None:
         self.context = context
 
     def initialize(self) -> None:
-        """Called once, before the first request."""
+        """Prepare for requests; called once before the first."""
 
 
 class SystemApplication:
-    """Base of all system applications. They run in the namespace ``system`` only, for all namespaces."""
+    """Base class of system applications, which run in the namespace ``system`` for all namespaces."""
 
     services: ClassVar[Sequence[type[SystemService]]] = ()
     listeners: ClassVar[Sequence[Listener]] = ()
-    """They are made without arguments, and called with a transaction on structured tables."""
+    """Listeners are created without arguments, and called with a transaction on structured tables."""
 
 
 def application(*, name: str, description: str) -> Callable[[_App], _App]:
     """Make a class an application of an artifact.
 
-    :raises TypeError: when something in its declaration is wrong.
+    :raises TypeError: when the declaration is invalid.
     """
 
     def mark(cls: _App) -> _App:
-        problem = _problem(cls, name, description)
+        problem = _find_problem(cls, name, description)
         if problem:
             reject_declaration(cls, problem)
         else:
@@ -64,20 +65,20 @@ def application(*, name: str, description: str) -> Callable[[_App], _App]:
 
 
 class RouteDetail(msgspec.Struct, rename="camel"):
-    """A routed method, as others see it."""
+    """A route of a service."""
 
     method: str
     path: str
     description: str
     namespaced: list[str]
-    """The parts of its path that name namespaces."""
+    """The path parameters that are namespaces."""
     query: list[str]
-    """Parameters of the query; one that must be given ends with ``*``."""
+    """The query parameters; the name of a required one ends with ``*``."""
     body: bool
 
 
 class ServiceDetail(msgspec.Struct, rename="camel"):
-    """A service, as others see it."""
+    """A service of an application."""
 
     name: str
     tables: list[StructuredTableSpecification]
@@ -85,39 +86,41 @@ class ServiceDetail(msgspec.Struct, rename="camel"):
 
 
 class ListenerDetail(msgspec.Struct, rename="camel"):
-    """A listener, as others see it."""
+    """A listener of an application."""
 
     name: str
     events: list[str]
-    """The ``kind`` of each event that it wants, such as ``entityDeleted``."""
+    """The ``kind`` of each subscribed event, such as ``entityDeleted``."""
     topics: list[str]
 
 
 class ApplicationClass(msgspec.Struct, rename="camel"):
-    """A system application, as inspection finds it in the code of an artifact."""
+    """A system application of an artifact, as inspection describes it."""
 
     name: str
     description: str
     class_name: str
-    """``package.module.Class``, as the artifact's own code names it."""
+    """``package.module.Class``, with the names inside the artifact."""
     services: list[ServiceDetail]
     listeners: list[ListenerDetail]
 
 
 def describe_application(cls: type[SystemApplication], class_name: str) -> ApplicationClass:
-    """What an application consists of.
+    """Return the description of an application.
 
-    :raises TypeError: when one of its parts is none; says where.
+    :raises TypeError: when one of its parts is invalid; the message says which.
     """
     name, description = vars(cls)[APPLICATION_MARK]
-    services = [_service(each) for each in _unique(cls.services, SystemService, "service")]
-    listeners = _unique(cls.listeners, SystemEventListener, "listener")
+    services = [
+        _describe_service(each) for each in _check_classes(cls.services, SystemService, "service")
+    ]
+    listeners = _check_classes(cls.listeners, SystemEventListener, "listener")
     return ApplicationClass(
-        name, description, class_name, services, [_listener(each) for each in listeners]
+        name, description, class_name, services, [_describe_listener(each) for each in listeners]
     )
 
 
-def _problem(cls: object, name: object, description: object) -> str | None:
+def _find_problem(cls: object, name: object, description: object) -> str | None:
     if not isinstance(cls, type) or not issubclass(cls, SystemApplication):
         return "an application extends SystemApplication."
     if not isinstance(description, str) or not description.strip():
@@ -128,21 +131,24 @@ def _problem(cls: object, name: object, description: object) -> str | None:
 
 
 def _is_name(name: object) -> bool:
-    return isinstance(name, str) and name != "" and name.isascii() and _plain(name).isalnum()
+    return (
+        isinstance(name, str)
+        and name != ""
+        and name.isascii()
+        and _replace_punctuation(name).isalnum()
+    )
 
 
-def _plain(name: str) -> str:
+def _replace_punctuation(name: str) -> str:
     return name.replace("-", "a").replace("_", "a").replace(".", "a")
 
 
-def _unique(classes: Sequence[Any], base: type, what: str) -> Iterator[Any]:
-    """The classes, each of which must extend ``base`` and have a name of its own."""
+def _check_classes(classes: Sequence[Any], base: type, what: str) -> Iterator[Any]:
+    """Yield the classes, each of which must extend ``base`` and have a unique name."""
     seen: set[str] = set()
     for cls in classes:
         if not isinstance(cls, type) or not issubclass(cls, base):
-            raise TypeError(
-                f"{cls!r} is no {what}: it must be a class that extends {base.__name__}."
-            )
+            raise TypeError(f"{cls!r} is not a {what}: use a class that extends {base.__name__}.")
         name = getattr(cls, "name", None)
         if not _is_name(name):
             raise TypeError(f"{what} {cls.__qualname__} cannot be called {name!r}.")
@@ -152,25 +158,25 @@ def _unique(classes: Sequence[Any], base: type, what: str) -> Iterator[Any]:
         yield cls
 
 
-def _service(cls: type[SystemService]) -> ServiceDetail:
+def _describe_service(cls: type[SystemService]) -> ServiceDetail:
     found: list[RouteHandler] = []
     problems: list[str] = []
     for name, function in find_route_handlers(cls):
         try:
             found.append(RouteHandler(name, function))
-        except (TypeError, NameError) as error:  # a name in an annotation that means nothing
+        except (TypeError, NameError) as error:  # NameError: an undefined name in an annotation
             problems.append(str(error))
     counts = Counter((each.route.method, each.route.path) for each in found)
     problems += [f"{' '.join(key)} is answered twice" for key, count in counts.items() if count > 1]
     for table in cls.tables:
         if not isinstance(table, StructuredTableSpecification):
-            problems.append(f"{table!r} is no table specification")
+            problems.append(f"{table!r} is not a table specification")
     if problems:
         raise TypeError(f"service {cls.__qualname__}: {'; '.join(problems)}.")
-    return ServiceDetail(cls.name, list(cls.tables), [_route(each) for each in found])
+    return ServiceDetail(cls.name, list(cls.tables), [_describe_route(each) for each in found])
 
 
-def _route(handler: RouteHandler) -> RouteDetail:
+def _describe_route(handler: RouteHandler) -> RouteDetail:
     return RouteDetail(
         handler.route.method,
         handler.route.path,
@@ -181,9 +187,9 @@ def _route(handler: RouteHandler) -> RouteDetail:
     )
 
 
-def _listener(cls: Listener) -> ListenerDetail:
+def _describe_listener(cls: Listener) -> ListenerDetail:
     events = getattr(cls, "events", ())
     if not events:
-        raise TypeError(f"listener {cls.__qualname__} says no events.")
+        raise TypeError(f"listener {cls.__qualname__} declares no events.")
     kinds = [each.__struct_config__.tag for each in events]
     return ListenerDetail(cls.name, kinds, sorted({each.topic for each in events}))

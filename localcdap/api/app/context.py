@@ -1,4 +1,4 @@
-"""What a service of a system application is given."""
+"""The context of a service: what it can do beyond its own code."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from localcdap.api.schema import Schema
 
 
 class ArtifactSummary(msgspec.Struct, rename="camel"):
-    """An artifact that a namespace sees."""
+    """An artifact that is available in a namespace."""
 
     artifact: ArtifactId
     namespace: str
-    """Of the artifact; ``system`` for those that every namespace sees."""
+    """The namespace of the artifact; ``system`` for artifacts that are available in all."""
     plugins: list[tuple[str, str]]
-    """Types and names of the plugins in it."""
+    """The types and names of its plugins."""
 
 
 class ConfiguredPlugin(msgspec.Struct, rename="camel"):
-    """What configuring a plugin gave. All is well when there are no failures."""
+    """The result of configuring a plugin, which is valid when there are no failures."""
 
     failures: list[ValidationFailure]
     output_schema: Schema | None = None
@@ -40,7 +40,7 @@ class EmittedError(msgspec.Struct, rename="camel"):
 
 
 class TransformedRecords(msgspec.Struct, rename="camel"):
-    """What a plugin made of records."""
+    """The result of transforming records."""
 
     output_schema: Schema
     records: list[dict[str, Any]]
@@ -51,67 +51,70 @@ class Message(msgspec.Struct):
     """A message on a topic."""
 
     id: int
-    """Larger than those of all messages before it."""
+    """Larger than the ids of all earlier messages."""
     topic: str
     payload: Any
 
 
 class UserPlugin(Protocol):
-    """A plugin with properties. Its code runs in a process of its own, within limits of time and memory:
-    one that raises, hangs or crashes is a PluginError here.
+    """A plugin with properties, whose code runs in another process with limits of time and memory.
+
+    Code that raises, hangs or crashes is a PluginError here.
     """
 
     @property
     def artifact(self) -> ArtifactId:
-        """The one that it came in."""
+        """The artifact of the plugin."""
         ...
 
     def configure(self, input_schemas: Mapping[str, Schema | None]) -> ConfiguredPlugin:
         """Validate the properties and propagate the schema.
 
-        :param input_schemas: by input stage.
+        :param input_schemas: schemas by input stage.
         """
         ...
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of a new object of the plugin's class.
+        """Call a method of a new instance of the plugin class.
 
         :param arguments: plain values: None, texts, numbers, bytes, dates, lists, dicts.
-        :returns: what the method returned, as a plain value.
-        :raises InvalidStageError: when its properties do not fit.
-        :raises PluginError: when it raised, hung, crashed, or has no such public method.
+        :returns: the result as a plain value.
+        :raises InvalidStageError: when the properties are invalid.
+        :raises PluginError: when the method raises, hangs or crashes, or there is no such public method.
         """
         ...
 
     def transform(self, records: Sequence[Mapping[str, Any]], schema: Schema) -> TransformedRecords:
-        """Let a transform of record grain work on some records.
+        """Transform records with a transform of record grain.
 
-        :param schema: of the records.
+        :param schema: the schema of the records.
         :raises BadRequestError: when the records do not fit the schema.
-        :raises InvalidStageError: when configuring it gives failures.
-        :raises PluginError: when it raised, hung, crashed, or is no such transform.
+        :raises InvalidStageError: when the stage has failures.
+        :raises PluginError: when the plugin raises, hangs or crashes, or is not a transform of record grain.
         """
         ...
 
 
 class SystemContext(Protocol):
-    """What a service can do beyond its own code. Threads may share it."""
+    """The access of a service to the platform. Threads may share it."""
 
     transactions: TransactionRunner
-    """Runs bodies of code as transactions on structured tables."""
+    """Runs functions as transactions on structured tables."""
 
-    def namespace_exists(self, namespace: str) -> bool: ...
+    def namespace_exists(self, namespace: str) -> bool:
+        """Return whether there is a namespace of this name."""
+        ...
 
     def get_namespace_summary(self, namespace: str) -> NamespaceSummary | None:
-        """The namespace; None when there is none of that name."""
+        """Return a namespace; None when there is none of this name."""
         ...
 
     def list_namespaces(self) -> list[NamespaceSummary]:
-        """All namespaces, by name."""
+        """Return all namespaces, sorted by name."""
         ...
 
     def list_artifacts(self, namespace: str) -> list[ArtifactSummary]:
-        """The artifacts that a namespace sees: its own and those of the system.
+        """Return the artifacts that are available in a namespace: its own and those of the system.
 
         :raises NotFoundError: when there is no such namespace.
         """
@@ -127,18 +130,19 @@ class SystemContext(Protocol):
         artifact: str | None = None,
         version: str | None = None,
     ) -> UserPlugin:
-        """A plugin that a namespace sees.
+        """Return a plugin that is available in a namespace.
 
-        :param artifact: name of its artifact; None for any.
-        :param version: of the artifact, or a range such as ``[1.0.0,2.0.0)``; None for the highest.
-        :raises NotFoundError: when there is no such plugin or namespace; the message lists near names.
+        :param artifact: the name of its artifact; None for any.
+        :param version: the version of the artifact, or a range such as ``[1.0.0,2.0.0)``; None for the
+            highest.
+        :raises NotFoundError: when there is no such plugin or namespace; the message lists similar names.
         """
         ...
 
     def get_preferences(self, namespace: str, *, resolved: bool = True) -> dict[str, str]:
-        """The preferences of a namespace.
+        """Return the preferences of a namespace.
 
-        :param resolved: also those of the instance, where the namespace does not have its own.
+        :param resolved: whether to include preferences of the instance that the namespace does not override.
         :raises NotFoundError: when there is no such namespace.
         """
         ...
@@ -149,20 +153,20 @@ class SystemContext(Protocol):
         properties: Mapping[str, str],
         arguments: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
-        """The properties with their macros replaced by arguments, preferences and secure keys.
+        """Return the properties with macros replaced by arguments, preferences and secure keys.
 
-        :param arguments: values of ``${key}``; they win over the preferences.
+        :param arguments: values of ``${key}``, which override the preferences.
         :raises MacroError: when a macro is malformed or has no value.
         :raises NotFoundError: when there is no such namespace.
         """
         ...
 
     def create_topic(self, namespace: str, topic: str) -> None:
-        """Make a topic, unless it is there."""
+        """Create a topic, unless it exists."""
         ...
 
     def publish(self, namespace: str, topic: str, *payloads: Any) -> list[int]:
-        """Publish messages, all or none; their ids.
+        """Publish messages, all or none, and return their ids.
 
         :raises NotFoundError: when there is no such topic or namespace.
         """
@@ -171,7 +175,7 @@ class SystemContext(Protocol):
     def fetch(
         self, namespace: str, topic: str, after: int = 0, limit: int = 100, wait_s: float = 0.0
     ) -> list[Message]:
-        """The oldest messages behind ``after``, in their order; waits while there is none.
+        """Return the oldest messages after the id ``after``, in order; wait up to ``wait_s`` seconds for one.
 
         :raises NotFoundError: when there is no such topic or namespace.
         """

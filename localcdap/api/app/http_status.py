@@ -1,4 +1,4 @@
-"""The HTTP statuses that errors of localcdap stand for."""
+"""The HTTP statuses of errors."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _STATUSES: Final[tuple[tuple[int, tuple[type[Exception], ...]], ...]] = (
 
 
 def find_http_status(error: BaseException) -> int:
-    """The status of an answer that tells of an error; 500 for what nobody expected.
+    """Return the HTTP status of an error: 500 for an unexpected one.
 
-    A plugin that fails is the fault of who chose it: 400.
+    A plugin that fails is an error of the request that selected it: 400.
     """
     return next((status for status, kinds in _STATUSES if isinstance(error, kinds)), 500)

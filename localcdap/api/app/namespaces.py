@@ -1,4 +1,7 @@
-"""Rows of namespaces: what tells those of a namespace from those of a deleted one of the same name."""
+"""Rows of a namespace, which have its name and generation in their key.
+
+The generation separates them from rows of a deleted namespace of the same name.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ GENERATION: Final = "generation"
 
 
 class NamespaceSummary(msgspec.Struct, frozen=True):
-    """A namespace, as system applications see it (CDAP 6 ``NamespaceSummary``)."""
+    """The name, description and generation of a namespace (CDAP 6 ``NamespaceSummary``)."""
 
     name: str
     description: str
     generation: int
-    """Another one for each namespace of this name that there ever was; larger for later ones."""
+    """Unique among all namespaces that ever had this name, and larger than those of earlier ones."""
 
     @property
     def key(self) -> dict[str, Any]:
-        """How the key of each of its rows begins in a :func:`namespaced_table`.
+        """The first fields of the key of its rows in a :func:`namespaced_table`.
 
         >>> NamespaceSummary("sales", "", 7).key | {"id": "a"}
         {'namespace': 'sales', 'generation': 7, 'id': 'a'}
@@ -32,9 +35,10 @@ class NamespaceSummary(msgspec.Struct, frozen=True):
         return {NAMESPACE: self.name, GENERATION: self.generation}
 
     def rows(self, after: Mapping[str, Any] | None = None) -> Range:
-        """All of its rows in a :func:`namespaced_table`.
+        """Return the range of its rows in a :func:`namespaced_table`.
 
-        :param after: only those behind this one: further fields of the key, as of the last row of a page.
+        :param after: the other fields of a key, such as that of the last row of a page, to exclude it and
+            all rows before it.
         """
         if after is None:
             return Range.singleton(self.key)
@@ -48,13 +52,13 @@ def namespaced_table(
     primary_key: Sequence[str],
     indexes: Collection[str] = (),
 ) -> StructuredTableSpecification:
-    """A table whose rows are in namespaces: its key begins with ``namespace`` and ``generation``.
+    """Return the specification of a table whose key begins with ``namespace`` and ``generation``.
 
-    Rows of a namespace that is deleted are out of sight at once for whoever looks for them with
-    :attr:`NamespaceSummary.key`, and are removed a moment later.
+    The rows of a deleted namespace are no longer found with :attr:`NamespaceSummary.key`, and are deleted
+    shortly after it.
 
-    :param fields: the others.
-    :param primary_key: what tells the rows of one namespace apart.
+    :param fields: the other fields.
+    :param primary_key: the other fields of the key.
     """
     return StructuredTableSpecification(
         table,

@@ -1,9 +1,9 @@
-"""Routed methods of a service.
+"""The routes of a service.
 
-A parameter of a routed method that its path names, as in ``/experiments/{id}``, is that part of the path;
-``body`` is the body of the request; any other is one of the query. Each is converted to the type it is
-annotated with. A part of the path whose type is :class:`NamespaceSummary` is the name of a namespace: the
-method gets that namespace, and is not called at all when there is none.
+A parameter of a method with a route is a path parameter when the path contains its name, as in
+``/experiments/{id}``; the parameter ``body`` is the body of the request; every other is a query parameter.
+Each is converted to its annotated type. A path parameter of type :class:`NamespaceSummary` is the name of a
+namespace: the method gets that namespace, and is not called when there is none.
 """
 
 from __future__ import annotations
@@ -26,45 +26,45 @@ _WITHOUT_BODY: Final = ("GET", "DELETE")
 
 
 class Route(msgspec.Struct, frozen=True):
-    """Where a method of a service is reached."""
+    """The HTTP method and path of a method of a service."""
 
     method: str
     """``GET``, ``POST``, ``PUT`` or ``DELETE``."""
     path: str
     status: int
-    """Of the answer when all went well."""
+    """The status of a successful answer."""
 
     @property
     def parts(self) -> list[str]:
-        """The names in its path."""
+        """The names of the path parameters."""
         return re.findall(r"\{(\w+)\}", self.path)
 
 
 def get(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
     """Answer ``GET`` requests for a path.
 
-    :param path: begins with ``/``; a segment such as ``{id}`` stands for any one.
+    :param path: begins with ``/``; a segment such as ``{id}`` matches any segment.
     """
-    return _marked(Route("GET", path, status))
+    return _build_decorator(Route("GET", path, status))
 
 
 def post(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
     """Answer ``POST`` requests for a path."""
-    return _marked(Route("POST", path, status))
+    return _build_decorator(Route("POST", path, status))
 
 
 def put(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
     """Answer ``PUT`` requests for a path."""
-    return _marked(Route("PUT", path, status))
+    return _build_decorator(Route("PUT", path, status))
 
 
 def delete(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
     """Answer ``DELETE`` requests for a path."""
-    return _marked(Route("DELETE", path, status))
+    return _build_decorator(Route("DELETE", path, status))
 
 
 class RouteParameter(msgspec.Struct, frozen=True):
-    """A parameter of a routed method."""
+    """A parameter of a method with a route."""
 
     name: str
     type: Any
@@ -73,37 +73,37 @@ class RouteParameter(msgspec.Struct, frozen=True):
 
     @property
     def is_many(self) -> bool:
-        """Whether it takes each value of the query that has its name."""
+        """Whether the parameter collects all values of its name in the query."""
         return typing.get_origin(self.type) in (list, set, tuple, frozenset)
 
 
 class RouteHandler:
-    """A routed method, taken apart.
+    """A method with a route, and its parameters.
 
-    :raises TypeError: when it cannot be called by a request; says every reason.
+    :raises TypeError: when a request cannot call it; the message lists all reasons.
     """
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.name: Final = name
         self.route: Final[Route] = getattr(function, ROUTE_MARK)
         self.description: Final = inspect.getdoc(function) or ""
-        self.parameters: Final = list(_parameters(function))
-        problems = list(self._problems())
+        self.parameters: Final = list(_list_parameters(function))
+        problems = list(self._find_problems())
         if problems:
             raise TypeError("; ".join(f"{name}: {problem}" for problem in problems))
 
     @property
     def namespaced(self) -> list[str]:
-        """The parts of its path that name namespaces."""
+        """The path parameters that are namespaces."""
         return [each.name for each in self.parameters if each.type is NamespaceSummary]
 
     @property
     def query(self) -> list[RouteParameter]:
-        """The parameters that come from the query."""
-        taken = {BODY, *self.route.parts}
-        return [each for each in self.parameters if each.name not in taken]
+        """The query parameters."""
+        other_parameters = {BODY, *self.route.parts}
+        return [each for each in self.parameters if each.name not in other_parameters]
 
-    def _problems(self) -> Iterator[str]:
+    def _find_problems(self) -> Iterator[str]:
         route, names = self.route, {each.name for each in self.parameters}
         segments = route.path.split("/")
         if segments[0] or not all(map(_SEGMENT.fullmatch, segments[1:])):
@@ -126,7 +126,7 @@ class RouteHandler:
 
 
 def find_route_handlers(service: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The routed methods of a class, by name, in the order of their definition."""
+    """Yield the names and methods with a route of a class, in the order of their definition."""
     for owner in reversed(service.__mro__):
         for name in vars(owner):
             function = inspect.getattr_static(service, name)
@@ -134,7 +134,7 @@ def find_route_handlers(service: type) -> Iterator[tuple[str, Callable[..., Any]
                 yield name, function
 
 
-def _marked(route: Route) -> Callable[[_Method], _Method]:
+def _build_decorator(route: Route) -> Callable[[_Method], _Method]:
     def mark(method: _Method) -> _Method:
         setattr(method, ROUTE_MARK, route)
         return method
@@ -142,11 +142,14 @@ def _marked(route: Route) -> Callable[[_Method], _Method]:
     return mark
 
 
-def _parameters(function: Callable[..., Any]) -> Iterator[RouteParameter]:
-    """:raises TypeError: when it takes parameters without a name."""
+def _list_parameters(function: Callable[..., Any]) -> Iterator[RouteParameter]:
+    """Yield the parameters of a method.
+
+    :raises TypeError: when it has a parameter without a name.
+    """
     hints = typing.get_type_hints(function, include_extras=True)
-    for place, (name, given) in enumerate(inspect.signature(function).parameters.items()):
-        if place == 0:
+    for index, (name, given) in enumerate(inspect.signature(function).parameters.items()):
+        if index == 0:
             continue
         if given.kind not in (given.POSITIONAL_OR_KEYWORD, given.KEYWORD_ONLY):
             raise TypeError(f"{function.__name__}: '{name}' must be a parameter with a name")

@@ -1,4 +1,4 @@
-"""Rows that were read from structured tables."""
+"""The rows that structured tables return."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 else:
 
     class _Mapping(msgspec.Struct, eq=False, gc=False):
-        """A Mapping that is made at the speed of C: a large scan makes many rows.
+        """A Mapping that msgspec creates in C, because a large scan creates many rows.
 
-        To inherit from both would cost that speed, since a Struct has a metaclass of its own.
+        Inheriting from both classes would lose that speed, since a Struct has another metaclass.
         """
 
         keys = Mapping.keys
@@ -35,43 +35,46 @@ else:
 
 
 class StructuredRow(_Mapping):
-    """A row: a read-only mapping from the names of the fields that were read to their values.
+    """A row: a read-only mapping from the fields that were read to their values.
 
-    It may be kept when its transaction is over. ``dict(row)`` is a record that can be changed and upserted.
+    It stays valid after its transaction. ``dict(row)`` is a record that can be changed and upserted.
     """
 
     _values: Sequence[Any]
-    _places: ClassVar[Mapping[str, int]] = {}
+    _indexes: ClassVar[Mapping[str, int]] = {}
     _key: ClassVar[tuple[int, ...]] = ()
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The values of the primary key, in its order."""
-        return tuple(self._values[place] for place in self._key)
+        """The values of the primary key, in order."""
+        return tuple(self._values[index] for index in self._key)
 
     def __getitem__(self, field: str) -> Any:
-        """:raises InvalidTableFieldError: when that field was not read or does not exist."""
+        """Return the value of a field.
+
+        :raises InvalidTableFieldError: when the field was not read or does not exist.
+        """
         try:
-            return self._values[self._places[field]]
+            return self._values[self._indexes[field]]
         except KeyError:
             raise InvalidTableFieldError(
-                f"Field {field} is not in this row. It has: {', '.join(self._places)}.",
+                f"Field {field} is not in this row. It has: {', '.join(self._indexes)}.",
                 fields=[field],
             ) from None
 
     def __contains__(self, field: object) -> bool:
-        return field in self._places
+        return field in self._indexes
 
     def get(self, field: str, default: Any = None) -> Any:
-        """The value, or ``default`` when there is no such field in the row; a null is None."""
-        place = self._places.get(field)
-        return default if place is None else self._values[place]
+        """Return the value of a field, or ``default`` when the row does not have it; a null is None."""
+        index = self._indexes.get(field)
+        return default if index is None else self._values[index]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._indexes)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indexes)
 
     def __repr__(self) -> str:
         return f"StructuredRow({dict(self)})"
@@ -79,48 +82,51 @@ class StructuredRow(_Mapping):
 
 @lru_cache(maxsize=256)
 def create_row_class(columns: tuple[str, ...], primary_key: tuple[str, ...]) -> type[StructuredRow]:
-    """The class of rows with these fields, for those who implement tables."""
-    places = {name: place for place, name in enumerate(columns)}
-    members = {"_places": places, "_key": tuple(places[name] for name in primary_key)}
+    """Return the class of rows with these fields, for implementations of tables."""
+    indexes = {name: index for index, name in enumerate(columns)}
+    members = {"_indexes": indexes, "_key": tuple(indexes[name] for name in primary_key)}
     return new_class(
         "StructuredRow", (StructuredRow,), exec_body=lambda names: names.update(members)
     )
 
 
 class StructuredRows(Iterator[StructuredRow]):
-    """The rows of a scan, one after the other: those that were there when it was called.
+    """An iterator over the rows that existed when a scan was called.
 
-    It can be closed, by itself or as a context manager, and is of no use outside its transaction.
+    It can be closed, also as a context manager, and cannot be used outside of its transaction.
     """
 
     def __init__(self, row: type[StructuredRow], values: list[Sequence[Any]]) -> None:
-        """For those who implement tables: they close it when the transaction is over.
+        """Create the iterator; the table closes it at the end of the transaction.
 
-        :param values: is emptied when it is closed.
+        :param values: the values of the rows, cleared on closing.
         """
         self._row = row
         self._values = values
-        self._left = iter(values)
+        self._remaining = iter(values)
         self._is_closed = False
 
     def __iter__(self) -> Iterator[StructuredRow]:
-        # Python's own code for each row would take more of a large scan's time than the database.
-        return chain(map(self._row, self._left), self._ending())
+        # Chained C iterators: Python code per row would take longer than the database in a large scan.
+        return chain(map(self._row, self._remaining), self._check_end())
 
     def __next__(self) -> StructuredRow:
-        """:raises TransactionError: when it was closed, or its transaction is over."""
-        for values in self._left:
+        """Return the next row.
+
+        :raises TransactionError: when the iterator is closed, or its transaction is over.
+        """
+        for values in self._remaining:
             return self._row(values)
         self._require_open()
         raise StopIteration
 
     def close(self) -> None:
-        """Let go of the rows that were not taken."""
+        """Release the remaining rows."""
         self._is_closed = True
         self._values.clear()
 
-    def _ending(self) -> Iterator[StructuredRow]:
-        """No row; says why when there are none because it was closed."""
+    def _check_end(self) -> Iterator[StructuredRow]:
+        """Yield nothing; raise when there are no more rows because the iterator was closed."""
         self._require_open()
         yield from ()
 
@@ -128,7 +134,7 @@ class StructuredRows(Iterator[StructuredRow]):
         if self._is_closed:
             raise TransactionError(
                 "These rows were closed, or their transaction is over.",
-                "Take them inside the body, or scan anew.",
+                "Read them inside the transaction, or scan again.",
             )
 
     def __enter__(self) -> StructuredRows:

@@ -15,28 +15,28 @@ _LARGEST_FLOAT: Final = 3.4028234663852886e38
 
 
 class FieldType(StrEnum):
-    """What a field holds; any field that is not part of the primary key may also be None."""
+    """The type of a field; a field that is not part of the primary key may also be None."""
 
     INTEGER = "INTEGER"
     """``int`` of 32 bits."""
     LONG = "LONG"
     """``int`` of 64 bits."""
     FLOAT = "FLOAT"
-    """``float`` of 32 bits: it is rounded to them when it is written."""
+    """``float`` of 32 bits, to which written values are rounded."""
     DOUBLE = "DOUBLE"
     """``float``."""
     STRING = "STRING"
-    """``str``; strings compare by code points, which is also the order of their UTF-8 bytes."""
+    """``str``, ordered by code points, which is also the order of UTF-8 bytes."""
     BYTES = "BYTES"
     """``bytes``."""
     BOOLEAN = "BOOLEAN"
-    """``bool``, which is no ``int`` here."""
+    """``bool``, which is not an ``int`` here."""
 
     @classmethod
     def of(cls, value: Any) -> FieldType | None:
-        """The narrowest type of a value; None when no field can hold it.
+        """Return the narrowest type of a value; None when no field can hold it.
 
-        An ``int`` is never a float: 3 is refused where 3.0 is wanted, as the original does.
+        An ``int`` is never a float: as in CDAP, 3 is rejected where 3.0 is expected.
         """
         match value:
             case bool():
@@ -56,7 +56,7 @@ class FieldType(StrEnum):
                 return None
 
     def accepts(self, actual: FieldType | None) -> bool:
-        """Whether a field of this type can hold every value of another: LONG of INTEGER, DOUBLE of FLOAT.
+        """Return whether a field can hold all values of another type: LONG of INTEGER, DOUBLE of FLOAT.
 
         CDAP ``FieldType.Type.isCompatible``.
         """
@@ -68,13 +68,13 @@ _WIDENINGS: Final = {
     (FieldType.DOUBLE, FieldType.FLOAT),
 }
 KEY_TYPES: Final = (FieldType.INTEGER, FieldType.LONG, FieldType.STRING)
-"""Types of fields that a primary key may consist of."""
+"""The types of fields in a primary key."""
 INDEX_TYPES: Final = (*KEY_TYPES, FieldType.BOOLEAN)
-"""Types of fields that may be an index."""
+"""The types of indexed fields."""
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether UTF-8 can hold the text; half of a surrogate pair it cannot."""
+    """Return whether UTF-8 can encode the text; it cannot encode half of a surrogate pair."""
     if text.isascii():
         return True
     try:
@@ -89,26 +89,26 @@ _RULE: Final = "Only alphanumeric and _ characters allowed, and should begin wit
 
 
 class StructuredTableSpecification(msgspec.Struct, frozen=True):
-    """Name, fields, primary key and indexes of a table.
+    """The name, fields, primary key and indexes of a table.
 
     The rules and their order are those of CDAP's ``StructuredTableSpecification.Builder``. Beyond them,
     field names must differ in more than case.
 
-    :raises TableUsageError: when a name is none, or there is no field or no key.
-    :raises InvalidTableFieldError: when the key or an index names what is no field, or one of a type that
-        it cannot have.
+    :raises TableUsageError: when a name is invalid, or there is no field or no key.
+    :raises InvalidTableFieldError: when a field of the key or an index does not exist or has an unsupported
+        type.
     """
 
     table: str
-    """Its id. In DuckDB it is called ``app_<table>``."""
+    """The id of the table, which is ``app_<table>`` in DuckDB."""
     fields: Mapping[str, FieldType]
     primary_key: Sequence[str]
-    """Fields of type INTEGER, LONG or STRING; their order is that of the rows."""
+    """Fields of type INTEGER, LONG or STRING, in the order by which rows are sorted."""
     indexes: Collection[str] = ()
-    """Fields that rows can be looked up and ordered by: those of the key's types, and BOOLEAN."""
+    """Fields for filters and sorting, of the types of keys or BOOLEAN."""
 
     def __post_init__(self) -> None:
-        # Whatever collections the author gave, equal tables are equal.
+        # Equal specifications must be equal, whatever types of collections the author used.
         msgspec.structs.force_setattr(self, "fields", dict(self.fields))
         msgspec.structs.force_setattr(self, "primary_key", tuple(self.primary_key))
         msgspec.structs.force_setattr(self, "indexes", tuple(sorted(set(self.indexes))))
@@ -132,8 +132,8 @@ class StructuredTableSpecification(msgspec.Struct, frozen=True):
             other = seen.setdefault(name.lower(), name)
             if other != name:
                 raise TableUsageError(
-                    f"Fields {other} and {name} of table {self.table} differ in case only, which the "
-                    "database cannot tell apart"
+                    f"Fields {other} and {name} of table {self.table} differ only in case, which the "
+                    "database does not distinguish"
                 )
 
     def _check_keys(self) -> None:

@@ -1,4 +1,4 @@
-"""How system applications get at their tables."""
+"""Transactions on structured tables."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ T = TypeVar("T")
 
 
 class TransactionKind(StrEnum):
-    """What holds the operations of a body together."""
+    """The isolation of the operations of a function."""
 
     DEFAULT = "DEFAULT"
-    """All take effect or none, as if nobody else were there (serializable), within a time limit."""
+    """One serializable transaction with a time limit."""
     LONG = "LONG"
-    """All or none, without a time limit. What it only reads may be changed by others meanwhile."""
+    """One transaction without a time limit. Other transactions may change what it only reads."""
     READ_ONLY = "READ_ONLY"
-    """All see the same state; those that write are refused. It never conflicts."""
+    """One snapshot. Writes are rejected, and there are no conflicts."""
     NONE = "NONE"
-    """Nothing: each operation is a transaction of its own, and stays done if the body fails later."""
+    """Each operation is a separate transaction, and is kept when the function fails later."""
 
 
 class TransactionContext(Protocol):
-    """The tables, inside a transaction. It must not be used in other threads or after the body."""
+    """The tables inside a transaction. Do not use it in other threads or after the transaction."""
 
     def table(self, table: str) -> StructuredTable:
-        """The table with this id.
+        """Return a table by its id.
 
-        :raises NotFoundError: when there is none; lists those that are.
+        :raises NotFoundError: when there is none; the message lists the existing tables.
         """
         ...
 
 
 class TransactionRunner(Protocol):
-    """Runs bodies of code as transactions. Threads may share it."""
+    """Runs functions as transactions. Threads may share it."""
 
     def run(
         self,
@@ -47,18 +47,17 @@ class TransactionRunner(Protocol):
         kind: TransactionKind = TransactionKind.DEFAULT,
         timeout_s: float | None = None,
     ) -> T:
-        """Call the body, make permanent what it did, and return what it returned.
+        """Call a function in a transaction, commit, and return its result.
 
-        When the body raises, nothing it did is kept, and its exception comes out as it is. When somebody
-        else's transaction got in its way, it is called again after a short wait, until its time is over:
-        so it must be such that it can be repeated.
+        When the function raises, the transaction is rolled back and the exception is raised. On a conflict
+        with another transaction the function is called again after a short wait, until its time is over, so
+        it must be repeatable.
 
-        :param timeout_s: seconds for all tries together, without a transaction for each operation; 30 by
-            default, no end for a LONG one. An operation under way is broken off then; other code of the
-            body cannot be.
-        :raises TransactionConflictError: when others got in its way each time.
+        :param timeout_s: the seconds for all attempts together, not for kind NONE; 30 by default, unlimited
+            for LONG. A running operation is then interrupted; other code of the function is not.
+        :raises TransactionConflictError: when every attempt has a conflict.
         :raises TransactionTimeoutError: when the time is over.
-        :raises TransactionError: inside the body of another transaction.
+        :raises TransactionError: inside of another transaction.
         """
         ...
 
@@ -69,27 +68,32 @@ class TransactionRunner(Protocol):
         kind: TransactionKind = TransactionKind.DEFAULT,
         timeout_s: float | None = None,
     ) -> Future[T]:
-        """:meth:`run`, in another thread. The time begins when the body is first called."""
+        """Call :meth:`run` in another thread. The time starts with the first call of the function."""
         ...
 
 
 class StructuredTableAdmin(Protocol):
-    """Makes, changes and removes tables. Each call is a transaction of its own."""
+    """Creates, changes and drops tables. Each call is a separate transaction."""
 
     def create_or_update(self, specification: StructuredTableSpecification) -> None:
-        """Make the table, or add to it the fields and indexes that it lacks; new fields are null.
+        """Create a table, or add the fields and indexes that it lacks; new fields are null.
 
-        :raises IncompatibleTableError: when a field or index it has would go away, a field would get
-            another type, or the primary key would change; names every one.
+        :raises IncompatibleTableError: when a field or index would be removed, the type of a field or the
+            primary key would change; the message lists all.
         """
         ...
 
-    def exists(self, table: str) -> bool: ...
+    def exists(self, table: str) -> bool:
+        """Return whether there is a table with this id."""
+        ...
 
     def get_schema(self, table: str) -> StructuredTableSpecification:
-        """:raises NotFoundError: when there is no such table; lists those that are."""
+        """Return the specification of a table.
+
+        :raises NotFoundError: when there is none; the message lists the existing tables.
+        """
         ...
 
     def drop(self, table: str) -> None:
-        """Remove the table with its rows; nothing happens when there is none."""
+        """Drop a table with its rows; nothing happens when there is none."""
         ...

@@ -1,4 +1,4 @@
-"""The arguments of directives: declared on the class, read on its objects as typed values.
+"""The arguments of a directive, declared as class attributes and read as typed values.
 
 >>> from localcdap.api.directive import Directive, argument
 >>> class Cut(Directive):
@@ -20,7 +20,7 @@ REQUIRED: Final = object()
 
 
 class ArgumentKind(enum.Enum):
-    """The kinds of values that recipes hold (wrangler ``TokenType``)."""
+    """The kinds of values in recipes (wrangler ``TokenType``)."""
 
     COLUMN = "column"
     """``:name``; read as ``str``."""
@@ -49,7 +49,7 @@ class ArgumentKind(enum.Enum):
 
 
 class NumberRange(msgspec.Struct, frozen=True):
-    """A range of numbers, both ends part of it, and what stands for it."""
+    """A range of numbers, including both ends, and the value that replaces a number in it."""
 
     start: Any
     """int or Decimal."""
@@ -58,7 +58,7 @@ class NumberRange(msgspec.Struct, frozen=True):
 
 
 class Argument:
-    """A declared argument: the functions of this module make it."""
+    """A declared argument, created by a function of this module."""
 
     def __init__(
         self,
@@ -84,11 +84,12 @@ class Argument:
 
     @property
     def is_optional(self) -> bool:
+        """Whether a recipe may leave out the argument."""
         return self.default is not REQUIRED
 
     @property
     def usage(self) -> str:
-        """How the argument is written, as in the usage of a directive (wrangler ``UsageDefinition``)."""
+        """The argument in the usage of its directive (wrangler ``UsageDefinition``)."""
         text = self.label or _USAGES[self.kind].format(self.name)
         return f"[{text}]" if self.is_optional else text
 
@@ -112,12 +113,12 @@ _USAGES: Final = {
 def column(description: str, *, default: Any = REQUIRED, name: str | None = None) -> Any:
     """Declare an argument that names a column.
 
-    The parameters are those of all functions here.
+    All functions of this module have these parameters.
 
     :param description: one sentence for the person who writes the recipe.
-    :param default: what is read where the recipe leaves the argument out; it must be given when left out
-        here. Optional arguments follow required ones.
-    :param name: as usages and messages show it; else the attribute's, with ``-`` for ``_``.
+    :param default: the value when the recipe leaves out the argument; without a default the argument is
+        required. Optional arguments follow required ones.
+    :param name: the name in usages and messages; by default the attribute's, with ``-`` for ``_``.
     """
     return Argument(ArgumentKind.COLUMN, description, default, name=name)
 
@@ -134,10 +135,10 @@ def text(
     name: str | None = None,
     choices: Sequence[str] = (),
 ) -> Any:
-    """Declare a text.
+    """Declare a text argument.
 
-    :param choices: the texts that are allowed, compared without regard to case; the value read is the
-        declared spelling.
+    :param choices: the allowed texts, compared without regard to case; the value read has the declared
+        spelling.
     """
     return Argument(ArgumentKind.TEXT, description, default, name=name, choices=choices)
 
@@ -179,7 +180,7 @@ def expression(description: str, *, default: Any = REQUIRED, name: str | None = 
 
 
 def ranges(description: str, *, default: Any = REQUIRED, name: str | None = None) -> Any:
-    """Declare ranges of numbers with the value that stands for each."""
+    """Declare ranges of numbers with the value that replaces each."""
     return Argument(ArgumentKind.RANGES, description, default, name=name)
 
 
@@ -192,7 +193,7 @@ def properties(
 ) -> Any:
     """Declare properties.
 
-    :param label: how usages show the argument, for instance ``prop:{precision=<precision>}``.
+    :param label: the argument in usages, for instance ``prop:{precision=<precision>}``.
     """
     return Argument(ArgumentKind.PROPERTIES, description, default, name=name, label=label)
 

@@ -11,19 +11,19 @@ from localcdap.api.plugin import PLUGIN_MARK, Plugin
 
 
 class DirectiveError(Exception):
-    """A directive fails on a row; the on-error mode of the stage says what becomes of the record.
+    """A directive fails on a row; the on-error mode of the stage decides about the record.
 
-    Any other exception means the same; its text is the message.
+    Any other exception has the same effect; its text is the message.
 
     :param message: what is wrong with the row, without the name of the directive.
     """
 
 
-class ErrorRow(Exception):  # noqa: N818 - it is what a directive does, not what went wrong with it
+class ErrorRow(Exception):  # noqa: N818 - a signal, not a failure of the directive
     """Raised to send the record to the error port.
 
     :param message: the message of the error record.
-    :param code: its code.
+    :param code: the code of the error record.
     """
 
     def __init__(self, message: str, code: int = 1) -> None:
@@ -33,37 +33,43 @@ class ErrorRow(Exception):  # noqa: N818 - it is what a directive does, not what
 
 
 class NoNativeFormError(Exception):
-    """A directive has no Spark form for these arguments and columns; the text says why, as a clause
-    ("the delimiter is not one character").
+    """A directive has no Spark form for these arguments and columns.
+
+    The text is a clause that says why, such as "the delimiter is not one character".
     """
 
 
 class Directive(Plugin):
-    """Base of all directives. The arguments are class attributes, in the order of the usage.
+    """Base class of all directives. The arguments are class attributes, in the order of the usage.
 
-    Override :meth:`change`, or :meth:`expand` where a row may become none or several; :meth:`propagate`
-    unless the columns stay as they are; :meth:`native` where Spark can give exactly the same answers.
+    Override :meth:`change`, or :meth:`expand` when a row may become none or several rows; :meth:`propagate`
+    unless the columns stay the same; :meth:`native` when Spark can give exactly the same results.
     """
 
     types = ("directive",)
     arguments: ClassVar[tuple[Argument, ...]] = ()
     categories: ClassVar[tuple[str, ...]] = ()
-    """What front ends group directives by: ``column``, ``transform``, ``parser`` …"""
+    """The groups of front ends that show the directive: ``column``, ``transform``, ``parser`` …"""
     examples: ClassVar[tuple[str, ...]] = ()
     """Complete directives, for front ends."""
     whole_row: ClassVar[bool] = False
-    """Whether it reads, renames or drops columns that its arguments do not name."""
+    """Whether the directive reads, renames or drops columns that its arguments do not name."""
     variables: ClassVar[tuple[str, ...]] = ()
-    """Transient variables that it sets under fixed names."""
+    """Transient variables that the directive sets under fixed names."""
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
-        inherited = {a.attribute: a for base in reversed(cls.__mro__[1:]) for a in _declared(base)}
-        own = {a.attribute: a for a in _declared(cls)}
+        inherited = {
+            a.attribute: a for base in reversed(cls.__mro__[1:]) for a in _list_arguments(base)
+        }
+        own = {a.attribute: a for a in _list_arguments(cls)}
         cls.arguments = tuple((inherited | own).values())
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        """:param values: of the arguments, by attribute, typed as :class:`ArgumentKind` says."""
+        """Set the arguments.
+
+        :param values: by attribute, with the types that :class:`~localcdap.api.directive.ArgumentKind` says.
+        """
         super().__init__(None)
         for declared in self.arguments:
             given = values.get(declared.attribute, declared.default)
@@ -71,60 +77,59 @@ class Directive(Plugin):
 
     @classmethod
     def directive_name(cls) -> str:
-        """The name that recipes use, see :func:`localcdap.api.plugin.plugin`."""
+        """Return the name that recipes use, see :func:`localcdap.api.plugin.plugin`."""
         name: str = vars(cls)[PLUGIN_MARK][1]
         return name
 
     @classmethod
     def usage(cls) -> str:
-        """How the directive is written: ``rename :source :target``."""
+        """Return the usage: ``rename :source :target``."""
         return " ".join([cls.directive_name(), *(declared.usage for declared in cls.arguments)])
 
     def problem(self) -> str | None:
-        """What is wrong with arguments that are each of the right kind; None when nothing is.
+        """Return what is wrong with arguments that are each of the right kind; None when nothing is.
 
-        For instance a regular expression that cannot be compiled. Asked once while a recipe is checked.
+        For instance a regular expression that cannot be compiled. Called once when a recipe is checked.
         """
         return None
 
     def sets_variables(self) -> Iterable[str]:
-        """The transient variables that it sets."""
+        """Return the names of the transient variables that the directive sets."""
         return self.variables
 
     def tables(self) -> Iterable[str]:
-        """Names of the structured datasets that it looks rows up in, see :attr:`RowContext.lookups`."""
+        """Return the names of the structured datasets for lookups, see :attr:`RowContext.lookups`."""
         return ()
 
     def propagate(self, columns: Columns) -> None:
-        """Change the columns as rows are changed. The default leaves them as they are."""
+        """Change the columns as :meth:`change` changes rows. The default leaves them unchanged."""
 
     def start(self, context: RowContext) -> None:
-        """Called once in each task before the first row."""
+        """Prepare for rows; called once in each task before the first row."""
 
     def change(self, row: Row, context: RowContext) -> None:
         """Change a row.
 
-        :raises DirectiveError: when the directive fails on it.
+        :raises DirectiveError: when the directive fails on the row.
         :raises ErrorRow: to send the record to the error port.
         """
         raise NotImplementedError
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
-        """The rows that a row becomes; it may be changed and be one of them. Raises as :meth:`change`."""
+        """Return the rows that replace a row, which may be changed and returned. Raises as :meth:`change`."""
         self.change(row, context)
         return (row,)
 
     def end(self) -> None:
-        """Called once in each task after the last row."""
+        """Release resources; called once in each task after the last row."""
 
     def native(self, frame: Frame) -> None:
-        """Change a Spark frame as rows are changed, with the same answers for every value of the columns'
-        types, nulls included.
+        """Change a Spark frame as :meth:`change` changes rows, with equal results for all values and nulls.
 
-        :raises NoNativeFormError: where there is no such form; ``frame`` may be half changed then.
+        :raises NoNativeFormError: when there is no such form; ``frame`` may then be partly changed.
         """
         raise NoNativeFormError("there is no Spark form of it")
 
 
-def _declared(cls: type) -> list[Argument]:
+def _list_arguments(cls: type) -> list[Argument]:
     return [value for value in vars(cls).values() if isinstance(value, Argument)]

@@ -1,4 +1,4 @@
-"""What directives work on: a row of values, the columns that are known before there is any, a Spark frame."""
+"""What a directive changes: a row, the columns known before there are rows, or a Spark frame."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 class Row(dict[str, Any]):
     """The values of a record by column, in the order of the columns.
 
-    Columns are found without regard to case (wrangler ``Row``): use the methods with the names that a
-    recipe holds, and the dict's own with names that came from the row.
+    The methods find columns without regard to case (wrangler ``Row``): use them with names of a recipe, and
+    the dict's own methods with names that come from the row.
     """
 
     __slots__ = ()
 
     def find(self, name: str) -> str | None:
-        """The name of the column as the row has it, or None where there is no such column."""
+        """Return the column's name as spelled in the row; None when there is no such column."""
         if name in self:
             return name
         wanted = name.lower()
         return next((each for each in self if each.lower() == wanted), None)
 
     def value(self, name: str) -> Any:
-        """The value of a column; None where it is missing."""
+        """Return the value of a column; None when it is missing."""
         if name in self:
             return self[name]
         found = self.find(name)
         return None if found is None else self[found]
 
     def add(self, name: str, value: Any) -> None:
-        """Add a column behind the others. Of two with one name the first counts, so a present one stays."""
+        """Append a column; an existing column of exactly this name stays unchanged."""
         self.setdefault(name, value)
 
     def put(self, name: str, value: Any) -> None:
-        """Change a column, or add it behind the others."""
+        """Change a column, or append it."""
         self[self.find(name) or name] = value
 
     def remove(self, name: str) -> None:
@@ -52,9 +52,9 @@ class Row(dict[str, Any]):
             del self[found]
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Give columns new names where they stand.
+        """Rename columns without moving them.
 
-        :param names: new names by the names that the row has.
+        :param names: new names by the names in the row.
         """
         if not any(name in self for name in names):
             return
@@ -65,8 +65,9 @@ class Row(dict[str, Any]):
 
 
 class Columns:
-    """The columns of rows as far as they are known before there are rows; a directive changes them as it
-    will change the rows. Names are found without regard to case.
+    """The columns of rows as far as they are known before there are rows.
+
+    A directive changes them as it will change the rows. Names are found without regard to case.
     """
 
     def __init__(
@@ -78,49 +79,49 @@ class Columns:
     ) -> None:
         self._schemas: dict[str, Schema | None] = dict(given)
         self.open: bool = open
-        """Whether there may be more columns, which only data can tell. Set it to True, never to False."""
+        """Whether rows may have more columns than are known. Set it to True, never to False."""
         self.find_table: FindTable = find_table
-        """Finds the columns of a structured dataset by its name; None where it is not there, or tables are
-        not looked at.
+        """Returns the columns of a structured dataset by name; None when there is no such dataset, or
+        datasets are not available.
         """
         self.problems: list[tuple[str, str | None]] = []
-        """Messages and corrective actions that :meth:`fail` was given."""
+        """The messages and corrective actions given to :meth:`fail`."""
         self.warnings: list[tuple[str, str | None]] = []
-        """Those that :meth:`warn` was given."""
+        """The messages and corrective actions given to :meth:`warn`."""
 
     def __iter__(self) -> Iterator[str]:
-        """The names, in order."""
+        """Iterate over the names, in order."""
         return iter(self._schemas)
 
     def __len__(self) -> int:
         return len(self._schemas)
 
     def items(self) -> list[tuple[str, Schema | None]]:
-        """Names with their schemas, None where only data can tell the type."""
+        """Return names with schemas; a schema is None when only the data determines it."""
         return list(self._schemas.items())
 
     def find(self, name: str) -> str | None:
-        """The name of a known column as it is spelt, or None."""
+        """Return the spelling of a known column; None when it is not known."""
         if name in self._schemas:
             return name
         wanted = name.lower()
         return next((each for each in self._schemas if each.lower() == wanted), None)
 
     def is_missing(self, name: str) -> bool:
-        """Whether it is certain that no row has the column."""
+        """Return whether it is certain that no row has the column."""
         return not self.open and self.find(name) is None
 
     def schema(self, name: str) -> Schema | None:
-        """The schema of a column; None where it is unknown, or there is no such column."""
+        """Return the schema of a column; None when the schema or the column is unknown."""
         found = self.find(name)
         return None if found is None else self._schemas[found]
 
     def add(self, name: str, schema: Schema | None) -> None:
-        """Add a column behind the others; a present one of exactly this name stays as it is."""
+        """Append a column; an existing column of exactly this name stays unchanged."""
         self._schemas.setdefault(name, schema)
 
     def put(self, name: str, schema: Schema | None) -> None:
-        """Change the schema of a column, or add it behind the others; None where it is unknown."""
+        """Change the schema of a column, or append the column; None when the schema is unknown."""
         self._schemas[self.find(name) or name] = schema
 
     def remove(self, name: str) -> None:
@@ -130,36 +131,36 @@ class Columns:
             del self._schemas[found]
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Give columns new names where they stand; of two that get one name the first stays."""
+        """Rename columns without moving them; of two that get the same name the first remains."""
         renamed: dict[str, Schema | None] = {}
         for name, schema in self._schemas.items():
             renamed.setdefault(names.get(name, name), schema)
         self._schemas = renamed
 
     def replace(self, given: Iterable[tuple[str, Schema | None]]) -> None:
-        """Have these columns instead."""
+        """Replace all columns."""
         self._schemas = dict(given)
 
     def record(self) -> Schema:
-        """A record of the columns whose schemas are known."""
+        """Return a record schema of the columns with known schemas."""
         known = [(name, schema) for name, schema in self._schemas.items() if schema is not None]
         return Schema.record("row", known)
 
     def copy(self) -> Columns:
-        """The same columns, without what was told, to be changed on their own."""
+        """Return an independent copy of the columns, without problems and warnings."""
         return Columns(self._schemas.items(), open=self.open, find_table=self.find_table)
 
     def fail(self, message: str, corrective_action: str | None = None) -> None:
-        """Tell that the directive cannot work on these columns. All that is told is shown."""
+        """Report that the directive cannot work on these columns. All reported problems are shown."""
         self.problems.append((message, corrective_action))
 
     def warn(self, message: str, corrective_action: str | None = None) -> None:
-        """Tell that the directive does nothing useful on these columns, though no row fails."""
+        """Report that the directive has no useful effect on these columns, though no row fails."""
         self.warnings.append((message, corrective_action))
 
 
 class RowContext:
-    """What a directive sees beside the row. One for a task; the variables are those of the record at hand."""
+    """The context of a directive, one for each task. Its variables belong to the current record."""
 
     def __init__(
         self,
@@ -168,12 +169,12 @@ class RowContext:
         lookups: Mapping[str, Lookup] = MappingProxyType({}),
     ) -> None:
         self.variables: dict[str, Any] = {}
-        """Transient variables by name; a record begins without any."""
+        """Transient variables by name; empty at the start of each record."""
         self.metrics = metrics
         self.arguments = arguments
-        """Those of the run."""
+        """The arguments of the run."""
         self.lookups = lookups
-        """By name, the tables that the recipe's directives name; none where records are only sampled."""
+        """By name, the tables that the directives of the recipe name; empty in samples."""
 
 
 class Native(Protocol):
@@ -182,9 +183,8 @@ class Native(Protocol):
     column: Column
     type: Schema
     failing: Column | None
-    """True on the rows for which the expression raises in a batch; ``column`` is null there. None: it never
-    does.
-    """
+    """True on the rows for which the expression raises an error in a batch, where ``column`` is null; None
+    when it never raises one."""
 
 
 class Expression(Protocol):
@@ -192,22 +192,22 @@ class Expression(Protocol):
 
     text: str
     variables: frozenset[str]
-    """The names it reads: columns and transient variables, and ``this`` when it reads the whole row."""
+    """The names that it reads: columns, transient variables, and ``this`` when it reads the whole row."""
 
     def type(self, schema: Schema) -> Schema | None:
-        """The schema of its value, None where only data can tell.
+        """Return the schema of the value; None when only the data determines it.
 
-        :param schema: a record of the columns that are known; of others nothing is known.
+        :param schema: a record of the known columns.
         """
 
     def compile(self) -> Callable[..., Any]:
-        """A function from values by name, and optionally further ones that win, to the value."""
+        """Return a function from values by name, and optional values that take precedence, to the value."""
 
     def native(self, schema: Schema, column: Callable[[str], Column]) -> Native | None:
-        """The expression in Spark, None where it has no equal there.
+        """Return the expression in Spark; None when there is no equal Spark expression.
 
-        :param schema: a record of all columns; any other is missing, and null.
-        :param column: the value of a column of the record.
+        :param schema: a record of all columns; any other column is missing, and null.
+        :param column: returns the value of a column of the record.
         """
 
 
@@ -215,41 +215,41 @@ class Frame(Protocol):
     """The columns of a DataFrame while a recipe is compiled to Spark.
 
     A directive's :meth:`localcdap.api.directive.Directive.native` changes it as the directive changes rows.
-    What it puts in must never raise in Spark: rows that fail are told with :meth:`fail_where`.
+    Its columns must never raise an error in Spark: report rows that fail with :meth:`fail_where`.
     """
 
     columns: Columns
-    """All of them, every schema known, and never open. Read it only."""
+    """All columns, with known schemas, and never open. Read only."""
     wanted: frozenset[str] | None
-    """Names (in lower case) that later directives or the output name; None where all may be needed. A
-    directive that could make any number of columns need make these only."""
+    """The lower-case names that later directives or the output use; None when all may be used. A directive
+    that could create any number of columns needs to create only these."""
 
     def column(self, name: str) -> Column:
-        """The present value of a column.
+        """Return the current value of a column.
 
-        :raises KeyError: when there is none of that name.
+        :raises KeyError: when there is no such column.
         """
 
     def evaluate(self, expression: Expression) -> Native:
-        """The value of an expression; the directive tells the rows where it fails itself.
+        """Return the value of an expression; the directive reports the rows where the expression fails.
 
-        :raises NoNativeFormError: when Spark has no equal.
+        :raises NoNativeFormError: when there is no equal Spark expression.
         """
 
     def put(self, name: str, value: Column, schema: Schema) -> None:
-        """Change a column, or add it behind the others. ``value`` must have the Spark type of the schema."""
+        """Change a column, or append it. ``value`` must have the Spark type of the schema."""
 
     def remove(self, name: str) -> None:
         """Remove a column, if it is there."""
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Give columns new names where they stand."""
+        """Rename columns without moving them."""
 
     def keep_where(self, condition: Column) -> None:
         """Drop the rows for which the condition is not true."""
 
     def fail_where(self, condition: Column, message: Column | str) -> None:
-        """Tell the rows for which the directive fails, as :class:`DirectiveError` does in a batch."""
+        """Report the rows for which the directive fails, as :class:`DirectiveError` does in a batch."""
 
     def error_where(self, condition: Column, message: Column | str, code: int = 1) -> None:
         """Send rows to the error port, as :class:`ErrorRow` does in a batch."""

@@ -1,4 +1,4 @@
-"""Schemas: the shape of the records that flow between stages, and the documents that say it."""
+"""Schemas of records, and the JSON documents that define them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Schemas of records and their documents."""
+"""Schemas of records, and their documents: CDAP's Avro-like JSON (CDAP 6 ``SchemaTypeAdapter``).
+
+The documents differ from Avro in three ways: maps have ``keys``, enums have no name, and ``datetime`` is a
+logical type of strings.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from localcdap.api.schema.types import SIMPLE, LogicalType, Type
 
 
 class Field:
-    """A named part of a record schema."""
+    """A field of a record schema."""
 
     __slots__ = ("name", "schema")
 
@@ -30,9 +34,9 @@ class Field:
 
 
 class Schema:
-    """An immutable, hashable schema. Build one with the class methods, or :meth:`parse` a document.
+    """An immutable, hashable schema, created with the class methods or by :meth:`parse`.
 
-    Which attributes are set depends on :attr:`type`; the others are None or empty.
+    :attr:`type` determines which attributes are set; the others are None or empty.
     """
 
     __slots__ = (
@@ -54,21 +58,23 @@ class Schema:
     type: Type
     logical_type: LogicalType | None
     precision: int | None
-    """Decimal digits of a decimal, at least 1."""
+    """The number of digits of a decimal, at least 1."""
     scale: int | None
-    """Digits after the point of a decimal; 0 when the document leaves it out."""
+    """The number of digits of a decimal after the point; 0 when the document has none."""
     symbols: tuple[str, ...]
-    """Symbols of an enum."""
+    """The symbols of an enum."""
     items: Schema | None
-    """Element schema of an array."""
+    """The schema of the elements of an array."""
     keys: Schema | None
+    """The schema of the keys of a map."""
     values: Schema | None
+    """The schema of the values of a map."""
     members: tuple[Schema, ...]
-    """Alternatives of a union, in document order."""
+    """The alternatives of a union, in document order."""
     name: str | None
-    """Name of a record."""
+    """The name of a record."""
     fields: tuple[Field, ...] | None
-    """Fields of a record; None when this is a reference by name to an enclosing or earlier record."""
+    """The fields of a record; None for a reference by name to an enclosing or earlier record."""
 
     NULL: ClassVar[Schema]
     BOOLEAN: ClassVar[Schema]
@@ -98,11 +104,11 @@ class Schema:
         self._hash: int | None = None
         self._index: dict[str, Field] | None = None
 
-    # -- building ---------------------------------------------------------------------------
+    # -- constructors -----------------------------------------------------------------------
 
     @classmethod
     def of(cls, type: Type | LogicalType) -> Schema:
-        """The schema of a simple or logical type (a decimal needs :meth:`decimal`)."""
+        """Return the schema of a simple or logical type, except decimal: see :meth:`decimal`."""
         if isinstance(type, LogicalType):
             if type is LogicalType.DECIMAL:
                 raise SchemaError("Decimal type must contain a positive precision value.")
@@ -113,56 +119,64 @@ class Schema:
 
     @classmethod
     def decimal(cls, precision: int, scale: int = 0) -> Schema:
+        """Return a decimal schema.
+
+        :raises SchemaError: when the precision is not positive.
+        """
         if precision <= 0:
             raise SchemaError("Decimal type must contain a positive precision value.")
         return cls(Type.BYTES, logical_type=LogicalType.DECIMAL, precision=precision, scale=scale)
 
     @classmethod
     def array(cls, items: Schema) -> Schema:
+        """Return an array schema."""
         return cls(Type.ARRAY, items=items)
 
     @classmethod
     def map(cls, keys: Schema, values: Schema) -> Schema:
+        """Return a map schema."""
         return cls(Type.MAP, keys=keys, values=values)
 
     @classmethod
     def enum(cls, symbols: Iterable[str]) -> Schema:
+        """Return an enum schema."""
         return cls(Type.ENUM, symbols=tuple(symbols))
 
     @classmethod
     def union(cls, members: Iterable[Schema]) -> Schema:
+        """Return a union schema."""
         return cls(Type.UNION, members=tuple(members))
 
     @classmethod
     def record(cls, name: str, fields: Iterable[Field | tuple[str, Schema]]) -> Schema:
-        """A record schema; a field is a :class:`Field` or a (name, schema) pair."""
+        """Return a record schema; a field is a :class:`Field` or a (name, schema) pair."""
         made = tuple(f if isinstance(f, Field) else Field(*f) for f in fields)
         return cls(Type.RECORD, name=name, fields=made)
 
     @classmethod
     def reference(cls, name: str) -> Schema:
-        """A reference to the record ``name`` that encloses or precedes this place."""
+        """Return a reference to an enclosing or earlier record."""
         return cls(Type.RECORD, name=name)
 
     @property
     def as_nullable(self) -> Schema:
-        """This schema with null allowed; itself when null is allowed already."""
+        """This schema with null allowed; the schema itself when null is allowed already."""
         if self.type is Type.NULL or self.is_nullable:
             return self
         if self.type is Type.UNION:
             return Schema.union((*self.members, Schema.NULL))
         return Schema.union((self, Schema.NULL))
 
-    # -- asking -----------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------
 
     @property
     def is_nullable(self) -> bool:
-        """Whether this is a union that has null among its members."""
+        """Whether this is a union with null as a member."""
         return self.type is Type.UNION and any(m.type is Type.NULL for m in self.members)
 
     @property
     def non_nullable(self) -> Schema:
-        """This schema without null: the one other member, or the union of the others."""
+        """This schema without null: the only other member, or the union of the others."""
         if not self.is_nullable:
             return self
         rest = tuple(m for m in self.members if m.type is not Type.NULL)
@@ -172,37 +186,38 @@ class Schema:
 
     @property
     def is_simple(self) -> bool:
-        """Whether the value has no parts, null allowed or not; logical types count as simple."""
+        """Whether the type, apart from null, is simple; logical types are simple."""
         return self.non_nullable.type.is_simple
 
     @property
     def display_name(self) -> str:
-        """The type as a user would say it: ``decimal``, ``timestamp-micros``, ``int`` …"""
+        """The name of the type for users: ``decimal``, ``timestamp-micros``, ``int`` …"""
         inner = self.non_nullable
         return inner.logical_type.value if inner.logical_type else inner.type.value
 
     def field(self, name: str) -> Field | None:
-        """The field called ``name`` of a record schema, or None."""
+        """Return a field of a record schema by name, or None."""
         if self._index is None:
             self._index = {f.name: f for f in self.fields or ()}
         return self._index.get(name)
 
     @property
     def field_names(self) -> list[str]:
+        """The names of the fields of a record schema, in order."""
         return [f.name for f in self.fields or ()]
 
     def __iter__(self) -> Iterator[Field]:
-        """The fields of a record schema, in order."""
+        """Iterate over the fields of a record schema, in order."""
         return iter(self.fields or ())
 
     def renamed(self, name: str) -> Schema:
-        """This record schema under another record name."""
+        """Return this record schema with another name."""
         return Schema.record(name, self.fields or ())
 
     def same_shape(self, other: Schema) -> bool:
-        """Equality that ignores the name of the outermost record.
+        """Return whether the schemas are equal except for the name of the outermost record.
 
-        The rule for several inputs of one stage (CDAP 6 ``SchemaPropagator``).
+        This is the rule for several inputs of one stage (CDAP 6 ``SchemaPropagator``).
         """
         if self.type is Type.RECORD and other.type is Type.RECORD:
             return self.fields == other.fields
@@ -210,7 +225,7 @@ class Schema:
 
     # -- comparing --------------------------------------------------------------------------
 
-    def _parts(self) -> tuple[Any, ...]:
+    def _get_parts(self) -> tuple[Any, ...]:
         return (
             self.type,
             self.logical_type,
@@ -228,15 +243,15 @@ class Schema:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, Schema) and self._parts() == other._parts()
+        return isinstance(other, Schema) and self._get_parts() == other._get_parts()
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash(self._parts())
+            self._hash = hash(self._get_parts())
         return self._hash
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        # A cached hash holds in this process only: the next one hashes texts differently.
+        # A cached hash is valid in this process only: every process hashes texts differently.
         kept = {name: getattr(self, name) for name in self.__slots__}
         return None, kept | {"_hash": None, "_index": None}
 
@@ -244,18 +259,21 @@ class Schema:
 
     @classmethod
     def parse(cls, document: str | dict[str, Any] | list[Any]) -> Schema:
-        """Read a schema document, as JSON text or as decoded JSON.
+        """Parse a schema document: JSON text or decoded JSON.
 
-        Unknown keys are skipped, type names are case-insensitive, and a record name seen before
-        may stand for that record.
+        Unknown keys are ignored, type names are case-insensitive, and the name of an earlier record is a
+        reference to it.
 
-        :raises SchemaError: when it is not a schema; the message says where.
+        :raises SchemaError: when the document is not a schema; the message says where.
         """
-        return _read_document(document)
+        return _parse_document(document)
 
     @classmethod
     def parse_record(cls, document: str | dict[str, Any] | list[Any]) -> Schema:
-        """:meth:`parse`, and refuse anything but a record with at least one field."""
+        """Parse a schema document of a record.
+
+        :raises SchemaError: when it is not a schema of a record with at least one field.
+        """
         schema = cls.parse(document)
         if schema.type is not Type.RECORD or schema.fields is None:
             raise SchemaError(f"A record schema is needed, not '{schema.display_name}'.")
@@ -264,7 +282,7 @@ class Schema:
         return schema
 
     def to_json(self) -> Any:
-        """The schema document as plain JSON values; a record seen before is written as its name."""
+        """Return the schema document as decoded JSON; an earlier record is written as its name."""
         return _to_document(self, {})
 
     def __str__(self) -> str:
@@ -283,23 +301,23 @@ Schema.DATETIME = Schema.of(LogicalType.DATETIME)
 
 
 def all_same_shape(schemas: Sequence[Schema]) -> bool:
-    """Whether all schemas are :meth:`Schema.same_shape`; true for none or one."""
+    """Return whether all schemas are equal as in :meth:`Schema.same_shape`; true for none or one."""
     return all(schemas[0].same_shape(other) for other in schemas[1:])
 
 
 _TYPES: Final = {t.value: t for t in Type}
-_LOGICAL: Final = {t.value: t for t in LogicalType}
+_LOGICAL_TYPES: Final = {t.value: t for t in LogicalType}
 
 
-def _read_document(document: str | dict[str, Any] | list[Any]) -> Schema:
+def _parse_document(document: str | dict[str, Any] | list[Any]) -> Schema:
     try:
-        return _Reader().read(_decoded(document), "$")
+        return _DocumentParser().parse_node(_decode(document), "$")
     except RecursionError:
         raise SchemaError("The schema is nested too deeply.") from None
 
 
-def _decoded(document: str | dict[str, Any] | list[Any]) -> Any:
-    """Plain JSON values; the bare name of a type stands for itself."""
+def _decode(document: str | dict[str, Any] | list[Any]) -> Any:
+    """Return decoded JSON; a text that is not JSON is the name of a type."""
     if not isinstance(document, str):
         return document
     text = document.strip()
@@ -311,22 +329,22 @@ def _decoded(document: str | dict[str, Any] | list[Any]) -> Any:
         raise SchemaError(f"The schema is not valid JSON: {error}.") from None
 
 
-class _Reader:
-    """One pass over one document; remembers the record names met so far."""
+class _DocumentParser:
+    """A parser of one document, which remembers the records that it has read."""
 
     def __init__(self) -> None:
         self._records: dict[str, Schema] = {}
 
-    def read(self, node: Any, path: str) -> Schema:
+    def parse_node(self, node: Any, path: str) -> Schema:
         if isinstance(node, str):
-            return self._named(node, path)
+            return self._parse_name(node, path)
         if isinstance(node, list):
-            return self._union(node, path)
+            return self._parse_union(node, path)
         if isinstance(node, dict):
-            return self._object(node, path)
+            return self._parse_object(node, path)
         raise SchemaError(f"Expected a schema, got {json.dumps(node)} - at {path}.")
 
-    def _named(self, name: str, path: str) -> Schema:
+    def _parse_name(self, name: str, path: str) -> Schema:
         if name in self._records:
             return self._records[name]
         type = _TYPES.get(name.lower())
@@ -336,42 +354,42 @@ class _Reader:
             raise SchemaError(f"Type '{name}' needs more than its name - at {path}.")
         return Schema(type)
 
-    def _union(self, node: list[Any], path: str) -> Schema:
+    def _parse_union(self, node: list[Any], path: str) -> Schema:
         if not node:
             raise SchemaError(f"A union needs at least one member - at {path}.")
-        return Schema.union(self.read(m, f"{path}[{i}]") for i, m in enumerate(node))
+        return Schema.union(self.parse_node(m, f"{path}[{i}]") for i, m in enumerate(node))
 
-    def _object(self, node: dict[str, Any], path: str) -> Schema:
+    def _parse_object(self, node: dict[str, Any], path: str) -> Schema:
         base = node.get("type")
         if base is None:
             raise SchemaError(f"Schema type cannot be null - at {path}.")
         if node.get("logicalType") is not None:
-            return self._logical(node, path)
+            return self._parse_logical(node, path)
         if not isinstance(base, str):
-            return self.read(base, f"{path}.type")
+            return self.parse_node(base, f"{path}.type")
         match base.lower():
             case "enum":
-                return self._enum(node, path)
+                return self._parse_enum(node, path)
             case "array":
-                return Schema.array(self._part(node, "items", path))
+                return Schema.array(self._parse_part(node, "items", path))
             case "map":
-                return self._map(node, path)
+                return self._parse_map(node, path)
             case "record":
-                return self._record(node, path)
+                return self._parse_record(node, path)
             case _:
-                return self._named(base, f"{path}.type")
+                return self._parse_name(base, f"{path}.type")
 
-    def _part(self, node: dict[str, Any], key: str, path: str) -> Schema:
+    def _parse_part(self, node: dict[str, Any], key: str, path: str) -> Schema:
         if node.get(key) is None:
             raise SchemaError(f"'{key}' is missing - at {path}.")
-        return self.read(node[key], f"{path}.{key}")
+        return self.parse_node(node[key], f"{path}.{key}")
 
-    def _map(self, node: dict[str, Any], path: str) -> Schema:
-        # Avro documents have no 'keys'; their keys are strings.
-        keys = self._part(node, "keys", path) if "keys" in node else Schema.STRING
-        return Schema.map(keys, self._part(node, "values", path))
+    def _parse_map(self, node: dict[str, Any], path: str) -> Schema:
+        # Avro documents have no 'keys': the keys are strings.
+        keys = self._parse_part(node, "keys", path) if "keys" in node else Schema.STRING
+        return Schema.map(keys, self._parse_part(node, "values", path))
 
-    def _enum(self, node: dict[str, Any], path: str) -> Schema:
+    def _parse_enum(self, node: dict[str, Any], path: str) -> Schema:
         symbols = node.get("symbols")
         if not isinstance(symbols, list) or not all(isinstance(s, str) for s in symbols):
             raise SchemaError(f"An enum needs 'symbols', a list of strings - at {path}.")
@@ -379,14 +397,16 @@ class _Reader:
             raise SchemaError(f"The symbols of an enum must be unique, at least one - at {path}.")
         return Schema.enum(symbols)
 
-    def _record(self, node: dict[str, Any], path: str) -> Schema:
+    def _parse_record(self, node: dict[str, Any], path: str) -> Schema:
         name = node.get("name")
         if not isinstance(name, str):
             raise SchemaError(f"A record needs a 'name' - at {path}.")
         fields = node.get("fields")
         if not isinstance(fields, list):
             raise SchemaError(f"Record '{name}' needs 'fields', a list - at {path}.")
-        self._records[name] = Schema.reference(name)  # inside itself; the whole record behind it
+        self._records[name] = Schema.reference(
+            name
+        )  # inside of the record; after it the whole record
         seen: set[str] = set()
         made = []
         for i, field in enumerate(fields):
@@ -396,21 +416,23 @@ class _Reader:
             if field["name"] in seen:
                 raise SchemaError(f"Record '{name}' has two fields '{field['name']}' - at {here}.")
             seen.add(field["name"])
-            made.append(Field(field["name"], self._part(field, "type", here)))
+            made.append(Field(field["name"], self._parse_part(field, "type", here)))
         self._records[name] = Schema.record(name, made)
         return self._records[name]
 
-    def _logical(self, node: dict[str, Any], path: str) -> Schema:
+    def _parse_logical(self, node: dict[str, Any], path: str) -> Schema:
         token = node["logicalType"]
-        logical = _LOGICAL.get(token.lower()) if isinstance(token, str) else None
+        logical = _LOGICAL_TYPES.get(token.lower()) if isinstance(token, str) else None
         if logical is None:
             raise SchemaError(f"Unknown logical type {json.dumps(token)} - at {path}.")
         if logical is not LogicalType.DECIMAL:
             return Schema(logical.base, logical_type=logical)
-        return Schema.decimal(_digits(node, "precision", path), _digits(node, "scale", path))
+        return Schema.decimal(
+            _parse_digits(node, "precision", path), _parse_digits(node, "scale", path)
+        )
 
 
-def _digits(node: dict[str, Any], key: str, path: str) -> int:
+def _parse_digits(node: dict[str, Any], key: str, path: str) -> int:
     value = node.get(key, 0)
     try:
         digits = int(value)
@@ -462,5 +484,5 @@ def _record_to_document(schema: Schema, written: dict[str, Schema]) -> Any:
         return name
     written[name] = schema
     fields = [{"name": f.name, "type": _to_document(f.schema, written)} for f in schema.fields]
-    written[name] = schema  # a record of the same name within may have taken its place
+    written[name] = schema  # a nested record of the same name may have replaced it
     return {"type": "record", "name": name, "fields": fields}

@@ -1,4 +1,4 @@
-"""The types of values: physical ones, and meanings laid over them."""
+"""The physical and logical types of values."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ class Type(enum.Enum):
 
     @property
     def is_simple(self) -> bool:
-        """Whether a value of this type has no parts (all but enum, array, map, record, union)."""
+        """Whether a value of this type has no parts: all types except enum, array, map, record and union."""
         return self in SIMPLE
 
     @property
     def is_numeric(self) -> bool:
+        """Whether this is a number type."""
         return self in (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE)
 
 
@@ -48,7 +49,7 @@ SIMPLE: Final = frozenset(
 
 
 class LogicalType(enum.Enum):
-    """Meanings laid over a physical type; the value is the token in a schema document."""
+    """The logical types; the value is the name in a schema document."""
 
     DATE = "date"
     TIME_MILLIS = "time-millis"
@@ -60,7 +61,7 @@ class LogicalType(enum.Enum):
 
     @property
     def base(self) -> Type:
-        """The physical type that carries this logical type."""
+        """The physical type of this logical type."""
         return _BASES[self]
 
 

@@ -13,7 +13,7 @@ from localcdap.api.app.table import (
     Key,
     QueryOption,
     Range,
-    Record,
+    RowValues,
     SortOrder,
     StructuredTable,
 )
@@ -82,15 +82,15 @@ class _Table(StructuredTable):
     def specification(self) -> StructuredTableSpecification:
         return self._sql.spec
 
-    def upsert(self, record: Record) -> None:
+    def upsert(self, record: RowValues) -> None:
         self._do(op.Upsert(dict(record)))
 
-    def upsert_all(self, records: Iterable[Record]) -> None:
+    def upsert_all(self, records: Iterable[RowValues]) -> None:
         every = [dict(record) for record in records]
         for start in range(0, len(every), _CHUNK):
             self._do(op.UpsertAll(every[start : start + _CHUNK]))
 
-    def update(self, record: Record) -> None:
+    def update(self, record: RowValues) -> None:
         self._do(op.Update(dict(record)))
 
     def read(self, key: Key, columns: Collection[str] | None = None) -> StructuredRow | None:
@@ -130,7 +130,7 @@ class _Table(StructuredTable):
     def scan_delete_all(self, range: Range) -> None:
         self._do(op.DeleteRange(range, any_fields=True))
 
-    def update_all(self, range: Range, values: Record) -> None:
+    def update_all(self, range: Range, values: RowValues) -> None:
         self._do(op.UpdateRange(range, dict(values)))
 
     def count(

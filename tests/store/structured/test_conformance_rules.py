@@ -173,7 +173,7 @@ NAMES = "Only alphanumeric and _ characters allowed, and should begin with an al
         (
             {"fields": {"k": T.LONG, "K": T.LONG}},
             TableUsageError,
-            "k and K of table t differ in case",
+            "k and K of table t differ only in case",
         ),
         (
             {"primary_key": ["x"]},
