@@ -1,1 +1,1 @@
-"""Lists of things under headings, filtered by typing."""
+"""Lists that the screens share: :class:`~.filtered_list.FilteredList`, and options that carry a value."""

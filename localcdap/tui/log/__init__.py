@@ -1,1 +1,4 @@
-"""The log of a run: a live view of any length, with filters and search."""
+"""The log of a run.
+
+:class:`~.run_log.RunLog` is a live view of a log of any length, with filters and search.
+"""

@@ -246,7 +246,7 @@ class RunLog(StudioNode, Vertical):
         self.query_one("#log-hits", Static).update(_format_hit(event.hit))
         self._update_keys()
 
-    # -- what is shown -------------------------------------------------------------------------
+    # -- the shown state -------------------------------------------------------------------------
 
     @property
     def _filter(self) -> LogFilter:

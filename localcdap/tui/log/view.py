@@ -366,7 +366,7 @@ class LogView(StudioNode, ScrollView, can_focus=True):
         )
 
     def _get_part_style(self, name: str) -> Style:
-        """Return the style of a part of a line. Only matches have a background of their own."""
+        """Return the style of a part of a line. Only matches have another background than the line."""
         style = self.get_component_rich_style(f"log--{name}")
         if name == "match":
             return style

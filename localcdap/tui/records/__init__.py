@@ -1,1 +1,1 @@
-"""Records as tables: to look at, search, copy and profile."""
+"""Tables of records: :class:`~.table.RecordTable` shows, searches, copies and profiles them."""

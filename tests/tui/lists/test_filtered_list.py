@@ -51,7 +51,7 @@ async def test_keys_move_over_headings(shown):
     assert app.listing.key in ("a1", "b2")
 
 
-async def test_the_highlight_stays_on_its_entry_when_others_come(shown):
+async def test_the_highlight_stays_on_its_entry_when_entries_are_added(shown):
     app, pilot = shown
     await pilot.press("j", "j")
     app.listing.set_entries(entries("a0", "a1", "a2", "a3", "b1", "b2"))
@@ -60,7 +60,7 @@ async def test_the_highlight_stays_on_its_entry_when_others_come(shown):
     assert app.told[-1] == "b1"
 
 
-async def test_the_highlight_goes_to_the_neighbour_of_what_is_gone(shown):
+async def test_the_highlight_moves_to_the_neighbour_of_a_removed_entry(shown):
     app, pilot = shown
     await pilot.press("j", "j")
     app.listing.set_entries(entries("a1", "a2", "b2"))
@@ -72,7 +72,7 @@ async def test_the_highlight_goes_to_the_neighbour_of_what_is_gone(shown):
     assert app.told[-1] is None
 
 
-async def test_what_is_not_there_yet_is_highlighted_when_it_comes(shown):
+async def test_a_shown_key_is_highlighted_once_the_list_has_it(shown):
     app, pilot = shown
     app.listing.show("c9")
     assert app.listing.key == "a1"
@@ -81,7 +81,7 @@ async def test_what_is_not_there_yet_is_highlighted_when_it_comes(shown):
     assert app.listing.key == "c9"
 
 
-async def test_the_keys_stay_with_a_list_that_is_told_late_what_there_is():
+async def test_a_list_that_is_filled_late_keeps_the_focus():
     app = Shown()
     async with app.run_test(size=(40, 12)) as pilot:
         await pilot.resize_terminal(50, 14)  # nothing is known yet
@@ -90,7 +90,7 @@ async def test_the_keys_stay_with_a_list_that_is_told_late_what_there_is():
         assert app.chosen == ["a2"]
 
 
-async def test_the_keys_come_back_to_a_list_that_was_empty_for_a_while(shown):
+async def test_a_list_that_was_empty_gets_the_focus_back(shown):
     app, pilot = shown
     app.listing.set_entries([])
     await pilot.pause()
@@ -100,7 +100,7 @@ async def test_the_keys_come_back_to_a_list_that_was_empty_for_a_while(shown):
     assert app.chosen == ["a2"]
 
 
-async def test_what_was_chosen_is_taken_though_others_stand_there_by_now(shown):
+async def test_the_chosen_entry_counts_although_the_list_has_changed(shown):
     app, pilot = shown
     app.listing.query_one(FilteredListOptions).action_select()
     app.listing.set_entries(entries("a0"))  # before the list has heard of the key
@@ -108,7 +108,7 @@ async def test_what_was_chosen_is_taken_though_others_stand_there_by_now(shown):
     assert app.chosen == ["a1"]
 
 
-async def test_what_is_typed_before_the_entries_come_highlights_the_best_of_them(shown):
+async def test_text_typed_before_the_entries_arrive_highlights_the_best_match(shown):
     app, pilot = shown
     await pilot.press("G")
     app.listing.type_filter("a")

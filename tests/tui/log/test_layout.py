@@ -44,7 +44,7 @@ def test_lines_are_sanitized_for_painting(text: str, shown: str) -> None:
 
 
 @given(st.text(st.characters(categories=["Cc", "Cf", "Cs", "Zl", "L", "Mn", "So"])) | st.text())
-def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
+def test_no_control_character_is_left(text: str) -> None:
     lines, name = sanitize_lines(text), sanitize_name(text)
     for shown in (lines.replace("\n", ""), name):
         assert not {unicodedata.category(c) for c in shown} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -60,7 +60,7 @@ def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
     st.integers(1, 8),
     st.text(max_size=3),
 )
-def test_a_line_takes_no_more_room_than_there_is(text, stage, level, wrap, width, height, search):
+def test_a_line_fits_the_screen(text, stage, level, wrap, width, height, search):
     line = LogLine(1, 0, level, text, stage)
     strips = lay_out_line(line, LogStyle(width, height, wrap, True, search))
     assert 1 <= len(strips) <= height

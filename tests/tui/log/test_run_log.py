@@ -54,7 +54,7 @@ def texts(log: RunLog) -> list[str]:
     return [line.text for line in log.view.visible_lines]
 
 
-async def test_it_follows_until_one_scrolls_up(cdap: Cdap, open_log) -> None:
+async def test_the_view_follows_until_the_user_scrolls_up(cdap: Cdap, open_log) -> None:
     run = write_run(cdap, status=RunStatus.RUNNING)
     write_log(cdap, run.run, lines(100))
     async with open_log(run.run) as (driver, log):
@@ -77,7 +77,7 @@ async def test_it_follows_until_one_scrolls_up(cdap: Cdap, open_log) -> None:
         await driver.until(lambda: log.is_ended)
 
 
-async def test_wheel_and_keys_see_every_line(cdap: Cdap, open_log) -> None:
+async def test_every_line_can_be_reached(cdap: Cdap, open_log) -> None:
     run = write_run(cdap).run
     write_log(cdap, run, [*lines(60), LogLine(61, 61, "ERROR", "trace\n" * 10, "S")])
     async with open_log(run, size=(80, 24)) as (driver, log):
@@ -95,7 +95,7 @@ async def test_wheel_and_keys_see_every_line(cdap: Cdap, open_log) -> None:
         assert log.view.cursor <= 40
 
 
-async def test_a_million_lines_take_pages_only(cdap: Cdap, open_log) -> None:
+async def test_only_pages_of_a_million_lines_are_loaded(cdap: Cdap, open_log) -> None:
     run = write_run(cdap).run
     write_long_log(cdap, run, 1_000_000)
     async with open_log(run) as (driver, log):
@@ -124,7 +124,7 @@ async def test_a_million_lines_take_pages_only(cdap: Cdap, open_log) -> None:
         assert view.search == ""
 
 
-async def test_filters_keep_the_line_that_one_looks_at(cdap: Cdap, open_log) -> None:
+async def test_filters_keep_the_cursor_on_its_line(cdap: Cdap, open_log) -> None:
     run = write_run(cdap).run
     write_log(cdap, run, [*lines(50, stage="A"), *lines(50, "ERROR", "B", 51)])
     async with open_log(run) as (driver, log):

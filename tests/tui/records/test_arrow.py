@@ -41,13 +41,13 @@ def test_the_schema_gives_the_types():
     assert build_table([], SCHEMA).column_names == SCHEMA.field_names
 
 
-def test_records_that_do_not_fit_are_shown_all_the_same():
+def test_records_that_do_not_match_the_schema_are_shown():
     table = build_table([{**RECORD, "id": "many", "more": True}], SCHEMA)
     assert table.column("id").to_pylist() == ["many"]
     assert table.column("more").to_pylist() == [True]
 
 
-def test_without_a_schema_types_are_what_values_have_in_common():
+def test_without_a_schema_a_column_has_the_common_type_of_its_values():
     table = build_table([{"a": 1, "b": 1, "c": "x"}, {"a": 2.5, "b": "y", "d": [1]}, 7], None)
     assert [format_type(field.type) for field in table.schema] == [
         "double", "string", "string", "string", "long",

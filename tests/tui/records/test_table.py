@@ -54,7 +54,7 @@ async def shown(records=RECORDS, schema=SCHEMA, **more):
         yield app, table, pilot
 
 
-async def test_what_is_shown_and_told():
+async def test_cells_and_note():
     async with shown(limit_note="the first 4 of 25,312") as (app, table, pilot):
         assert table.note == "4 records · 3 columns · the first 4 of 25,312"
         picture = app.export_screenshot().replace("&#160;", " ")
@@ -80,7 +80,7 @@ async def test_copying():
         assert app.clipboard == texts["4 records as JSON"]
 
 
-async def test_moving_searching_and_the_whole_value():
+async def test_search_and_the_whole_value():
     async with shown() as (app, table, pilot):
         await pilot.press("G", "slash", *'c"]', "enter")
         assert table.grid.cursor_coordinate == (2, 2)
@@ -111,7 +111,7 @@ async def test_the_profile_follows_the_cursor():
         assert not view.display
 
 
-async def test_too_many_rows_are_cut_and_that_is_told():
+async def test_the_note_says_that_rows_are_left_out():
     async with shown() as (_, table, pilot):
         table.show(pa.table({"n": list(range(MOST_ROWS + 5))}))
         await pilot.pause()
@@ -119,7 +119,7 @@ async def test_too_many_rows_are_cut_and_that_is_told():
         assert f"the first {MOST_ROWS:,} of {MOST_ROWS + 5:,}" in table.note
 
 
-async def test_nothing_and_strange_columns():
+async def test_no_records_and_columns_of_the_same_name():
     async with shown([], None) as (app, table, pilot):
         await pilot.press("y", "Y", "c", "a", "enter", "p", "n")
         assert app.copied == []

@@ -53,7 +53,7 @@ def test_a_cell_is_one_printable_line(text):
 
 
 @given(st.lists(st.lists(st.none() | st.text(max_size=5), min_size=2, max_size=2), max_size=4))
-def test_csv_tells_null_from_empty_and_reads_back(rows):
+def test_csv_distinguishes_null_from_empty_and_can_be_read_back(rows):
     rows = [
         [None if v is None else v.encode("utf-8", "replace").decode() for v in row] for row in rows
     ]
@@ -73,7 +73,7 @@ def test_json_reads_back():
     assert json.loads(to_json(["a"], [])) == []
 
 
-def test_the_whole_of_a_value():
+def test_the_full_text_of_a_value():
     assert format_full('{"a": [1]}') == '{\n  "a": [\n    1\n  ]\n}'
     assert format_full("{no json") == "{no json"
     assert format_full({"a": 1}) == '{\n  "a": 1\n}'

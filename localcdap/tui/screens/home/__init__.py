@@ -1,1 +1,1 @@
-"""The home screen: what is here, and what can be done."""
+"""The home screen of the studio: :class:`~.screen.HomeScreen`, and the import of pipeline files."""

@@ -159,9 +159,9 @@ class HomeScreen(AreaScreen):
         )
         self._show_runs()
         self._show_title(found)
-        self._offer_demo(is_empty=not found.pipelines and not found.runs)
+        self._highlight_demo(is_empty=not found.pipelines and not found.runs)
 
-    def _offer_demo(self, *, is_empty: bool) -> None:
+    def _highlight_demo(self, *, is_empty: bool) -> None:
         begin = self.query_one("#begin", OptionList)
         if is_empty and not self.has_class("-empty") and not begin.highlighted:
             begin.highlighted = begin.get_option_index("run_demo")

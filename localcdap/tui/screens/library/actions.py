@@ -71,12 +71,12 @@ def upgrade(screen: LibraryListScreen, item: SavedPipeline) -> None:
 
     screen.call(
         upgrade_text,
-        on_result=lambda result: _offer_upgrade(screen, item, *result),
+        on_result=lambda result: _confirm_upgrade(screen, item, *result),
         group="upgrade",
     )
 
 
-def _offer_upgrade(
+def _confirm_upgrade(
     screen: LibraryListScreen, item: SavedPipeline, text: str, upgraded: str, count: int
 ) -> None:
     if not count:

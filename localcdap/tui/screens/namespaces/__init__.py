@@ -1,1 +1,1 @@
-"""The namespaces area."""
+"""The namespaces screen of the studio: namespaces with their contents, preferences and secure keys."""

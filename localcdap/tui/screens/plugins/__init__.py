@@ -1,1 +1,1 @@
-"""The plugins area."""
+"""The plugins screen of the studio: the catalog of artifacts and plugins, filtered by capabilities."""

@@ -322,7 +322,7 @@ def _create_plugin(cdap: Cdap, namespace: str, name: str, type: str) -> Path:
 
 
 def _check_name(name: str) -> str | None:
-    """Return what is wrong with the name of a plugin, or None."""
+    """Return the error message for the name of a plugin; None when it is valid."""
     try:
         derive_names(name)
     except LocalcdapError as error:

@@ -1,1 +1,5 @@
-"""The runs screen: the history of a namespace, the details of a run, its log, and reruns."""
+"""The runs screen of the studio.
+
+:class:`~.history_screen.RunHistoryScreen` shows the history of a namespace, with a
+:class:`~.run_view.RunView` of the highlighted run. :class:`~.screen.RunsScreen` adds the actions.
+"""

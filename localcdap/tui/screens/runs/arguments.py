@@ -56,7 +56,7 @@ class ArgumentRow(Horizontal):
         self._update_origin()
 
     def action_empty(self) -> None:
-        """Give the empty text as the value, or take it back. The empty text is a value of its own."""
+        """Give the empty text as the value, or take it back. It differs from giving no value."""
         self.query_one(Input).value = ""
         self.given = None if self.given == "" else ""
         self._update_origin()

@@ -55,7 +55,7 @@ class RunHistoryScreen(AreaScreen):
                 yield PipelineListHeader(id="pipelines-heading")
                 yield PipelineList(id="pipelines")
                 yield StateLine(id="runs-state")
-                yield Static(id="runs-curve")
+                yield Static(id="runs-sparkline")
                 yield Input(placeholder="pipeline, error or run id", id="runs-filter", compact=True)
                 yield RunListHeader(id="runs-heading")
                 yield RunList(id="runs-list")
@@ -65,7 +65,7 @@ class RunHistoryScreen(AreaScreen):
     def on_mount(self) -> None:
         self.follow(watch_topics("runs"), self._reload_if_changed)
 
-    # -- what is shown -------------------------------------------------------------------------
+    # -- the shown state -------------------------------------------------------------------------
 
     @property
     def run(self) -> Run | None:
@@ -128,7 +128,7 @@ class RunHistoryScreen(AreaScreen):
         found = self._pipelines.find(pipeline)
         width = self.query_one("#history").size.width
         line = format_pipeline(found, max(20, width - 2)) if found else Content("")
-        self.query_one("#runs-curve", Static).update(line)
+        self.query_one("#runs-sparkline", Static).update(line)
         is_filtered = bool(self._pipeline or self._text or self._state != "any state")
         self.set_class(not shown.lines, "-none")
         self.query_one("#runs-empty", Static).update(

@@ -1,1 +1,1 @@
-"""The settings of the instance, looked at and changed."""
+"""The settings screen of the studio: the settings in force, and changes of ``localcdap.toml``."""

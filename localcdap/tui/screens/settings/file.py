@@ -88,7 +88,7 @@ def remove_value(text: str, path: Sequence[str]) -> str:
 
 
 def find_problem(text: str, file: Path) -> str | None:
-    """Return the message of what is wrong with a text of the file, or None."""
+    """Return the error message for a text of the file; None when the text is valid."""
     try:
         read_settings(text, file)
     except SettingsError as error:

@@ -21,7 +21,7 @@ DEMO = (shipped_data() / "demo" / "pipeline.json").read_text()
 
 
 @pytest.fixture
-def gone(monkeypatch):
+def targets(monkeypatch):
     """Where the studio was asked to go."""
     places = []
     monkeypatch.setattr(
@@ -35,7 +35,7 @@ def lines(driver, name):
     return [str(listed.get_option_at_index(i).prompt) for i in range(listed.option_count)]
 
 
-async def test_the_first_time_it_offers_the_demo(open_studio, cdap):
+async def test_an_empty_namespace_suggests_the_demo(open_studio, cdap):
     cdap.namespaces.create("new")
     async with open_studio(size=SMALL, namespace="new") as driver:
         assert driver.app.screen.has_class("-empty")
@@ -44,7 +44,7 @@ async def test_the_first_time_it_offers_the_demo(open_studio, cdap):
         assert lines(driver, "runs") == ["Nothing yet."]
 
 
-async def test_what_is_deployed_appears_by_itself(open_studio, cdap, gone):
+async def test_what_is_deployed_appears_by_itself(open_studio, cdap, targets):
     async with open_studio() as driver:
         cdap.applications.deploy(DeployRequest(DEMO, name="shown"))
         await driver.until(lambda: "shown" in " ".join(lines(driver, "pipelines")))
@@ -52,10 +52,12 @@ async def test_what_is_deployed_appears_by_itself(open_studio, cdap, gone):
         driver.app.screen.query_one("#pipelines").focus()
         await driver.press("enter")
 
-        assert gone == [DeployedTarget("shown")]
+        assert targets == [DeployedTarget("shown")]
 
 
-async def test_the_highlight_stays_on_its_line_when_newer_ones_come(open_studio, cdap, gone):
+async def test_the_highlight_stays_on_its_pipeline_when_newer_ones_are_deployed(
+    open_studio, cdap, targets
+):
     cdap.applications.deploy(DeployRequest(DEMO, name="older"))
     async with open_studio() as driver:
         driver.app.screen.query_one("#pipelines").focus()
@@ -66,7 +68,7 @@ async def test_the_highlight_stays_on_its_line_when_newer_ones_come(open_studio,
         assert "older" in str(driver.app.focused.highlighted_option.prompt)
 
 
-async def test_drafts_and_files_are_gone_on_with_too(open_studio, cdap, tmp_path):
+async def test_drafts_and_recent_files_are_listed_too(open_studio, cdap, tmp_path):
     cdap.drafts.save("default", DraftRequest(DEMO, "unfinished"))
     file = tmp_path / "exported.json"
     file.write_text(DEMO)
@@ -89,7 +91,7 @@ async def test_another_namespace_shows_what_is_there(open_studio, cdap):
         assert [line.split()[0] for line in lines(driver, "pipelines")] == ["there"]
 
 
-async def test_a_file_is_opened(open_studio, gone, tmp_path):
+async def test_a_file_is_opened(open_studio, targets, tmp_path):
     file = tmp_path / "exported.json"
     file.write_text(DEMO)
     async with open_studio() as driver:
@@ -97,24 +99,24 @@ async def test_a_file_is_opened(open_studio, gone, tmp_path):
         await driver.paste(str(file))
         await driver.press("enter")
 
-        assert gone == [PipelineFileTarget(file)]
+        assert targets == [PipelineFileTarget(file)]
         assert driver.app.user_state.files[0] == str(file)
 
 
-async def test_a_good_file_is_deployed(open_studio, cdap, gone, tmp_path):
+async def test_a_good_file_is_deployed(open_studio, cdap, targets, tmp_path):
     file = tmp_path / "good.json"
     file.write_text(DEMO)
     async with open_studio() as driver:
         await driver.press("i")
         await driver.paste(str(file))
         await driver.press("enter")
-        await driver.until(lambda: gone)
+        await driver.until(lambda: targets)
 
-        assert gone == [DeployedTarget("spending_by_customer")]
+        assert targets == [DeployedTarget("spending_by_customer")]
 
 
 @pytest.fixture
-def elsewhere(tmp_path):
+def missing_versions(tmp_path):
     """A pipeline that names a version of an artifact that is not here."""
     document = json.loads(DEMO)
     document["name"] = "imported"
@@ -125,10 +127,10 @@ def elsewhere(tmp_path):
     return file
 
 
-async def test_what_an_import_lacks_is_taken_from_here(open_studio, cdap, gone, elsewhere):
+async def test_an_import_uses_installed_versions(open_studio, cdap, targets, missing_versions):
     async with open_studio() as driver:
         await driver.press("i")
-        await driver.paste(str(elsewhere))
+        await driver.paste(str(missing_versions))
         await driver.press("enter")
         await driver.until(lambda: isinstance(driver.app.screen, FailedImportDialog))
         assert not cdap.applications.exists("default", "imported")
@@ -136,34 +138,36 @@ async def test_what_an_import_lacks_is_taken_from_here(open_studio, cdap, gone, 
         assert {"✗", "⚒"} == {*marks}
         assert marks == sorted(marks, key="✗⚒".index)  # why, then what can be done
         await driver.press("x")
-        await driver.until(lambda: gone)
+        await driver.until(lambda: targets)
 
-        assert gone == [DeployedTarget("imported")]
+        assert targets == [DeployedTarget("imported")]
         assert cdap.applications.exists("default", "imported")
 
 
-async def test_a_failing_import_is_mended_in_the_studio_or_left(open_studio, cdap, gone, elsewhere):
+async def test_a_failed_import_is_opened_in_the_studio_or_cancelled(
+    open_studio, cdap, targets, missing_versions
+):
     async with open_studio() as driver:
         for key in ("escape", "o"):
             await driver.press("i")
-            await driver.paste(str(elsewhere))
+            await driver.paste(str(missing_versions))
             await driver.press("enter")
             await driver.until(lambda: isinstance(driver.app.screen, FailedImportDialog))
             await driver.press(key)
 
-        assert gone == [PipelineFileTarget(elsewhere)]
+        assert targets == [PipelineFileTarget(missing_versions)]
 
 
-async def test_what_is_taken_from_here_is_taken_in_the_studio_too(open_studio, elsewhere):
-    text = elsewhere.read_text()
-    elsewhere.write_text(text.replace('"csv"', '"cvs"', 1))
+async def test_a_file_opened_after_a_fixed_import_is_fixed_too(open_studio, missing_versions):
+    text = missing_versions.read_text()
+    missing_versions.write_text(text.replace('"csv"', '"cvs"', 1))
     async with open_studio() as driver:
         await driver.press("i")
-        await driver.paste(str(elsewhere))
+        await driver.paste(str(missing_versions))
         await driver.press("enter")
         for key, title in (("x", "has"), ("o", "still has")):
             title = f"imported {title} "
-            await driver.until(lambda title=title: title in told(driver.app.screen))
+            await driver.until(lambda title=title: title in read_title(driver.app.screen))
             await driver.press(key)
         await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
         editor = driver.app.screen.editor
@@ -172,24 +176,24 @@ async def test_what_is_taken_from_here_is_taken_in_the_studio_too(open_studio, e
         assert {failure.field for failure in editor.failures} == {"format"}
 
 
-def told(screen):
+def read_title(screen):
     """The title of the dialog, where there is one."""
     return "".join(str(title.content) for title in screen.query("#import-title").results(Static))
 
 
-def test_a_name_has_room_beside_what_is_told_of_it():
-    told = [["deployed", "5 min ago"], ["deployed"]]
+def test_a_name_keeps_space_next_to_its_facts():
+    facts = [["deployed", "5 min ago"], ["deployed"]]
     for width, line in (
         (46, "a name of a pipeline    deployed · 5 min ago"),
         (40, "a name of a pipe… deployed · 5 min ago"),
         (33, "a name of a pipeline   deployed"),
         (20, "a name o… deployed"),
     ):
-        assert _spread(Content("a name of a pipeline"), told, width).plain == line
+        assert _spread(Content("a name of a pipeline"), facts, width).plain == line
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"{", b"[]", b""])
-async def test_a_file_that_is_no_pipeline_is_told(open_studio, gone, tmp_path, content):
+async def test_a_file_that_is_no_pipeline_is_reported(open_studio, targets, tmp_path, content):
     file = tmp_path / "bad.json"
     file.write_bytes(content)
     async with open_studio() as driver:
@@ -200,16 +204,16 @@ async def test_a_file_that_is_no_pipeline_is_told(open_studio, gone, tmp_path, c
 
         assert driver.app.notices.newest_first[0].severity == "error"
         assert "bad.json" in driver.app.notices.newest_first[0].title
-        assert gone == []
+        assert targets == []
 
 
 @pytest.mark.spark
-async def test_the_demo_runs(open_studio, cdap, home, gone, engine_directory):
+async def test_the_demo_runs(open_studio, cdap, home, targets, engine_directory):
     async with open_studio() as driver:
         await driver.press("d")
-        await driver.until(lambda: gone, 60)
+        await driver.until(lambda: targets, 60)
 
         assert demo.install_demo(home).exists()
         run = cdap.runs.get("default", "last")
-        assert gone == [RunTarget(run.run)]
+        assert targets == [RunTarget(run.run)]
         assert cdap.runs.stop(run.run).status.is_end

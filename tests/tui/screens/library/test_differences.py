@@ -9,7 +9,7 @@ from localcdap.tui.screens.library.differences import (
 from tests.e2e.pipelines import pipeline, stage
 
 
-def compared(first: list, second: list, *connections: tuple[str, str]) -> tuple[str, list[str]]:
+def compare(first: list, second: list, *connections: tuple[str, str]) -> tuple[str, list[str]]:
     one = read_document(pipeline(first, *connections[:1]))
     other = read_document(pipeline(second, *connections[1:]))
     comparison = compare_pipelines(one, other)
@@ -19,7 +19,7 @@ def compared(first: list, second: list, *connections: tuple[str, str]) -> tuple[
 
 
 def test_equal_pipelines_have_no_differences():
-    assert compared(
+    assert compare(
         [stage("A", "transform", "P", a="1")], [stage("A", "transform", "P", a="1")]
     ) == (
         "No differences.",
@@ -28,11 +28,11 @@ def test_equal_pipelines_have_no_differences():
 
 
 def test_values_stand_below_each_other():
-    told, (block,) = compared(
+    summary, (block,) = compare(
         [stage("A", "transform", "P", a="one two", b="x")],
         [stage("A", "transform", "P", a="one three", c="y")],
     )
-    assert told == "1 stage changed"
+    assert summary == "1 stage changed"
     assert block.splitlines() == [
         "~ A  transform P",
         "  ~ a:",
@@ -46,7 +46,7 @@ def test_values_stand_below_each_other():
 def test_texts_of_many_lines_show_the_lines_that_differ():
     lines = [f"line {i}" for i in range(20)]
     changed = [*lines[:10], "another", *lines[11:]]
-    _, (block,) = compared(
+    _, (block,) = compare(
         [stage("A", "transform", "P", script="\n".join(lines))],
         [stage("A", "transform", "P", script="\n".join(changed))],
     )
@@ -59,7 +59,7 @@ def test_texts_of_many_lines_show_the_lines_that_differ():
 
 def test_stages_and_connections_that_come_and_go():
     a, b, c = (stage(name, "transform", f"P{name}") for name in "ABC")
-    told, blocks = compared([a, b], [a, c], ("A", "B"), ("A", "C"))
-    assert told == "1 stage added · 1 stage removed · 2 connections changed"
+    summary, blocks = compare([a, b], [a, c], ("A", "B"), ("A", "C"))
+    assert summary == "1 stage added · 1 stage removed · 2 connections changed"
     assert blocks[:2] == ["- B  transform PB", "+ C  transform PC"]
     assert blocks[2].splitlines() == ["connections", "  - A → B", "  + A → C"]

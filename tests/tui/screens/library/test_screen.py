@@ -47,18 +47,18 @@ def sales(cdap, namespace: str) -> str:
     return "sales"
 
 
-def shelf(driver) -> FilteredList:
+def get_list(driver) -> FilteredList:
     return driver.app.screen.query_one("#library-items", FilteredList)
 
 
-def told(driver) -> str:
+def read_summary(driver) -> str:
     return str(driver.app.screen.query_one("#library-summary", Static).content)
 
 
 async def test_an_empty_library_says_what_to_do(open_studio, namespace: str):
     async with open_studio(namespace=namespace) as driver:
         await driver.press("6")
-        assert shelf(driver).key is None
+        assert get_list(driver).key is None
         screen = driver.app.screen
         assert screen.explain_disabled("compare") == "no pipeline is highlighted"
         assert screen.check_action("delete", ()) is None
@@ -70,14 +70,14 @@ async def test_everything_is_listed_by_kind(open_studio, cdap, namespace: str, s
     cdap.templates.save(namespace, template)
     async with open_studio(namespace=namespace, size=SMALL) as driver:
         await driver.press("6")
-        assert shelf(driver).keys == [
+        assert get_list(driver).keys == [
             "deployed sales",
             f"draft {draft.id}",
             "template batchsource Daily",
         ]
-        assert "Input  batchsource File" in told(driver)
+        assert "Input  batchsource File" in read_summary(driver)
         await driver.press("G")
-        assert "format  csv  locked" in told(driver)
+        assert "format  csv  locked" in read_summary(driver)
 
 
 async def test_two_versions_are_compared(open_studio, namespace: str, sales: str):
@@ -113,7 +113,7 @@ async def test_versions_are_opened_in_the_studio(open_studio, cdap, namespace: s
         ]
 
 
-async def test_a_draft_is_renamed_copied_and_an_earlier_revision_brought_back(
+async def test_a_draft_is_renamed_copied_and_an_earlier_revision_restored(
     open_studio, cdap, namespace: str
 ):
     cdap.drafts.save(namespace, DraftRequest(document("idea")))
@@ -131,9 +131,9 @@ async def test_a_draft_is_renamed_copied_and_an_earlier_revision_brought_back(
         copied, plan = sorted(
             cdap.drafts.list_drafts(namespace), key=lambda d: d.name != "plan_copy"
         )
-        assert shelf(driver).key == f"draft {copied.id}"
+        assert get_list(driver).key == f"draft {copied.id}"
 
-        shelf(driver).show(f"draft {plan.id}")
+        get_list(driver).show(f"draft {plan.id}")
         await driver.settled()
         versions = driver.app.screen.query_one("#versions", FilteredList)
         assert versions.keys == ["3", "2", "1"]
@@ -143,7 +143,7 @@ async def test_a_draft_is_renamed_copied_and_an_earlier_revision_brought_back(
         assert '"In"' in cdap.drafts.export(namespace, plan.id)
 
 
-async def test_renaming_a_deployed_pipeline_tells_what_is_lost(
+async def test_renaming_a_deployed_pipeline_warns_about_lost_versions(
     open_studio, cdap, namespace: str, sales: str
 ):
     async with open_studio(namespace=namespace) as driver:
@@ -156,10 +156,10 @@ async def test_renaming_a_deployed_pipeline_tells_what_is_lost(
         assert [each.name for each in cdap.applications.list_applications(namespace)] == [
             "turnover"
         ]
-        assert shelf(driver).key == "deployed turnover"
+        assert get_list(driver).key == "deployed turnover"
 
 
-async def test_deleting_asks_first_and_a_template_comes_back(
+async def test_deleting_asks_first_and_a_template_can_be_restored(
     open_studio, cdap, namespace: str, sales: str
 ):
     cdap.templates.save(
@@ -172,14 +172,14 @@ async def test_deleting_asks_first_and_a_template_comes_back(
         for key in ("d", "y"):
             await driver.press(key)
         assert not cdap.applications.exists(namespace, "sales")
-        assert shelf(driver).key == "template batchsource Daily"
+        assert get_list(driver).key == "template batchsource Daily"
         await driver.press("d")
         assert cdap.templates.list_templates(namespace) == []
         await driver.press("ctrl+z")
         assert [each.name for each in cdap.templates.list_templates(namespace)] == ["Daily"]
 
 
-async def test_plugins_are_brought_to_the_newest_after_a_look(open_studio, cdap, namespace: str):
+async def test_plugins_are_upgraded_after_a_review(open_studio, cdap, namespace: str):
     cdap.drafts.save(namespace, DraftRequest(document("old", version="1.7.0")))
     newest = cdap.artifacts.get_plugin(namespace, "batchsource", "File").artifact.version
     async with open_studio(namespace=namespace) as driver:
@@ -219,9 +219,7 @@ async def test_what_is_exported_is_imported_again(
         assert driver.app.screen.comparison.is_equal
 
 
-async def test_an_import_with_failures_is_offered_to_be_repaired(
-    open_studio, cdap, namespace: str, tmp_path: Path
-):
+async def test_a_failed_import_can_be_fixed(open_studio, cdap, namespace: str, tmp_path: Path):
     file = Path(write(document("old", version="1.7.0"), tmp_path / "old.json"))
     async with open_studio(namespace=namespace) as driver:
 
@@ -234,7 +232,7 @@ async def test_an_import_with_failures_is_offered_to_be_repaired(
         await driver.press("x")
         await driver.until(lambda: cdap.applications.exists(namespace, "old"))
         await driver.settled()
-        assert shelf(driver).key == "deployed old"
+        assert get_list(driver).key == "deployed old"
 
 
 async def test_a_template_is_used_in_a_new_pipeline(open_studio, cdap, namespace: str):

@@ -19,17 +19,17 @@ def team(cdap):
         cdap.namespaces.delete("team")
 
 
-def listing(driver, which: str = "#namespaces") -> FilteredList:
+def get_list(driver, which: str = "#namespaces") -> FilteredList:
     return driver.app.screen.query_one(which, FilteredList)
 
 
-def shown(driver) -> str:
+def read_screen(driver) -> str:
     """All that can be read on the screen."""
     strips = driver.app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip) for strip in strips)
 
 
-async def test_a_namespace_is_created_and_gone_to(open_studio, cdap):
+async def test_a_namespace_is_created_and_switched_to(open_studio, cdap):
     async with open_studio(size=SMALL) as driver:
         for key in ("7", "a"):
             await driver.press(key)
@@ -39,7 +39,7 @@ async def test_a_namespace_is_created_and_gone_to(open_studio, cdap):
         driver.app.focused.value = "fresh"
         for key in ("enter", "enter"):
             await driver.press(key)
-        assert listing(driver).key == "fresh"
+        assert get_list(driver).key == "fresh"
         assert driver.app.namespace == "default"
         await driver.press("enter")
         assert driver.app.namespace == "fresh"
@@ -61,7 +61,7 @@ async def test_deleting_asks_for_the_name(open_studio, cdap, team: str):
         await driver.until(lambda: not cdap.namespaces.exists(team))
         await driver.settled()
         assert driver.app.namespace == "default"
-        assert listing(driver).keys == ["default"]
+        assert get_list(driver).keys == ["default"]
         assert driver.app.screen.explain_disabled("delete") == "default cannot be deleted"
 
 
@@ -76,14 +76,16 @@ async def test_contents_are_counted(open_studio, cdap, team: str):
         assert "What we share." in told
 
 
-async def test_a_namespace_that_another_deletes_is_left(open_studio, cdap, team: str):
+async def test_the_studio_leaves_a_namespace_that_another_process_deletes(
+    open_studio, cdap, team: str
+):
     async with open_studio(namespace=team) as driver:
         await driver.press("7")
         cdap.namespaces.delete(team)
         await driver.until(lambda: driver.app.namespace == "default")
 
 
-def test_the_nearest_level_counts(cdap, team: str):
+def test_the_nearest_level_takes_precedence(cdap, team: str):
     cdap.preferences.replace(PreferenceLevel(), {"a": "1", "b": "1"})
     cdap.preferences.replace(PreferenceLevel(team), {"b": "2", "c": "2"})
     cdap.preferences.replace(PreferenceLevel(team, "p"), {"b": "3"})
@@ -108,7 +110,7 @@ async def test_preferences_are_set_changed_and_removed(open_studio, cdap, team: 
         await driver.press("enter")
         assert cdap.preferences.resolve(PreferenceLevel(team)) == {"input": "/ours"}
         assert cdap.preferences.get(PreferenceLevel()) == {"input": "/all"}
-        assert "overrides /all of instance" in shown(driver)
+        assert "overrides /all of instance" in read_screen(driver)
 
         await driver.press("d")
         assert cdap.preferences.get(PreferenceLevel(team)) == {}
@@ -121,14 +123,14 @@ async def test_preferences_are_set_changed_and_removed(open_studio, cdap, team: 
         driver.app.focused.value = "monday"
         await driver.press("enter")
         assert cdap.preferences.get(PreferenceLevel(team)) == {"input": "/ours", "day": "monday"}
-        assert listing(driver, "#preferences").key == "day"
+        assert get_list(driver, "#preferences").key == "day"
 
         for key in ("l", "home", "enter"):
             await driver.press(key)
     cdap.preferences.delete(PreferenceLevel())
 
 
-async def test_secure_keys_are_kept_and_never_shown(open_studio, cdap, team: str):
+async def test_secure_keys_are_saved_and_never_shown(open_studio, cdap, team: str):
     async with open_studio(namespace=team) as driver:
         for key in ("7", "s", "a"):
             await driver.press(key)
@@ -137,12 +139,12 @@ async def test_secure_keys_are_kept_and_never_shown(open_studio, cdap, team: str
         driver.app.focused.value = "of the shop"
         await driver.press("enter")
         await driver.type("s3cret")
-        assert "s3cret" not in shown(driver)
+        assert "s3cret" not in read_screen(driver)
         await driver.press("enter")
         assert cdap.secure_keys.get(team, "db-password") == "s3cret"
-        assert listing(driver, "#secure-keys").key == "db-password"
-        assert "s3cret" not in shown(driver)
-        assert "of the shop" in shown(driver)
+        assert get_list(driver, "#secure-keys").key == "db-password"
+        assert "s3cret" not in read_screen(driver)
+        assert "of the shop" in read_screen(driver)
 
         await driver.press("enter")
         await driver.type("other")
@@ -151,7 +153,7 @@ async def test_secure_keys_are_kept_and_never_shown(open_studio, cdap, team: str
 
         for key in ("d", "n"):
             await driver.press(key)
-        assert listing(driver, "#secure-keys").keys == ["db-password"]
+        assert get_list(driver, "#secure-keys").keys == ["db-password"]
         for key in ("d", "y"):
             await driver.press(key)
         assert cdap.secure_keys.list_keys(team) == []

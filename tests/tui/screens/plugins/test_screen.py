@@ -17,20 +17,20 @@ from tests.artifacts.authoring import capable, source, write
 from tests.tui.studio_driver import SMALL, studio
 
 
-def listing(driver) -> FilteredList:
+def get_list(driver) -> FilteredList:
     return driver.app.screen.query_one("#plugins", FilteredList)
 
 
-def facts(driver) -> str:
+def read_facts(driver) -> str:
     return str(driver.app.screen.query_one("#plugin-facts", Static).content)
 
 
-def note(driver) -> str:
+def read_note(driver) -> str:
     return str(driver.app.screen.query_one("#plugins-note", Static).content)
 
 
 async def go_to(driver, key: str) -> None:
-    listing(driver).show(key)
+    get_list(driver).show(key)
     await driver.settled()
 
 
@@ -43,12 +43,12 @@ def plugins(home: Home):
         file.unlink()
 
 
-async def test_a_plugin_is_told_with_all_its_properties(open_studio):
+async def test_a_plugin_is_shown_with_all_its_properties(open_studio):
     async with open_studio(target=PluginTarget("batchsource", "File")) as driver:
-        await driver.until(lambda: "batchsource" in facts(driver))
+        await driver.until(lambda: "batchsource" in read_facts(driver))
         await driver.settled()
-        assert listing(driver).key == "plugin batchsource File"
-        told = facts(driver)
+        assert get_list(driver).key == "plugin batchsource File"
+        told = read_facts(driver)
         for part in (
             "core-plugins",
             "SYSTEM",
@@ -59,23 +59,23 @@ async def test_a_plugin_is_told_with_all_its_properties(open_studio):
         ):
             assert part in told
         assert "runs on       native" in told
-        assert "the instance requires nothing" in note(driver)
-        assert "profile native requires mode_native" in note(driver)
+        assert "the instance requires nothing" in read_note(driver)
+        assert "profile native requires mode_native" in read_note(driver)
 
 
 async def test_the_list_is_grouped_by_type_or_by_artifact(open_studio):
     async with open_studio(size=SMALL) as driver:
         await driver.press("4")
-        by_type = listing(driver).keys
+        by_type = get_list(driver).keys
         assert not any(key.startswith("artifact") for key in by_type)
         await driver.press("t")
-        by_artifact = listing(driver).keys
+        by_artifact = get_list(driver).keys
         assert by_artifact[0].startswith("artifact")
         assert len([k for k in by_artifact if k.startswith("plugin")]) == len(by_type)
-        assert "plugins" in facts(driver)
+        assert "plugins" in read_facts(driver)
 
 
-async def test_capabilities_narrow_the_list(open_studio, cdap, plugins: Path):
+async def test_capabilities_filter_the_list(open_studio, cdap, plugins: Path):
     write(plugins / "special-1.0.py", capable("Special", '@capability("pii")'))
     cdap.artifacts.sync()
     async with open_studio() as driver:
@@ -83,33 +83,33 @@ async def test_capabilities_narrow_the_list(open_studio, cdap, plugins: Path):
         chip = next(c for c in driver.app.screen.query(CapabilityToggle) if c.capability == "pii")
         chip.focus()
         await driver.press("space")
-        assert listing(driver).keys == ["plugin transform Special"]
+        assert get_list(driver).keys == ["plugin transform Special"]
         await driver.press("space")
-        assert len(listing(driver).keys) > 10
+        assert len(get_list(driver).keys) > 10
 
 
-async def test_files_that_come_change_and_go_are_seen(open_studio, plugins: Path):
+async def test_added_changed_and_removed_files_are_followed(open_studio, plugins: Path):
     async with open_studio() as driver:
         for key in ("4", "j", "j", "j"):
             await driver.press(key)
-        before = listing(driver).key
+        before = get_list(driver).key
         file = write(plugins / "mine-1.0.py", source("Mine"))
-        await driver.until(lambda: "plugin transform Mine" in listing(driver).keys)
-        assert listing(driver).key == before
+        await driver.until(lambda: "plugin transform Mine" in get_list(driver).keys)
+        assert get_list(driver).key == before
 
         write(file, "1 / 0\n")
-        await driver.until(lambda: f"artifact {file}" in listing(driver).keys)
+        await driver.until(lambda: f"artifact {file}" in get_list(driver).keys)
         await go_to(driver, f"artifact {file}")
-        assert "ZeroDivisionError" in facts(driver)
-        assert "mine-1.0.py:1 in <module>: 1 / 0" in facts(driver)
-        assert "✗ 1 with errors" in note(driver)
-        assert "plugin transform Mine" in listing(driver).keys  # the last good content is in use
+        assert "ZeroDivisionError" in read_facts(driver)
+        assert "mine-1.0.py:1 in <module>: 1 / 0" in read_facts(driver)
+        assert "✗ 1 with errors" in read_note(driver)
+        assert "plugin transform Mine" in get_list(driver).keys  # the last good content is in use
 
         file.unlink()
-        await driver.until(lambda: "plugin transform Mine" not in listing(driver).keys)
+        await driver.until(lambda: "plugin transform Mine" not in get_list(driver).keys)
 
 
-async def test_an_artifact_is_removed_and_brought_back(open_studio, cdap, plugins: Path):
+async def test_an_artifact_is_removed_and_restored(open_studio, cdap, plugins: Path):
     file = write(plugins / "mine-1.0.py", source("Mine"))
     cdap.artifacts.sync()
     async with open_studio() as driver:
@@ -120,10 +120,10 @@ async def test_an_artifact_is_removed_and_brought_back(open_studio, cdap, plugin
         await go_to(driver, "plugin transform Mine")
         await driver.press("d")
         assert not file.exists()
-        assert "plugin transform Mine" not in listing(driver).keys
+        assert "plugin transform Mine" not in get_list(driver).keys
         await driver.press("ctrl+z")
         assert file.exists()
-        assert "plugin transform Mine" in listing(driver).keys
+        assert "plugin transform Mine" in get_list(driver).keys
 
 
 async def test_a_new_plugin_is_written_from_a_template(open_studio, plugins: Path):
@@ -137,7 +137,7 @@ async def test_a_new_plugin_is_written_from_a_template(open_studio, plugins: Pat
         driver.app.focused.value = "CleanText"
         await driver.press("enter")
         key = "plugin transform CleanText"
-        await driver.until(lambda: listing(driver).key == key)
+        await driver.until(lambda: get_list(driver).key == key)
         await driver.settled()
         documentation = driver.app.screen.query_one("#plugin-documentation", Markdown)
         await driver.until(lambda: documentation.display)
@@ -152,15 +152,15 @@ async def test_hidden_plugins_are_shown_on_demand_with_the_reason(tmp_path: Path
     with connect(home) as cdap:
         async with studio(cdap, home) as driver:
             await driver.press("4")
-            assert listing(driver).keys == ["plugin transform Fast"]
-            assert "requires gpu" in note(driver)
+            assert get_list(driver).keys == ["plugin transform Fast"]
+            assert "requires gpu" in read_note(driver)
             await driver.press("x")
-            hidden = [key for key in listing(driver).keys if key.startswith("hidden")]
+            hidden = [key for key in get_list(driver).keys if key.startswith("hidden")]
             assert len(hidden) > 10
             await go_to(driver, hidden[0])
-            assert "Hidden: the plugin does not have gpu." in facts(driver)
+            assert "Hidden: the plugin does not have gpu." in read_facts(driver)
             await driver.press("x")
-            assert listing(driver).keys == ["plugin transform Fast"]
+            assert get_list(driver).keys == ["plugin transform Fast"]
 
 
 def test_the_file_of_a_plugin_is_found(tmp_path: Path):

@@ -33,7 +33,7 @@ def namespace(cdap: Cdap, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def listed(driver: Driver) -> RunList:
+def get_list(driver: Driver) -> RunList:
     return driver.app.screen.query_one(RunList)
 
 
@@ -67,10 +67,10 @@ async def test_a_failed_run_says_why_and_leads_to_its_stage(cdap, namespace, ope
         await driver.until(lambda: log.view.count == 1)
         assert log.stage == "In"
         await driver.press("escape")
-        assert listed(driver).has_focus
+        assert get_list(driver).has_focus
 
 
-async def test_a_run_goes_on_while_one_looks(cdap, namespace, open_studio):
+async def test_an_active_run_is_followed(cdap, namespace, open_studio):
     run = write_run(
         cdap, status=RunStatus.RUNNING, stages={"In": StageCounts()}, namespace=namespace
     )
@@ -89,24 +89,24 @@ async def test_a_run_goes_on_while_one_looks(cdap, namespace, open_studio):
         run.stages = {"In": StageCounts(0, 100, 0)}
         change(cdap, run)
         await driver.until(lambda: table.get_row_at(0)[2].plain == "100")
-        await driver.until(lambda: listed(driver).lines[0].status is RunStatus.COMPLETED)
+        await driver.until(lambda: get_list(driver).lines[0].status is RunStatus.COMPLETED)
 
 
 async def test_a_run_that_starts_does_not_move_the_cursor(cdap, namespace, open_studio):
     runs = [write_run(cdap, starting=n, namespace=namespace) for n in range(5)]
     async with open_studio(namespace=namespace) as driver:
         await driver.press("3", "j", "j")
-        assert listed(driver).run_id == runs[2].run
+        assert get_list(driver).run_id == runs[2].run
         pipelines = driver.app.screen.query_one(PipelineList)
         pipelines.highlighted = 1
         write_run(cdap, "newer", starting=100, namespace=namespace)
-        await driver.until(lambda: listed(driver).total == 6)
-        assert listed(driver).run_id == runs[2].run
+        await driver.until(lambda: get_list(driver).total == 6)
+        assert get_list(driver).run_id == runs[2].run
         await driver.until(lambda: [p.pipeline for p in pipelines.pipelines] == ["newer", "sales"])
         assert pipelines.highlighted == 2  # on its pipeline still
 
 
-async def test_thousands_of_runs_come_as_they_are_needed(cdap, namespace, open_studio):
+async def test_thousands_of_runs_are_loaded_as_needed(cdap, namespace, open_studio):
     first = write_run(cdap, namespace=namespace).run
     with cdap.runs._store.transaction() as tx:
         tx.execute(
@@ -117,24 +117,24 @@ async def test_thousands_of_runs_come_as_they_are_needed(cdap, namespace, open_s
         )
     async with open_studio(namespace=namespace) as driver:
         await driver.press("3")
-        assert listed(driver).total == 5001
-        assert len(listed(driver).lines) < 300
+        assert get_list(driver).total == 5001
+        assert len(get_list(driver).lines) < 300
         await driver.press("pagedown", "pagedown", "pagedown")
-        assert 100 < len(listed(driver).lines) < 400
+        assert 100 < len(get_list(driver).lines) < 400
         await driver.press("G")
-        await driver.until(lambda: len(listed(driver).lines) == 5001)
-        await driver.until(lambda: listed(driver).run_id == "r1")
+        await driver.until(lambda: len(get_list(driver).lines) == 5001)
+        await driver.until(lambda: get_list(driver).run_id == "r1")
         for _ in range(3):
             write_run(cdap, namespace=namespace)
-        await driver.until(lambda: listed(driver).total == 5004)
-        assert len({line.run for line in listed(driver).lines}) == 5004
-        assert listed(driver).run_id == "r1"
-        listed(driver).show(namespace, RunFilter(text="r123"))
-        await driver.until(lambda: listed(driver).total == 11)
-        assert {line.run[:4] for line in listed(driver).lines} == {"r123"}
+        await driver.until(lambda: get_list(driver).total == 5004)
+        assert len({line.run for line in get_list(driver).lines}) == 5004
+        assert get_list(driver).run_id == "r1"
+        get_list(driver).show(namespace, RunFilter(text="r123"))
+        await driver.until(lambda: get_list(driver).total == 11)
+        assert {line.run[:4] for line in get_list(driver).lines} == {"r123"}
 
 
-async def test_parts_of_the_history(cdap, namespace, open_studio):
+async def test_filters_of_the_history(cdap, namespace, open_studio):
     for n in range(3):
         write_run(cdap, "orders", starting=n, namespace=namespace)
     failed = write_run(cdap, "sales", RunStatus.FAILED, error=ERROR, namespace=namespace)
@@ -142,18 +142,18 @@ async def test_parts_of_the_history(cdap, namespace, open_studio):
         await driver.press("3", "slash")
         driver.app.screen.query_one("#runs-filter").value = "no fil"
         await driver.press("e", "enter")
-        assert [line.run for line in listed(driver).lines] == [failed.run]
+        assert [line.run for line in get_list(driver).lines] == [failed.run]
         await driver.press("escape")
-        assert listed(driver).total == 4
+        assert get_list(driver).total == 4
         await driver.press("p", "o", "r", "d", "enter")
-        assert listed(driver).total == 3
+        assert get_list(driver).total == 3
         await driver.press("s", "f", "a", "enter")
-        assert listed(driver).total == 0
+        assert get_list(driver).total == 0
         assert driver.app.screen.query_one("#runs-empty").display
         await driver.press("escape")
-        assert listed(driver).total == 4
+        assert get_list(driver).total == 4
         driver.app.navigate(RunHistoryTarget("sales"))
-        await driver.until(lambda: listed(driver).total == 1)
+        await driver.until(lambda: get_list(driver).total == 1)
 
 
 async def test_an_empty_history_says_what_to_do(namespace, open_studio):
@@ -164,7 +164,7 @@ async def test_an_empty_history_says_what_to_do(namespace, open_studio):
         assert driver.app.screen.explain_disabled("again") == "no run is highlighted"
 
 
-async def test_two_runs_beside_each_other(cdap, namespace, open_studio):
+async def test_two_runs_are_compared(cdap, namespace, open_studio):
     write_run(cdap, starting=1, arguments={"day": "1"}, namespace=namespace)
     write_run(cdap, starting=2, stages={"In": StageCounts(0, 15, 0)}, namespace=namespace)
     async with open_studio(namespace=namespace) as driver:
@@ -191,7 +191,7 @@ async def test_two_runs_beside_each_other(cdap, namespace, open_studio):
         assert "In\t0\t0\t10\t15" in driver.app.clipboard.replace("In\t\t\t", "In\t0\t0\t")
 
 
-async def test_a_place_leads_to_a_run_and_the_log_of_a_stage(cdap, namespace, open_studio):
+async def test_a_target_shows_a_run_and_the_log_of_a_stage(cdap, namespace, open_studio):
     run = write_run(cdap, namespace=namespace)
     write_log(cdap, run.run, [LogLine(1, 1, "INFO", "a", "In"), LogLine(2, 2, "INFO", "b", "Out")])
     for _ in range(3):
@@ -199,7 +199,7 @@ async def test_a_place_leads_to_a_run_and_the_log_of_a_stage(cdap, namespace, op
     target = RunTarget(run.run, "Out")
     async with open_studio(namespace=namespace, target=target, size=SMALL) as driver:
         await shown(driver, run.run)
-        assert listed(driver).run_id == run.run
+        assert get_list(driver).run_id == run.run
         log = driver.app.screen.query_one(RunLog)
         await driver.until(lambda: log.view.count == 1)
         assert log.view.line.text == "b"
@@ -225,7 +225,7 @@ MACROS = json.dumps(
 )
 
 
-async def test_arguments_are_edited_with_what_they_are_otherwise(cdap, namespace, open_studio):
+async def test_arguments_are_edited_next_to_their_defaults(cdap, namespace, open_studio):
     cdap.preferences.replace(PreferenceLevel(namespace), {"folder": "data"})
     answers: list[dict[str, str] | None] = []
     async with open_studio(namespace=namespace, size=SMALL) as driver:
@@ -252,7 +252,7 @@ async def test_arguments_are_edited_with_what_they_are_otherwise(cdap, namespace
         assert answers == [{"day": "monday", "extra": "", "one": "a=b"}]
 
 
-async def test_what_an_older_version_ran_cannot_be_repeated(cdap, namespace, open_studio):
+async def test_a_run_of_an_older_version_cannot_be_repeated(cdap, namespace, open_studio):
     run = write_run(cdap, namespace=namespace)
     run.document = None
     change(cdap, run)
@@ -263,12 +263,10 @@ async def test_what_an_older_version_ran_cannot_be_repeated(cdap, namespace, ope
         assert screen.check_action("again", ()) is None
         assert "older localcdap" in screen.explain_disabled("again")
         await driver.press("r")
-        assert listed(driver).total == 1
+        assert get_list(driver).total == 1
 
 
-async def test_a_pipeline_that_is_not_valid_any_more_says_what_is_wrong(
-    cdap, namespace, open_studio
-):
+async def test_a_rerun_of_an_invalid_pipeline_shows_its_failures(cdap, namespace, open_studio):
     run = write_run(cdap, namespace=namespace, document=MACROS)
     async with open_studio(namespace=namespace) as driver:
         await driver.press("3")
@@ -279,4 +277,4 @@ async def test_a_pipeline_that_is_not_valid_any_more_says_what_is_wrong(
         assert "nothing was run" in notice.title
         assert "In: " in notice.detail
         assert "o opens the pipeline" in notice.detail
-        assert listed(driver).total == 1
+        assert get_list(driver).total == 1

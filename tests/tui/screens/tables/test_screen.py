@@ -72,7 +72,7 @@ async def test_a_table_is_browsed_page_by_page(open_studio):
         assert column(driver, "id")[0] == 1000
 
 
-async def test_rows_are_ordered_and_narrowed_by_a_condition(open_studio):
+async def test_rows_are_ordered_and_filtered_by_a_condition(open_studio):
     async with open_studio(size=SMALL) as driver:
         await driver.press("5")
         driver.app.screen.query_one("#tables", FilteredList).show('"default"."spending"')
@@ -91,7 +91,7 @@ async def test_rows_are_ordered_and_narrowed_by_a_condition(open_studio):
         assert "nix" in str(driver.app.screen.query_one("#browser-line", QueryStatus).content)
 
 
-async def test_a_query_is_run_and_told(open_studio):
+async def test_a_query_is_run(open_studio):
     async with open_studio() as driver:
         await driver.press("5", "q")
         assert driver.app.screen.query_one(TabbedContent).active == "sql-tab"
@@ -100,7 +100,7 @@ async def test_a_query_is_run_and_told(open_studio):
         assert "✓ 3 rows" in str(driver.app.screen.query_one("#sql-line", QueryStatus).content)
 
 
-async def test_an_error_stands_below_and_the_cursor_goes_there(open_studio):
+async def test_an_error_is_shown_and_the_cursor_moves_there(open_studio):
     async with open_studio() as driver:
         await driver.press("5", "q")
         await run(driver, "SELECT 1;\n\nSELECT 2; SELECT *\nFROM spendin;")
@@ -153,7 +153,7 @@ async def test_a_long_query_is_cancelled(open_studio):
         assert column(driver, "one", "#sql-rows") == [1]
 
 
-async def test_earlier_queries_are_at_hand(open_studio):
+async def test_earlier_queries_can_be_used_again(open_studio):
     async with open_studio() as driver:
         await driver.press("5", "q")
         await run(driver, "SELECT 1 AS one")
@@ -195,7 +195,7 @@ async def test_a_result_is_saved(open_studio, tmp_path: Path, suffix: str):
         assert "Paris" in file.read_text()
 
 
-async def test_tables_that_come_are_listed_and_the_highlight_stays(open_studio, cdap, tmp_path):
+async def test_new_tables_are_listed_and_the_highlight_stays(open_studio, cdap, tmp_path):
     async with open_studio() as driver:
         await driver.press("5")
         listing = driver.app.screen.query_one("#tables", FilteredList)

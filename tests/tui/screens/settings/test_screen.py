@@ -32,7 +32,7 @@ def test_a_value_of_a_new_table_is_added():
     assert tomlkit.parse(text) == {"locations": {"gs://sales": "data/sales"}}
 
 
-def test_a_value_is_taken_away():
+def test_a_value_is_removed():
     text = toml.set_value("engine.cores = 2\nengine.memory = '1g'\n", ("engine", "cores"), 4)
 
     assert tomlkit.parse(toml.remove_value(text, ("engine", "cores"))) == {
@@ -42,7 +42,7 @@ def test_a_value_is_taken_away():
 
 
 @given(st.sampled_from(sorted(OPTIONS)), st.text(max_size=20))
-def test_whatever_is_typed_is_kept_or_refused_with_a_reason(tmp_path_factory, key, typed):
+def test_any_text_is_saved_or_refused_with_a_reason(tmp_path_factory, key, typed):
     file = tmp_path_factory.getbasetemp() / "typed.toml"
     text = toml.set_value("", key.split("."), toml.parse_value(key, typed))
     problem = toml.find_problem(text, file)
@@ -51,7 +51,7 @@ def test_whatever_is_typed_is_kept_or_refused_with_a_reason(tmp_path_factory, ke
 
 
 @pytest.mark.parametrize("key", sorted(OPTIONS))
-def test_what_is_shown_can_be_typed_again(key, tmp_path):
+def test_a_shown_value_can_be_typed(key, tmp_path):
     settings = load_settings(tmp_path / "none.toml", {})
     row = next(row for row in build_rows(settings, {}) if row.key == key)
 
@@ -134,11 +134,11 @@ async def test_a_location_is_added(open_studio, home):
         ("", None),
     ],
 )
-def test_what_of_a_path_says_where_it_lies(path, prefix):
+def test_the_prefix_of_a_path(path, prefix):
     assert find_prefix(path) == prefix
 
 
-async def test_a_file_that_is_wrong_is_shown_as_such(open_studio, home):
+async def test_an_invalid_file_is_shown_as_such(open_studio, home):
     before = home.settings_file.read_text() if home.settings_file.exists() else ""
     home.settings_file.write_text("[engine\n")
     try:

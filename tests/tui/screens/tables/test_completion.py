@@ -67,31 +67,31 @@ def test_what_is_typed(text: str, expected: object):
     assert parse_typed_word(text) == expected
 
 
-def offered(text: str, rest: str = "") -> list[str]:
+def complete(text: str, rest: str = "") -> list[str]:
     return [each.text for each in find_completions(text, rest, TABLES, "default")[1]]
 
 
 def test_columns_of_mentioned_tables_come_first():
-    assert offered("SELECT sp", " FROM spending")[:2] == ["spent", "spending"]
-    assert offered("FROM spending WHERE c")[0] == "city"
+    assert complete("SELECT sp", " FROM spending")[:2] == ["spent", "spending"]
+    assert complete("FROM spending WHERE c")[0] == "city"
 
 
-def test_tables_are_offered_as_they_must_be_written():
-    assert offered("FROM or")[0] == '"Order Lines"'
-    assert offered("FROM te") == ["team.people", "team"]
-    assert offered("FROM team.") == ["people"]
+def test_names_of_tables_are_completed_with_quotes_where_needed():
+    assert complete("FROM or")[0] == '"Order Lines"'
+    assert complete("FROM te") == ["team.people", "team"]
+    assert complete("FROM team.") == ["people"]
 
 
 def test_columns_follow_the_dot_of_a_table_or_its_alias():
-    assert offered("SELECT s.", " FROM spending s") == ["city", "spent"]
-    assert offered("SELECT spending.sp", " FROM spending") == ["spent"]
-    assert offered("SELECT nobody.sp") == []
+    assert complete("SELECT s.", " FROM spending s") == ["city", "spent"]
+    assert complete("SELECT spending.sp", " FROM spending") == ["spent"]
+    assert complete("SELECT nobody.sp") == []
 
 
-def test_nothing_is_offered_for_nothing():
-    assert offered("SELECT ") == []
-    assert offered("SELECT 'ci") == []
-    assert offered("SELECT") == []
+def test_an_empty_word_has_no_completions():
+    assert complete("SELECT ") == []
+    assert complete("SELECT 'ci") == []
+    assert complete("SELECT") == []
 
 
 @pytest.mark.parametrize(
