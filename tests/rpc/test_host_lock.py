@@ -130,7 +130,9 @@ def test_a_frozen_host_is_named(start: Start, home: Path):
     host.stdout.readline()
     host.send_signal(signal.SIGSTOP)
 
-    with pytest.raises(HostSilentError, match=f"Process {host.pid} is the host .* suspended") as caught:
+    with pytest.raises(
+        HostSilentError, match=f"Process {host.pid} is the host .* suspended"
+    ) as caught:
         connect_or_become_host(home, "1.0", wait_s=0.3)
     assert f"'kill -CONT {host.pid}'" in caught.value.corrective_action
 

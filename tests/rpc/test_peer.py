@@ -177,7 +177,9 @@ def test_wrong_calls_are_refused_with_what_there_is(ends):
         caller.call(Call("echo", "schema", {"schema": word}))
     with pytest.raises(HostError, match="missing 1 required positional argument"):
         caller.call(Call("echo", "increment", {}))
-    with pytest.raises(HostError, match=r"to echo.pid cannot be decoded: Expected `str`, got `int`"):
+    with pytest.raises(
+        HostError, match=r"to echo.pid cannot be decoded: Expected `str`, got `int`"
+    ):
         caller.call(Call("echo", "pid", {}), str)
 
 
