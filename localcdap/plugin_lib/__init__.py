@@ -1,1 +1,4 @@
-"""What shipped plugins build on; no package of the core imports it."""
+"""The library of the shipped plugins: JEXL, files, Spark columns, recipes, web requests, argument documents.
+
+No package of the core imports it, so that a plugin can replace any part of it.
+"""

@@ -1,4 +1,4 @@
-"""Arguments of a run in a JSON document, as the argument setters of CDAP read it.
+"""Arguments of a run from a JSON document, in the form of CDAP's argument setters.
 
 ``{"arguments": [{"name": "in", "type": "string", "value": "x"}]}``; types are string, int, short, float,
 double, char, array, map and schema.
@@ -14,10 +14,10 @@ from localcdap.api import ActionContext, Schema
 
 
 def set_arguments(context: ActionContext, text: str, source: str) -> None:
-    """Set the arguments of a document.
+    """Set the arguments that a JSON document lists.
 
     :param place: where it is from, for messages.
-    :raises StageError: when it is no such document; arguments before one that is wrong are set.
+    :raises StageError: when the document is invalid; the arguments before the invalid one are set.
     """
     try:
         document = json.loads(text)
@@ -41,10 +41,10 @@ def set_arguments(context: ActionContext, text: str, source: str) -> None:
 
 
 def _format_argument(argument: dict[str, Any]) -> str:
-    """The value of one argument as macros show it.
+    """Return the value of an argument as the text that macros insert.
 
-    :raises ValueError: when there is none, or its type is unknown.
-    :raises TypeError: (or KeyError, AttributeError) when it is of another type.
+    :raises ValueError: when the argument has no value, or an unknown type.
+    :raises TypeError: (or KeyError, AttributeError) when the value is not of its type.
     """
     type, value = str(argument.get("type", "string")).lower(), argument.get("value")
     if value is None:
@@ -62,7 +62,7 @@ def _format_plain(value: Any) -> str:
 
 
 def _format_schema(fields: list[dict[str, Any]]) -> str:
-    """A record schema; a field may be null unless it says otherwise."""
+    """Return a record schema as text; a field is nullable unless its ``nullable`` is false."""
     made = []
     for each in fields:
         type = _FIELD_TYPES.get(str(each["type"]).lower(), Schema.STRING)

@@ -1,4 +1,4 @@
-"""Requests to web services, by the properties that CDAP's plugins have for them."""
+"""HTTP requests to web services, with the properties of CDAP's plugins."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT_MS: Final = 60_000
 
 
 class WebAnswer(NamedTuple):
-    """What a web service answered."""
+    """The response of a web service."""
 
     status: int
     reason: str
@@ -23,8 +23,10 @@ class WebAnswer(NamedTuple):
 
 
 class WebRequestConfig(PluginConfig):
-    url: str = field("Address of the web service.", macro=True)
-    method: str = field("Method of the request.", choices=METHODS, macro=True)
+    """The properties of a plugin that sends HTTP requests."""
+
+    url: str = field("URL of the web service.", macro=True)
+    method: str = field("HTTP method of the request.", choices=METHODS, macro=True)
     body: str | None = field("Body of the request.", default=None, macro=True)
     headers: str | None = field(
         "Headers of the request, each on a line: name: value",
@@ -33,33 +35,34 @@ class WebRequestConfig(PluginConfig):
         name="requestHeaders",
     )
     retries: int = field(
-        "How often the request is repeated when it fails.",
+        "How many times a failed request is repeated.",
         default=0,
         macro=True,
         name="numRetries",
     )
     timeout_ms: int = field(
-        "Milliseconds to wait for an answer.",
+        "Milliseconds to wait for a response.",
         default=TIMEOUT_MS,
         macro=True,
         name="connectTimeoutMillis",
     )
     follow: bool = field(
-        "Whether the address may send on to another.",
+        "Whether redirects are followed.",
         default=True,
         macro=True,
         name="followRedirects",
     )
 
     def check(self, stage: StageConfigurer, timeout: str, least_ms: int) -> None:
-        """Add a failure for each property that is wrong.
+        """Add a failure for each invalid property.
 
-        :param timeout: how the property of the timeout is called.
+        :param timeout: the name of the timeout property.
+        :param least_ms: the smallest timeout that is allowed, in milliseconds.
         """
         if self.url and not self.contains_macro("url") and not _is_http(self.url):
             stage.failures.add(
-                f"'{self.url}' is no address of a web service.",
-                "It begins with 'http://' or 'https://'.",
+                f"'{self.url}' is not the URL of a web service.",
+                "Begin it with 'http://' or 'https://'.",
             ).with_config_property("url")
         for name, value, least in (
             ("numRetries", self.retries, 0),
@@ -73,15 +76,15 @@ class WebRequestConfig(PluginConfig):
             for line in _split_headers(self.headers):
                 if not line.partition(":")[1]:
                     stage.failures.add(
-                        f"'{line}' is no header.", "Write 'name: value'."
+                        f"'{line}' is not a header.", "Write 'name: value'."
                     ).with_config_property("requestHeaders")
 
-    def send(self, most_bytes: int) -> WebAnswer:
+    def send(self, max_bytes: int) -> WebAnswer:
         """Send the request once.
 
-        :param most_bytes: how much of the content is read.
-        :raises OSError: (or HTTPException, ValueError) when there is no answer; where its status is an error
-            this is an ``HTTPError``.
+        :param max_bytes: how many bytes of the content are read at most.
+        :raises OSError: (or HTTPException, ValueError) when there is no response; an ``HTTPError`` for a
+            status that is an error.
         """
         if not _is_http(self.url):
             raise ValueError("it begins neither with http:// nor with https://")
@@ -96,7 +99,7 @@ class WebRequestConfig(PluginConfig):
         handlers: Sequence[urllib.request.BaseHandler] = () if self.follow else (_NoRedirects(),)
         opener = urllib.request.build_opener(*handlers)
         with opener.open(request, timeout=self.timeout_ms / 1000 or None) as answer:
-            return WebAnswer(answer.status, answer.reason, answer.read(most_bytes))
+            return WebAnswer(answer.status, answer.reason, answer.read(max_bytes))
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -109,7 +112,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         headers: Message,
         newurl: str,
     ) -> None:
-        """None makes the redirection an error."""
+        """Return None, which makes a redirect an error."""
 
 
 def _is_http(url: str) -> bool:

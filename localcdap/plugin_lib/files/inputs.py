@@ -1,4 +1,4 @@
-"""Which files a path means: folders, wildcards, name patterns (Hadoop ``FileInputFormat``)."""
+"""The input files of a path: folders, wildcards, name patterns (Hadoop ``FileInputFormat``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class FilesNotFoundError(Exception):
-    """There is nothing to read. The message says where; ``action`` says what to do."""
+    """A path has no input files. The message names the path; ``action`` says what to do."""
 
     def __init__(self, message: str, action: str) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class FilesNotFoundError(Exception):
 
 
 def is_remote(path: str) -> bool:
-    """Whether a resolved path lies on a file system that only Spark can reach."""
+    """Return whether a resolved path is on a file system that only Spark can reach."""
     return _SCHEME.match(path) is not None
 
 
@@ -34,16 +34,16 @@ def find_input_files(
     file_regex: str | None = None,
     document_path: str | None = None,
 ) -> list[str]:
-    """The files that ``path`` means, sorted.
+    """Return the input files of a path, sorted.
 
-    Names that start with ``_`` or ``.`` are skipped. A folder means the files in it, with ``recursive``
-    also those in folders below.
+    Names that start with ``_`` or ``.`` are skipped. A folder stands for the files in it, with ``recursive``
+    also for the files in its subfolders.
 
     :param path: an absolute local path; ``*``, ``?``, ``[a-z]`` and ``{a,b}`` match within one name.
-    :param file_regex: keep files whose full path matches it. The path is tried as it is, with ``file:``
-        in front, and in the form of ``written``.
-    :param written: the path as the pipeline document has it, when it was resolved to ``path``.
-    :raises FilesNotFoundError: when there is no such file.
+    :param file_regex: keep files whose full path matches. The regex is tried on the local path, on the path
+        with the prefix ``file:``, and on the path in the form of ``document_path``.
+    :param document_path: the path in the pipeline document, if it was resolved to ``path``.
+    :raises FilesNotFoundError: when there are no input files.
     """
     roots = list(_expand_pattern(path))
     if not roots:
@@ -63,9 +63,9 @@ def filter_files(
     file_regex: str | None,
     document_path: str | None,
 ) -> list[str]:
-    """The files found for ``path`` that ``file_regex`` asks for, sorted.
+    """Return the files found for ``path`` that match ``file_regex``, sorted.
 
-    :raises FilesNotFoundError: when there are none.
+    :raises FilesNotFoundError: when no file remains.
     """
     if not files:
         hint = "" if recursive else ", or set 'recursive' to true to read folders inside it"
@@ -87,7 +87,7 @@ def filter_files(
 
 
 def _expand_pattern(path: str) -> Iterator[str]:
-    """The existing paths that a pattern means; wildcards stay within one name."""
+    """Yield the existing paths that match a pattern; a wildcard matches within one name."""
     if os.path.lexists(path):
         yield path
         return
@@ -120,7 +120,7 @@ def _match_children(folder_path: str, name: str) -> Iterator[str]:
 
 
 def _expand_alternatives(pattern: str) -> list[str]:
-    """The patterns that ``{a,b}`` stands for; an unclosed brace means itself."""
+    """Return the patterns that ``{a,b}`` stands for; an unclosed brace is literal."""
     opening = pattern.find("{")
     closing = pattern.find("}", opening)
     if opening < 0 or closing < 0:
@@ -172,12 +172,12 @@ def _is_wanted(file: str, wanted: re.Pattern[str], path: str, written: str) -> b
 
 
 def get_base_folders(path: str, written: str) -> tuple[str, str]:
-    """What the files of a path begin with, as they lie here and as the document has it."""
+    """Return the folder before the first wildcard of a local path, and that of its path in the document."""
     return _get_fixed_part(path), _get_fixed_part(written)
 
 
 def _get_fixed_part(path: str) -> str:
-    """The folders before the first wildcard."""
+    """Return the part of a path before the first name with a wildcard."""
     wildcard = _WILDCARDS.search(path)
     fixed = path[: wildcard.start()] if wildcard else path
     return fixed.rpartition("/")[0] if wildcard else fixed.rstrip("/")
@@ -194,11 +194,11 @@ def find_cluster_files(
     file_regex: str | None,
     document_path: str,
 ) -> list[str]:
-    """What :func:`.input_files.input_files` means, as Hadoop on the cluster lists it.
+    """Return the input files of a path as :func:`find_input_files` does, listed by Hadoop on the cluster.
 
-    Those of the cluster's own file system are absolute paths, the others URLs.
+    Files of the cluster's own file system are absolute paths, others are URLs.
 
-    :raises FilesNotFoundError: when there is no such file.
+    :raises FilesNotFoundError: when there are no input files.
     """
     from pyspark.errors import AnalysisException
 
@@ -221,7 +221,10 @@ def find_cluster_files(
 
 
 def require_file_system(context: SourceContext, files: Sequence[str]) -> None:
-    """Refuse files that Spark reaches and the Python processes that would read them do not."""
+    """Check that Python processes can read the files, and not only Spark.
+
+    :raises StageError: for a file on a remote file system.
+    """
     other = next((file for file in files if is_remote(file)), None)
     if other is not None:
         raise context.fail(

@@ -1,4 +1,4 @@
-"""The schema of files whose properties do not say it."""
+"""Detection of the schema of files from their contents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FROM_FILE: Final[dict[str, Callable[[str], Schema]]] = {
 
 
 def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -> Schema | None:
-    """The schema that the first file of a path suggests; None with a failure when it suggests none."""
+    """Detect the schema from the first file of a path; None, with a failure, when that is impossible."""
     try:
         file = _find_first_file(stage, config, path)
         if config.format_name in DELIMITED:
@@ -79,7 +79,7 @@ def _read_lines(config: FileSourceConfig, file: str) -> Iterator[str]:
 def _detect_delimited(
     failures: FailureCollector, config: FileSourceConfig, file: str
 ) -> Schema | None:
-    """CDAP 6 ``DelimitedConfig.getDefaultSchema``, for numbers and booleans; the rest are strings."""
+    """Detect numbers and booleans as CDAP 6 ``DelimitedConfig.getDefaultSchema``; the rest are strings."""
     rows = [_split_line(line, config) for line in _read_lines(config, file) if line]
     if len(rows) < (2 if config.skip_header else 1):
         failures.add(
@@ -94,7 +94,7 @@ def _detect_delimited(
             f'Invalid column name detected: "{name}"! Column names can only start with capital '
             'letters, small letters, and "_". Subsequently they may contain only capital letters, '
             'small letters, numbers  and "_".',
-            "Set 'schema' to the fields, whatever they are called in the file, or correct its first line.",
+            "Set 'schema' to fields with valid names, or correct the first line of the file.",
         ).with_config_property("path")
     if invalid:
         return None
@@ -121,7 +121,7 @@ def _split_line(line: str, config: FileSourceConfig) -> list[str]:
 
 
 def detect_column_type(texts: list[str]) -> Schema:
-    """The narrowest type of all texts; null is allowed where one is blank."""
+    """Return the narrowest type of all texts; nullable if one of them is blank."""
     kinds = {_detect_type(text) for text in texts}
     nullable = None in kinds
     kinds.discard(None)
@@ -175,7 +175,7 @@ def _detect_json(config: FileSourceConfig, file: str) -> Schema:
         seen += 1
     fields = [(name, _replace_unknown(schema)) for name, schema in merged.items()]
     if not fields:
-        raise ValueError("it has no objects with fields")
+        raise ValueError("it contains no object with fields")
     return Schema.record("json", fields)
 
 
@@ -203,7 +203,7 @@ def _detect_json_type(value: Any, name: str) -> Schema:
 
 
 def _replace_unknown(schema: Schema) -> Schema:
-    """The schema with strings where only nulls were seen."""
+    """Replace the null type, of fields that were only null, by nullable string."""
     inner = schema.non_nullable
     if inner.type is Type.NULL:
         return Schema.STRING.as_nullable
@@ -216,7 +216,7 @@ def _replace_unknown(schema: Schema) -> Schema:
 
 
 def _merge(one: Schema, other: Schema) -> Schema:
-    """A schema for the values of both; a string where nothing else holds both."""
+    """Return a schema for the values of both schemas; a string if no other type holds both."""
     if one == other:
         return one
     if Type.NULL in (one.type, other.type):

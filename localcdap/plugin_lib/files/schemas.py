@@ -1,4 +1,4 @@
-"""The schemas that Avro, Parquet and ORC files carry."""
+"""The schemas in Avro, Parquet and ORC files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOGICAL: Final = frozenset(type.value for type in LogicalType)
 
 
 def read_avro_schema(file: str) -> Schema:
-    """The schema in the header of an Avro file."""
+    """Return the schema in the header of an Avro file."""
     import fastavro
 
     with open(file, "rb") as stream:  # noqa: PTH123
@@ -20,21 +20,21 @@ def read_avro_schema(file: str) -> Schema:
 
 
 def read_parquet_schema(file: str) -> Schema:
-    """The schema in the footer of a Parquet file."""
+    """Return the schema in the footer of a Parquet file."""
     import pyarrow.parquet as pq
 
     return from_arrow_schema(pq.read_schema(file))
 
 
 def read_orc_schema(file: str) -> Schema:
-    """The schema in the footer of an ORC file."""
+    """Return the schema in the footer of an ORC file."""
     from pyarrow import orc
 
     return from_arrow_schema(orc.ORCFile(file).schema)
 
 
 def _from_avro(document: Any) -> Any:
-    """An Avro schema as a schema document: without namespaces, fixed as bytes."""
+    """Convert an Avro schema to a schema document: without namespaces, fixed as bytes."""
     if isinstance(document, str):
         return document.rpartition(".")[2]
     if isinstance(document, list):
@@ -53,7 +53,7 @@ def _from_avro(document: Any) -> Any:
 
 
 def _translate_type(made: dict[str, Any]) -> None:
-    """Replace types and logical types that only Avro has."""
+    """Replace types and logical types that exist only in Avro."""
     logical = made.pop("logicalType", None)
     if logical in _LOGICAL:
         made["logicalType"] = logical

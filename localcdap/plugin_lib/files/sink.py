@@ -1,4 +1,4 @@
-"""A sink of files: the base of every plugin that writes some."""
+"""The base class of sinks that write files."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 
 class FilesSink(BatchSink):
-    """Writes files of many formats into a new folder. A plugin gives it a name, and properties of its own.
+    """Writes files of many formats into a new folder.
 
-    ``Config`` may derive from :class:`FileSinkConfig`; :meth:`path` says where the folder is.
+    A plugin derives from this class, and its ``Config`` from :class:`FileSinkConfig`; it may override
+    :meth:`get_path`.
     """
 
     Config = FileSinkConfig
     config: FileSinkConfig
 
     def get_path(self) -> str:
-        """The folder as the document has it, without the suffix."""
+        """Return the folder in the form of the pipeline document, without the suffix."""
         return self.config.path
 
     def configure(self, stage: StageConfigurer) -> None:
@@ -41,7 +42,7 @@ class FilesSink(BatchSink):
         self.write_files(df, context)
 
     def write_files(self, df: DataFrame, context: SinkContext) -> str:
-        """Write the records; the directory in which the files are until the run has succeeded."""
+        """Write the records. Return the directory that holds the files until the run has succeeded."""
         schema = get_written_schema(self.config, context.input_schema)
         assert schema is not None
         return self.write_folder(df, context, self.get_path(), schema)
@@ -96,7 +97,7 @@ class FilesSink(BatchSink):
 
 
 def _remove_markers(directory: Path) -> None:
-    """Leave the files that hold data, without what Spark and Hadoop put beside them."""
+    """Remove the marker and checksum files of Spark and Hadoop; data files remain."""
     for file in directory.iterdir():
         if file.name.startswith(("_", ".")) and file.is_file():
             file.unlink()

@@ -1,4 +1,4 @@
-"""Validation of the File sink."""
+"""Validation of sinks that write files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check_sink(stage: StageConfigurer, config: FileSinkConfig) -> None:
-    """Add a failure for each property that is wrong, by itself or for the input."""
+    """Add a failure for each property that is invalid, alone or for the input schema."""
     if not check_format(stage, config) or config.contains_macro("schema"):
         return
     schema = get_written_schema(config, stage.input_schema)
@@ -29,7 +29,7 @@ def check_sink(stage: StageConfigurer, config: FileSinkConfig) -> None:
 
 
 def check_format(stage: StageConfigurer, config: FileSinkConfig) -> bool:
-    """Add a failure for each property that is wrong by itself; whether the format is a known one."""
+    """Add a failure for each property that is invalid alone. Return whether the format is known."""
     _check_suffix(stage, config.suffix)
     _check_json(stage, config.file_system_properties)
     if config.contains_macro("format") or config.format is None:
@@ -44,7 +44,10 @@ def check_format(stage: StageConfigurer, config: FileSinkConfig) -> bool:
 
 
 def get_written_schema(config: FileSinkConfig, given: Schema | None) -> Schema | None:
-    """The fields that are written; None when they are not known."""
+    """Return the schema of the written files; None when it is not known.
+
+    :param given: the input schema.
+    """
     if config.format_name in TYPED and config.schema is not None:
         return config.schema
     return given
@@ -89,7 +92,7 @@ def _check_field(stage: StageConfigurer, format: str, field: Field) -> None:
 
 
 def find_unwritable(format: str, field: Field) -> str | None:
-    """Why a format cannot hold a field, to be read after its name; None when it can."""
+    """Return why a format cannot hold a field, as a text that follows the field's name; None if it can."""
     inner = field.schema.non_nullable
     is_simple = inner.type.is_simple or inner.type is Type.ENUM
     if format in DELIMITED and not is_simple:
@@ -117,7 +120,7 @@ def _find_unsupported(format: str, schema: Schema) -> str | None:
 
 
 def _list_parts(schema: Schema) -> list[Schema]:
-    """A schema without null, and everything inside it."""
+    """Return the non-nullable schema and all schemas nested in it."""
     inner = schema.non_nullable
     children = [s for s in (inner.items, inner.keys, inner.values) if s is not None]
     children += [f.schema for f in inner]

@@ -1,4 +1,4 @@
-"""The properties of the File sink."""
+"""The properties of sinks that write files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from localcdap.api import PluginConfig, Schema, field
 FORMATS: Final = ("avro", "csv", "delimited", "json", "orc", "parquet", "tsv")
 DELIMITED: Final = {"csv": ",", "tsv": "\t", "delimited": ","}
 TYPED: Final = ("avro", "orc", "parquet")
-"""Formats whose files carry a schema."""
+"""Formats whose files contain a schema."""
 CODECS: Final = {
     "avro": ("none", "bzip2", "deflate", "snappy", "xz"),
     "orc": ("none", "lz4", "snappy", "zlib", "zstd"),
@@ -19,19 +19,21 @@ DEFAULT_CODECS: Final = {"avro": "none", "orc": "zlib", "parquet": "snappy"}
 
 
 class FileSinkConfig(PluginConfig):
+    """The properties of a sink that writes files."""
+
     reference_name: str | None = field(
         "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
         name="referenceName",
     )
     path: str = field(
-        "Folder to write into. With the suffix appended it must not exist, or be empty; its files "
+        "Folder to write into. With the suffix appended, it must not exist or must be empty. The files "
         "appear when the whole run has succeeded. A relative path is relative to the instance's folder.",
         macro=True,
     )
     suffix: str | None = field(
         "Folder inside the path, named after the logical start time of the run in UTC by a Java time "
-        "pattern: yyyy-MM-dd-HH-mm gives 2015-01-01-20-42. Without it files go into the path itself.",
+        "pattern: yyyy-MM-dd-HH-mm gives 2015-01-01-20-42. If not set, files go into the path itself.",
         default=None,
         macro=True,
     )
@@ -41,28 +43,27 @@ class FileSinkConfig(PluginConfig):
         form="{format:" + "|".join(FORMATS) + "}",
     )
     schema: Schema | None = field(
-        "Schema of the files (avro, orc, parquet): all fields of the input or some of them. Other "
-        "formats write the input as it is.",
+        "Schema of the files (avro, orc, parquet): some or all fields of the input. Other formats write "
+        "all fields of the input.",
         default=None,
         macro=True,
     )
     delimiter: str | None = field(
-        "What stands between two values when the format is 'delimited', a comma by default. Other "
-        "formats ignore it.",
+        "Text between two values in the format 'delimited', by default a comma. Other formats ignore it.",
         default=None,
         macro=True,
         group="format of the files",
     )
     write_header: bool = field(
-        "Whether the first line of each file has the field names (csv, tsv, delimited).",
+        "Whether the first line of each file contains the field names (csv, tsv, delimited).",
         default=False,
         macro=True,
         name="writeHeader",
         group="format of the files",
     )
     enable_quoted_values: bool = field(
-        "Whether values that contain the delimiter, a quote or a line end are put in quotes (csv, tsv, "
-        "delimited). Otherwise they are written as they are.",
+        "Whether values that contain the delimiter, a quote or a line end are quoted (csv, tsv, "
+        "delimited).",
         default=False,
         macro=True,
         name="enableQuotedValues",
@@ -93,13 +94,13 @@ class FileSinkConfig(PluginConfig):
 
     @property
     def codec(self) -> str:
-        """The compression of a format that has one."""
+        """The compression codec of a format that supports compression."""
         chosen = (self.compression_codec or DEFAULT_CODECS[self.format_name]).strip().lower()
         return "none" if chosen == "uncompressed" else chosen
 
     @property
     def value_delimiter(self) -> str:
-        """What separates the values of a line; empty for a format without one."""
+        """The text between two values of a line; empty for a format without a delimiter."""
         if self.format_name == "delimited" and self.delimiter:
             return self.delimiter
         return DELIMITED.get(self.format_name, "")

@@ -1,4 +1,4 @@
-"""A source of files: the base of every plugin that reads some."""
+"""The base class of sources that read files."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 
 
 class FilesSource(BatchSource):
-    """Reads files of many formats. A plugin gives it a name, and properties of its own where it has some.
+    """Reads files of many formats.
 
-    ``Config`` may derive from :class:`FileSourceConfig`; :meth:`path` says where the files are.
+    A plugin derives from this class, and its ``Config`` from :class:`FileSourceConfig`; it may override
+    :meth:`get_path`.
     """
 
     Config = FileSourceConfig
     config: FileSourceConfig
 
     def get_path(self) -> str:
-        """The path as the document has it, of a file, a folder, or a pattern."""
+        """Return the path of a file, a folder or a pattern in the form of the pipeline document."""
         return self.config.path
 
     def configure(self, stage: StageConfigurer) -> None:

@@ -1,4 +1,4 @@
-"""Validation of the File source, and the schemas that its formats allow."""
+"""Validation of sources that read files, and the schemas that the formats allow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BODY: Final = "body"
 
 
 def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
-    """Add a failure for each property that is wrong by itself."""
+    """Add a failure for each property that is invalid alone."""
     if not config.contains_macro("format") and config.format_name not in FORMATS:
         stage.failures.add(
             f"Invalid format '{config.format}'. The value must be one of {', '.join(FORMATS)}"
@@ -61,7 +61,7 @@ def _check_regex(stage: StageConfigurer, config: FileSourceConfig) -> None:
     except re.error as error:
         stage.failures.add(
             f"Invalid regular expression '{config.file_regex}': {error}.",
-            "Change it so that it matches the full paths of the files to read.",
+            "Write a valid regular expression that matches the full paths of the files to read.",
         ).with_config_property("fileRegex")
 
 
@@ -71,12 +71,12 @@ def _check_sheet_number(stage: StageConfigurer, config: FileSourceConfig) -> Non
     if by_number and known and re.fullmatch("[0-9]+", config.sheet_value) is None:
         stage.failures.add(
             f"Invalid sheet number '{config.sheet_value}'.",
-            "Sheets are numbered from 0; or set 'sheet' to 'Sheet Name'.",
+            "Use a number from 0, or set 'sheet' to 'Sheet Name'.",
         ).with_config_property("sheetValue")
 
 
 def get_record_delimiter(config: FileSourceConfig) -> str | None:
-    """What separates the records of a text file, when it is not the end of the line.
+    """Return the record delimiter of the Hadoop properties; None when records end at line ends.
 
     :raises ValueError: when the file system properties are not a JSON object.
     """
@@ -88,9 +88,9 @@ def get_record_delimiter(config: FileSourceConfig) -> str | None:
 
 
 def find_output_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | None:
-    """The schema of the records as far as the properties say it; failures where it does not fit.
+    """Return the schema that the properties define, and add failures for fields that do not fit.
 
-    None when it is only known from the files or after macros are evaluated.
+    The result is None when the schema is only known from the files, or after macros are evaluated.
     """
     schema = config.schema
     if config.contains_macro("format") or config.contains_macro("schema"):
@@ -112,7 +112,7 @@ def find_output_schema(stage: StageConfigurer, config: FileSourceConfig) -> Sche
 
 
 def add_path_field(schema: Schema, path_field: str | None) -> Schema:
-    """A schema with the path field added unless it is there."""
+    """Return the schema with the path field added, unless the schema contains it."""
     if path_field is None or schema.field(path_field) is not None:
         return schema
     return Schema.record(schema.name or "record", [*schema, (path_field, Schema.STRING)])
@@ -131,7 +131,7 @@ def _get_fixed_schema(config: FileSourceConfig) -> Schema | None:
 
 
 def _check_text(stage: StageConfigurer, schema: Schema, path_field: str | None) -> None:
-    """The rules of CDAP 6 ``TextInputFormatProvider``."""
+    """Apply the rules of CDAP 6 ``TextInputFormatProvider``."""
     offset, body = schema.field(_OFFSET), schema.field(_BODY)
     if offset is not None and offset.schema.non_nullable != Schema.LONG:
         stage.failures.add(
@@ -153,7 +153,7 @@ def _check_text(stage: StageConfigurer, schema: Schema, path_field: str | None) 
 
 
 def _check_blob(stage: StageConfigurer, schema: Schema, path_field: str | None) -> None:
-    """The rules of CDAP 6 ``BlobInputFormatProvider``."""
+    """Apply the rules of CDAP 6 ``BlobInputFormatProvider``."""
     body = schema.field(_BODY)
     if body is None:
         stage.failures.add(
@@ -191,7 +191,7 @@ def _check_simple(stage: StageConfigurer, schema: Schema, format: str) -> None:
 
 
 def _check_sheet(stage: StageConfigurer, schema: Schema) -> None:
-    """The rules of CDAP 6 ``XlsInputFormatProvider``."""
+    """Apply the rules of CDAP 6 ``XlsInputFormatProvider``."""
     for each in schema:
         if each.schema.non_nullable not in (Schema.STRING, Schema.DOUBLE, Schema.BOOLEAN):
             stage.failures.add(
@@ -201,7 +201,7 @@ def _check_sheet(stage: StageConfigurer, schema: Schema) -> None:
 
 
 def _check_path_field(stage: StageConfigurer, schema: Schema, path_field: str) -> None:
-    """The rules of CDAP 6 ``AbstractFileSource``."""
+    """Apply the rules of CDAP 6 ``AbstractFileSource``."""
     found = schema.field(path_field)
     if found is None:
         stage.failures.add(

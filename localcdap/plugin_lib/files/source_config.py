@@ -1,4 +1,4 @@
-"""The properties of the File source."""
+"""The properties of sources that read files."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ FORMATS: Final = (
     "xls",
 )
 DELIMITED: Final = {"csv": ",", "tsv": "\t", "delimited": ","}
-"""Delimiters of the delimited formats; that of ``delimited`` can be changed."""
+"""Default delimiters; a property can change the delimiter of ``delimited``."""
 BY_NUMBER: Final = "Sheet Number"
 RECORD_DELIMITER: Final = "textinputformat.record.delimiter"
 
 
 class FileSourceConfig(PluginConfig):
+    """The properties of a source that reads files."""
+
     reference_name: str = field(
         "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         name="referenceName",
     )
     path: str = field(
         "File or folder to read, or a pattern with *, ?, [a-z] and {a,b}. Names that start with '_' "
-        "or '.' are skipped. A relative path is relative to the instance's folder; where foreign paths "
-        "such as gs://bucket/folder lie on this machine is set under [locations] in localcdap.toml. "
+        "or '.' are skipped. A relative path is relative to the instance's folder. [locations] in "
+        "localcdap.toml maps paths such as gs://bucket/folder to folders of this machine. "
         "Files ending in .gz, .bz2, .zst or .deflate are decompressed (text formats).",
         macro=True,
     )
@@ -45,22 +47,22 @@ class FileSourceConfig(PluginConfig):
     )
     schema: Schema | None = field(
         "Schema of the records. Text has 'offset' (long) and 'body' (string), blob has 'body' (bytes). "
-        "Without one, other formats take it from the first file. Fields that a file lacks are null. A value "
-        "that does not fit its field fails the run; in delimited, Parquet and ORC files only in fields that "
-        "a later stage uses, since no others are read.",
+        "For other formats, it is detected from the first file if not set. Fields that a file lacks are "
+        "null. A value that does not fit its field fails the run; in delimited, Parquet and ORC files only "
+        "in fields that a later stage uses, because no others are read.",
         default=None,
         macro=True,
     )
     delimiter: str | None = field(
-        "What stands between two values when the format is 'delimited': one or more characters, a comma "
-        "by default. Other formats ignore it.",
+        "Text between two values in the format 'delimited': one or more characters, by default a comma. "
+        "Other formats ignore it.",
         default=None,
         macro=True,
         group="format of the files",
     )
     skip_header: bool = field(
-        "Whether the first line of each file is skipped (text, csv, tsv, delimited). When the schema is "
-        "taken from the file, that line has the field names.",
+        "Whether the first line of each file is skipped (text, csv, tsv, delimited). Schema detection takes "
+        "the field names from it.",
         default=False,
         macro=True,
         name="skipHeader",
@@ -68,7 +70,7 @@ class FileSourceConfig(PluginConfig):
     )
     enable_quoted_values: bool = field(
         'Whether quotes enclose a value, so that it may contain the delimiter: a,"b,c",d are three '
-        "values (csv, tsv, delimited). Otherwise a quote is a character like any other.",
+        "values (csv, tsv, delimited). Otherwise a quote is an ordinary character.",
         default=False,
         macro=True,
         name="enableQuotedValues",
@@ -113,8 +115,7 @@ class FileSourceConfig(PluginConfig):
         group="which files",
     )
     ignore_non_existing_folders: bool = field(
-        "Whether a path that does not exist or holds no file gives no records instead of failing the "
-        "run.",
+        "Whether a path without files gives no records instead of failing the run.",
         default=False,
         macro=True,
         name="ignoreNonExistingFolders",
@@ -137,15 +138,15 @@ class FileSourceConfig(PluginConfig):
         group="more",
     )
     max_split_size: int = field(
-        "Most bytes of a file that one task reads; smaller means more tasks in parallel. Used where "
-        "files are read in Python (text with offsets).",
+        "Largest number of bytes of a file that one task reads; a smaller number gives more parallel tasks. "
+        "Used if files are read in Python (text with offsets).",
         default=128 * 1024 * 1024,
         macro=True,
         name="maxSplitSize",
         group="more",
     )
     sample_size: int = field(
-        "How many lines are looked at when the schema is taken from the file.",
+        "How many lines schema detection reads.",
         default=1000,
         macro=True,
         name="sampleSize",
@@ -166,14 +167,14 @@ class FileSourceConfig(PluginConfig):
         group="workbooks",
     )
     ends_at_empty_row: bool = field(
-        "Whether reading ends at the first row without values; it is a record of nulls otherwise (xls).",
+        "Whether an empty row ends the sheet; otherwise it is a record of nulls (xls).",
         default=False,
         macro=True,
         name="terminateIfEmptyRow",
         group="workbooks",
     )
     override: str | None = field(
-        "Types that are not to be detected, as 'column:type,column:type'; types are boolean, bytes, "
+        "Types of columns that are not detected, as 'column:type,column:type'. Types are boolean, bytes, "
         "double, float, int, long, string, date, time and timestamp.",
         default=None,
         macro=True,
@@ -192,7 +193,7 @@ class FileSourceConfig(PluginConfig):
 
     @property
     def value_delimiter(self) -> str:
-        """What separates the values of a line; empty for a format without one."""
+        """The text between two values of a line; empty for a format without a delimiter."""
         if self.format_name == "delimited" and self.delimiter:
             return self.delimiter
         return DELIMITED.get(self.format_name, "")

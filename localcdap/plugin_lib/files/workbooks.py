@@ -1,4 +1,4 @@
-"""The cells of workbooks: Excel's and OpenDocument's."""
+"""Cells of workbooks (Excel and OpenDocument)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Final
 from localcdap.api import StageError
 
 _MAX_BYTES: Final = 2 * 2**30
-"""The most that a workbook may hold once it is decompressed."""
+"""The largest size of a decompressed workbook, so that a small file cannot fill the memory."""
 
 
 def read_sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]:
-    """A sheet's name, and its cells by row from the first one on; those without a value are "".
+    """Return a sheet's name and its rows of cells, from the first row on; empty cells are "".
 
-    Formulas have the value that was last computed.
+    A formula has its last computed value.
 
-    :param sheet: its name, in any case, or its number from 0.
-    :raises StageError: when the file cannot be read, or lacks the sheet.
+    :param sheet: the sheet's name, in any case, or its number from 0.
+    :raises StageError: when the file cannot be read, or does not contain the sheet.
     """
     from python_calamine import CalamineError, CalamineWorkbook
 
@@ -30,12 +30,12 @@ def read_sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]
     except (OSError, CalamineError) as error:
         raise StageError(
             f"'{file}' cannot be read as a workbook: {error}.",
-            "It must be an .xlsx, .xlsm, .xlsb, .xls or .ods file; leave others out.",
+            "Use an .xlsx, .xlsm, .xlsb, .xls or .ods file.",
         ) from None
 
 
 def format_cell(cell: Any) -> str:
-    """The text of a cell: whole numbers without a fraction, dates and times in ISO form."""
+    """Return the text of a cell: integers without a fraction, dates and times in ISO form."""
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
@@ -63,6 +63,5 @@ def _check_size(file: str) -> None:
             size = sum(each.file_size for each in archive.infolist())
         if size > _MAX_BYTES:
             raise StageError(
-                f"'{file}' holds {size / 2**30:.1f} GB once it is decompressed, more than the 2 GB that "
-                "are read."
+                f"'{file}' has {size / 2**30:.1f} GB when decompressed, more than the maximum of 2 GB."
             )

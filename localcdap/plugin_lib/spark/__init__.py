@@ -1,1 +1,1 @@
-"""What plugins need to work on DataFrames: exact names, types, conversions, checks that fail the run."""
+"""Helpers for DataFrames: columns by exact name, DDL of schemas, conversions, checks that fail the run."""

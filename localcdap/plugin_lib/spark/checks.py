@@ -1,6 +1,6 @@
-"""Expressions that fail the run when a value is not what its schema says.
+"""Column expressions that fail the run when a value violates its schema.
 
-They belong to the column they check, so that a column that nothing reads costs nothing.
+Each check is part of the column that it checks, so that a column that no stage reads costs nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 
 def build_failure(context: SparkContext, message: Column, schema: Schema) -> Column:
-    """A value of the schema's type that fails the run when it is needed."""
+    """Return an expression of the schema's type that fails the run with a message when Spark computes it."""
     return context.raising(message).cast(to_ddl(schema))
 
 
 def allows_null(schema: Schema) -> bool:
+    """Return whether null is a value of the schema."""
     return schema.is_nullable or schema.type is Type.NULL
 
 
@@ -30,7 +31,10 @@ def require_value(
     schema: Schema,
     where: Column | None = None,
 ) -> Column:
-    """The value, checked to be there unless the schema allows null."""
+    """Return the value; null fails the run unless the schema allows it.
+
+    :param where: the file of the value, for the message.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     if allows_null(schema):

@@ -1,4 +1,4 @@
-"""Columns of a DataFrame by the exact name of a field."""
+"""Columns of a DataFrame by exact field name, and Spark's names of schema types."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ _SIMPLE: Final[dict[Type | LogicalType, str]] = {
 
 
 def quote_name(name: str) -> str:
-    """A column name in which dots and backticks mean themselves."""
+    """Quote a column name, so that dots and backticks in it are literal."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def get_column(name: str) -> Column:
-    """The column called ``name``, whatever characters the name has."""
+    """Return the column ``name``; the name may contain any characters."""
     from pyspark.sql import functions as F  # noqa: N812
 
     return F.col(quote_name(name))
 
 
 def to_spark_type(schema: Schema) -> str:
-    """Spark's name of the type, as in ``DataFrame.dtypes``; field names are not quoted in it."""
+    """Return Spark's name of the type, as in ``DataFrame.dtypes``; field names are not quoted."""
     return _format_type(schema, lambda name: name)
 
 
 def to_ddl(schema: Schema) -> str:
-    """The type as Spark's SQL reads it, with field names quoted."""
+    """Return the type in Spark's DDL, with quoted field names."""
     return _format_type(schema, quote_name)
 
 
 def to_columns_ddl(schema: Schema) -> str:
-    """The fields of a record schema as the columns of a reader."""
+    """Return the fields of a record schema as the column list of a Spark reader."""
     return ", ".join(f"{quote_name(f.name)} {to_ddl(f.schema)}" for f in schema)
 
 

@@ -1,4 +1,4 @@
-"""DataFrames that know their own types, as records of a schema."""
+"""Columns converted to the types of a schema: typed columns, and the texts of delimited files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _DATE_FIRST = r"^\s*[+-]?[0-9]{4,}-"
 
 
 def conform_columns(context: SparkContext, df: DataFrame, schema: Schema) -> list[Column]:
-    """The columns of a DataFrame as the fields of a schema.
+    """Convert the columns of a DataFrame to the fields of a schema.
 
-    Fields that the DataFrame lacks are null; numbers become other numbers where they fit.
+    Fields that the DataFrame lacks are null. Numbers are converted to other numeric types if they fit.
 
-    :raises StageError: when a field without null is missing, or has a type that cannot become its own.
+    :raises StageError: when a non-nullable field is missing, or a column's type cannot be converted.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -53,7 +53,7 @@ def conform_columns(context: SparkContext, df: DataFrame, schema: Schema) -> lis
 def _convert(
     context: SparkContext, value: Column, actual: str, name: str, schema: Schema
 ) -> Column | None:
-    """The value as the schema's type; None when no value of that type becomes it."""
+    """Return the value as the schema's type; None when its type cannot be converted."""
     from pyspark.sql import functions as F  # noqa: N812
 
     wanted = to_spark_type(schema)
@@ -83,7 +83,7 @@ def _convert(
 
 
 def _convert_nested(value: Column, schema: Schema) -> Column:
-    """Parts of records by name; everything inside becomes the type of the schema, or fails the run."""
+    """Convert a nested value: parts of records by name; values that do not fit fail the run."""
     from pyspark.sql import functions as F  # noqa: N812
 
     inner = schema.non_nullable
@@ -98,7 +98,7 @@ def _get_kind(type: str) -> str:
 
 
 def from_text(text: Column, schema: Schema) -> Column:
-    """The value that a text means; null when it means none. Blanks around numbers do not matter.
+    """Parse a text as a value of the schema; null when it is not one. Numbers may have blanks around them.
 
     Dates and times are ISO 8601, bytes are Base64.
     """
@@ -128,7 +128,7 @@ def from_text(text: Column, schema: Schema) -> Column:
 
 
 def to_text(value: Column, schema: Schema) -> Column:
-    """A value as :func:`from_text` reads it; null stays null."""
+    """Format a value as :func:`from_text` parses it; null stays null."""
     from pyspark.sql import functions as F  # noqa: N812
 
     inner = schema.non_nullable

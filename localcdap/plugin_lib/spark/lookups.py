@@ -1,4 +1,4 @@
-"""Tables of the instance in which plugins look values up by a key."""
+"""Key-value tables of the namespace, in which plugins look up values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ VALUE: Final = "value"
 
 
 def read_key_values(context: SparkContext, table: str) -> DataFrame:
-    """The rows of a table, as columns ``key`` and ``value`` of the types that they have there.
+    """Read the rows of a table as the columns ``key`` and ``value``, with the types of the table.
 
-    Those are its columns of these names, or the two that it has.
+    They are the columns of these names or, in a table with two columns, the first and the second one.
 
-    :raises NotFoundError: when there is no such table.
+    :raises NotFoundError: when the table does not exist.
     :raises StageError: when the table has other columns.
     """
     rows = context.read_table(table)

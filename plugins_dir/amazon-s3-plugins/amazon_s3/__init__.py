@@ -1,1 +1,1 @@
-"""Plugins of Amazon S3 with this machine underneath: buckets are folders here."""
+"""Stand-ins for the plugins of Amazon S3: buckets are folders of this machine."""

@@ -1,4 +1,4 @@
-"""The properties by which the original reaches Amazon S3, and its paths."""
+"""Properties by which CDAP's plugins access Amazon S3, which have no effect here; checks of its paths."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ _PATH: Final = re.compile(r"s3[an]?://[^/]+(/.*)?", re.DOTALL)
 
 
 class AmazonAccountConfig(PluginConfig):
+    """Connection, credentials and region."""
+
     use_connection: bool = field(
-        "Whether a connection of the instance says the account.",
+        "Whether a connection of the instance supplies the account.",
         default=False,
         name="useConnection",
         group=_GROUP,
@@ -22,21 +24,21 @@ class AmazonAccountConfig(PluginConfig):
         "The connection, as ${conn(name)}.", default=None, macro=True, group=_GROUP
     )
     authentication_method: str | None = field(
-        "How the original authenticates: Access Credentials or IAM.",
+        "Authentication method: Access Credentials or IAM.",
         default=None,
         macro=True,
         name="authenticationMethod",
         group=_GROUP,
     )
     access_id: str | None = field(
-        "Access id. Nothing reads it here.",
+        "Access ID. It is not used here.",
         default=None,
         macro=True,
         name="accessID",
         group=_GROUP,
     )
     access_key: str | None = field(
-        "Access key. Nothing reads it here.",
+        "Access key. It is not used here.",
         default=None,
         macro=True,
         secret=True,
@@ -44,7 +46,7 @@ class AmazonAccountConfig(PluginConfig):
         group=_GROUP,
     )
     session_token: str | None = field(
-        "Session token. Nothing reads it here.",
+        "Session token. It is not used here.",
         default=None,
         macro=True,
         secret=True,
@@ -57,9 +59,9 @@ class AmazonAccountConfig(PluginConfig):
 def check_path(
     stage: StageConfigurer, config: PluginConfig, path: str | None, name: str = "path"
 ) -> None:
-    """Check that the path is one of S3, and that its bucket has a folder on this machine.
+    """Check that the path is a path of S3, and that a local folder stands for its bucket.
 
-    :param name: of the property.
+    :param name: the property's name.
     """
     if not path or config.contains_macro(name):
         return

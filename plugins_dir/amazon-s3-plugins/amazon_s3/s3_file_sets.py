@@ -1,4 +1,4 @@
-"""S3Avro, S3Parquet and S3BatchSink, the sinks of CDAP 3 and 4 that write one format each."""
+"""The sinks S3Avro, S3Parquet and S3BatchSink of CDAP 3 and 4, each for one format."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ if TYPE_CHECKING:
 
 
 class FileSetConfig(AmazonAccountConfig):
+    """The properties of the sinks of CDAP 3 and 4."""
+
     reference_name: str | None = field(
         "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
         name="referenceName",
     )
     base_path: str = field(
-        "Folder of S3 to write into: s3n://bucket/folder. Where the bucket lies on this machine is set under "
-        '[locations] in localcdap.toml: "s3n://bucket" = "data/bucket".',
+        "Folder of S3 to write into: s3n://bucket/folder. [locations] in localcdap.toml names the local "
+        'folder of the bucket: "s3n://bucket" = "data/bucket".',
         macro=True,
         name="basePath",
     )
@@ -54,7 +56,7 @@ class FileSetConfig(AmazonAccountConfig):
         group="more",
     )
     enable_encryption: bool = field(
-        "Of no effect here: files are written as they are.",
+        "Without effect: files are not encrypted here.",
         default=False,
         name="enableEncryption",
         group="more",
@@ -62,7 +64,7 @@ class FileSetConfig(AmazonAccountConfig):
 
 
 class _FileSet(BatchSink):
-    """Files of one format, in ``basePath/pathFormat``."""
+    """Writes files of one format into ``basePath/pathFormat``."""
 
     format: ClassVar[str]
     Config = FileSetConfig
@@ -81,7 +83,7 @@ class _FileSet(BatchSink):
             if problem is not None:
                 stage.failures.add(
                     f"Field '{each.name}' {problem}, which the '{self.format}' format cannot hold.",
-                    "Change its type, or leave it out.",
+                    "Change its type, or remove it.",
                 ).with_config_property("schema")
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
@@ -99,7 +101,7 @@ class _FileSet(BatchSink):
 @plugin(
     type="batchsink",
     name="S3Avro",
-    description="Stand-in: writes Avro files of Amazon S3 into the folder that stands for the bucket.",
+    description="Stand-in: writes Avro files into the local folder that stands for a bucket of S3.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3Avro(_FileSet):
@@ -109,7 +111,7 @@ class S3Avro(_FileSet):
 @plugin(
     type="batchsink",
     name="S3BatchSink",
-    description="Stand-in: S3Avro under the name that it has in CDAP 3.2.",
+    description="Stand-in: the sink S3Avro under its name in CDAP 3.2.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3BatchSink(_FileSet):
@@ -119,7 +121,7 @@ class S3BatchSink(_FileSet):
 @plugin(
     type="batchsink",
     name="S3Parquet",
-    description="Stand-in: writes Parquet files of Amazon S3 into the folder that stands for the bucket.",
+    description="Stand-in: writes Parquet files into the local folder that stands for a bucket of S3.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3Parquet(_FileSet):

@@ -10,14 +10,16 @@ from .account import AmazonAccountConfig, check_path
 
 
 class S3SinkConfig(AmazonAccountConfig, FileSinkConfig):
+    """The properties of the S3 sink."""
+
     path: str = field(
-        "Folder of S3 to write into: s3a://bucket/folder. With the suffix appended it must not exist, or be "
-        "empty; its files appear when the whole run has succeeded. Where the bucket lies on this machine "
-        'is set under [locations] in localcdap.toml: "s3a://bucket" = "data/bucket".',
+        "Folder of S3 to write into: s3a://bucket/folder. With the suffix appended, it must not exist or "
+        "must be empty. The files appear when the whole run has succeeded. [locations] in localcdap.toml "
+        'names the local folder of the bucket: "s3a://bucket" = "data/bucket".',
         macro=True,
     )
     enable_encryption: bool = field(
-        "Of no effect here: files are written as they are.",
+        "Without effect: files are not encrypted here.",
         default=False,
         name="enableEncryption",
         group="more",
@@ -27,7 +29,7 @@ class S3SinkConfig(AmazonAccountConfig, FileSinkConfig):
 @plugin(
     type="batchsink",
     name="S3",
-    description="Stand-in: writes files of Amazon S3 into the folder that stands for the bucket.",
+    description="Stand-in: writes files into the local folder that stands for a bucket of S3.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3Sink(FilesSink):

@@ -10,20 +10,22 @@ from .account import AmazonAccountConfig, check_path
 
 
 class S3SourceConfig(AmazonAccountConfig, FileSourceConfig):
+    """The properties of the S3 source."""
+
     path: str = field(
-        "Object or folder of S3 to read, or a pattern: s3a://bucket/folder/*.csv. Where the bucket lies on "
-        'this machine is set under [locations] in localcdap.toml: "s3a://bucket" = "data/bucket".',
+        "Object or folder of S3 to read, or a pattern: s3a://bucket/folder/*.csv. [locations] in "
+        'localcdap.toml names the local folder of the bucket: "s3a://bucket" = "data/bucket".',
         macro=True,
     )
     verify_credentials: bool = field(
-        "Of no effect here.", default=True, name="verifyCredentials", group="more"
+        "Without effect.", default=True, name="verifyCredentials", group="more"
     )
 
 
 @plugin(
     type="batchsource",
     name="S3",
-    description="Stand-in: reads files of Amazon S3 from the folder that stands for the bucket.",
+    description="Stand-in: reads files from the local folder that stands for a bucket of S3.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3Source(FilesSource):

@@ -1,1 +1,1 @@
-"""Plugins of Google Cloud with this machine underneath: buckets are folders, datasets are tables here."""
+"""Stand-ins for the plugins of Google Cloud: buckets are folders and datasets are tables of this machine."""

@@ -1,4 +1,4 @@
-"""The properties by which the original reaches Google Cloud: read, kept, and of no effect here."""
+"""Properties by which CDAP's plugins access Google Cloud. They have no effect on this machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ WITHOUT_EFFECT: Final = "Google Cloud, without effect here"
 
 
 class GoogleAccountConfig(PluginConfig):
+    """Project, connection and service account."""
+
     use_connection: bool = field(
-        "Whether a connection of the instance says the account and the project.",
+        "Whether a connection of the instance supplies the account and the project.",
         default=False,
         name="useConnection",
         group=WITHOUT_EFFECT,
@@ -21,27 +23,27 @@ class GoogleAccountConfig(PluginConfig):
         "The connection, as ${conn(name)}.", default=None, macro=True, group=WITHOUT_EFFECT
     )
     project: str | None = field(
-        "The project; 'auto-detect' is the one that localcdap is said to be in.",
+        "Project; 'auto-detect' stands for the configured project.",
         default=None,
         macro=True,
         group=WITHOUT_EFFECT,
     )
     service_account_type: str | None = field(
-        "How the account is given: filePath or JSON.",
+        "Form of the service account: filePath or JSON.",
         default=None,
         macro=True,
         name="serviceAccountType",
         group=WITHOUT_EFFECT,
     )
     service_file_path: str | None = field(
-        "File with the key of the service account. Nothing reads it here.",
+        "File with the key of the service account. It is not read here.",
         default=None,
         macro=True,
         name="serviceFilePath",
         group=WITHOUT_EFFECT,
     )
     service_account_json: str | None = field(
-        "The key of the service account itself. Nothing reads it here.",
+        "Key of the service account. It is not used here.",
         default=None,
         macro=True,
         secret=True,
@@ -51,7 +53,7 @@ class GoogleAccountConfig(PluginConfig):
 
 
 class BigQueryConfig(GoogleAccountConfig):
-    """Of what reads or writes the tables of a dataset."""
+    """Properties of plugins that read or write tables of a dataset."""
 
     reference_name: str | None = field(
         "Name of this stage in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
@@ -59,7 +61,7 @@ class BigQueryConfig(GoogleAccountConfig):
         name="referenceName",
     )
     dataset_project: str | None = field(
-        "Project of the dataset; projects are not told apart here.",
+        "Project of the dataset; projects are ignored here.",
         default=None,
         macro=True,
         name="datasetProject",

@@ -1,4 +1,4 @@
-"""What sinks that write records into several places, by a field's value, have in common."""
+"""Common parts of sinks that write records into several tables or folders, by a field's value."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _ARGUMENT: Final = "multisink."
 
 
 def check_split_field(stage: StageConfigurer, config: PluginConfig, name: str) -> None:
-    """Check that the field whose value names the place of a record is a string of the input."""
+    """Check that the field that names the table or folder of a record is a string of the input."""
     schema = stage.input_schema
     if schema is None or config.contains_macro(SPLIT):
         return
     split = schema.field(name)
     if split is None or split.schema.non_nullable.type is not Type.STRING:
-        problem = "does not exist in the input" if split is None else "is no string"
+        problem = "does not exist in the input" if split is None else "is not a string"
         stage.failures.add(
             f"Field '{name}' {problem}.",
-            f"Name a string field; there are {', '.join(schema.field_names)}.",
+            f"Choose a string field; fields are: {', '.join(schema.field_names)}.",
         ).with_config_property(SPLIT)
 
 
 def parse_schema_arguments(context: SinkContext, what: str) -> dict[str, Schema]:
-    """The schema of each place that an argument of the run names: ``multisink.NAME``.
+    """Parse the run arguments ``multisink.NAME``: the schema of each table or folder.
 
-    :param what: what such a place is called in messages: table or folder.
-    :raises StageError: when there is none, one is no schema, or has fields that the records lack.
+    :param what: the word for a destination in messages: table or folder.
+    :raises StageError: when there is no such argument, or one is not a schema or does not fit the records.
     """
     found: dict[str, Schema] = {}
     for key, text in context.arguments.items():
@@ -40,7 +40,7 @@ def parse_schema_arguments(context: SinkContext, what: str) -> dict[str, Schema]
         try:
             found[name] = Schema.parse_record(text)
         except SchemaError as error:
-            raise context.fail(f"argument '{key}' is no schema: {error.message}") from None
+            raise context.fail(f"argument '{key}' is not a schema: {error.message}") from None
         for each in found[name]:
             given = context.input_schema.field(each.name)
             if given is None or not accepts(each.schema.non_nullable, given.schema.non_nullable):

@@ -45,7 +45,7 @@ class HttpCallback(PostAction):
         config = self.config
         for attempt in range(config.retries + 1):
             try:
-                answer = config.send(most_bytes=0)
+                answer = config.send(max_bytes=0)
                 context.logger.info("'%s' answers %s %s", config.url, answer.status, answer.reason)
                 return
             except HTTPError as error:

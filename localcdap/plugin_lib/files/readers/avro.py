@@ -23,7 +23,7 @@ _ROWS: Final = 4096
 
 @dataclasses.dataclass(frozen=True)
 class AvroFile:
-    """A file to read, and what the path field holds for its records."""
+    """A file to read, and the value of the path field of its records."""
 
     file: str
     shown: str
@@ -35,7 +35,7 @@ def read_avro_files(
     schema: Schema,
     path: PathField,
 ) -> DataFrame:
-    """The fields of the schema from Avro files; fields that a file lacks are null."""
+    """Read the fields of the schema from Avro files; fields that a file lacks are null."""
     require_file_system(context, files)
     tasks = [AvroFile(f, path.format_path(f)) for f in files]
     read = functools.partial(read_avro, schema=str(schema), path_field=path.name)
@@ -43,9 +43,9 @@ def read_avro_files(
 
 
 def read_avro(task: AvroFile, schema: str, path_field: str | None) -> Iterator[pa.RecordBatch]:
-    """The records of a file.
+    """Yield the records of a file in batches.
 
-    :raises StageError: when the file is not Avro or a value does not fit; names file and records.
+    :raises StageError: when the file is not Avro, or a value does not fit; it names the file and the records.
     """
     import fastavro
 

@@ -33,10 +33,9 @@ _ROWS: Final = 8192
 def split_lines(
     context: SparkContext, lines: DataFrame, delimiter: str, *, quoted: bool, keep_empty: bool
 ) -> DataFrame:
-    """Lines with a column of the texts between the delimiters.
+    """Split lines at the delimiters into the column ``values``.
 
-    Without ``quoted`` a quote is a character like any other. A line of no characters is left out
-    unless ``keep_empty``.
+    Without ``quoted``, a quote is an ordinary character. Empty lines are dropped unless ``keep_empty``.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -53,10 +52,10 @@ def split_lines(
 def convert_values(
     context: SparkContext, split: DataFrame, schema: Schema, *, quoted: bool
 ) -> DataFrame:
-    """The fields of a schema from the columns ``value``, ``file`` and ``values``.
+    """Convert the column ``values`` to the fields of a schema; the column ``file`` is kept.
 
-    Missing values at the end of a line are null. The run fails, with file and line, where a value does
-    not fit its field or a line has more values than there are fields.
+    Missing values at the end of a line are null. The run fails, with file and line, if a value does not fit
+    its field, or a line has more values than the schema has fields.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -72,9 +71,9 @@ def convert_values(
 
 
 def _split_quoted(context: SparkContext, line: Column, delimiter: str) -> Column:
-    """The values of a line in which quotes enclose delimiters.
+    """Split a line in which quotes enclose delimiters.
 
-    Each match consumes the delimiter before the value, so that one is put in front of the line.
+    Each match consumes the delimiter before its value, so that a delimiter is put before the line.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -96,7 +95,7 @@ def _split_quoted(context: SparkContext, line: Column, delimiter: str) -> Column
 
 
 def _unquote(value: Column) -> Column:
-    """A value without its quotes; inside them, two stand for one."""
+    """Remove the quotes of a value; two quotes inside them stand for one."""
     from pyspark.sql import functions as F  # noqa: N812
 
     trimmed = F.trim(value)
@@ -132,7 +131,7 @@ def _build_field(context: SparkContext, text: Column, field: Field) -> Column:
 
 
 def _describe_extra_values(schema: Schema, *, quoted: bool) -> Column:
-    """What is wrong with a line that has more values than the schema has fields."""
+    """Build the message for a line that has more values than the schema has fields."""
     from pyspark.sql import functions as F  # noqa: N812
 
     count = len(schema.fields or ())
@@ -158,7 +157,7 @@ def _describe_extra_values(schema: Schema, *, quoted: bool) -> Column:
 
 
 def _describe_line() -> Column:
-    """Where a line comes from, and what it is."""
+    """Build the part of a message that names the file and quotes the line."""
     from pyspark.sql import functions as F  # noqa: N812
 
     return F.concat(
@@ -177,7 +176,10 @@ def _escape_in_class(char: str) -> str:
 def split_multiline(
     context: SourceContext, files: Sequence[str], format: LineFormat, delimiter: str
 ) -> DataFrame:
-    """The columns of :func:`.delimited_reading.with_values`; ``value`` is shortened."""
+    """Read quoted values that may contain line ends into the columns of :func:`split_lines`.
+
+    ``value`` is shortened to what error messages quote.
+    """
     require_file_system(context, files)
     schema = Schema.record(
         "row",
@@ -192,9 +194,9 @@ def split_multiline(
 
 
 def read_rows(file: str, format: LineFormat, delimiter: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, without those that have no character.
+    """Yield the rows of a file in batches, without empty lines.
 
-    :raises StageError: when a quote is not closed or the file cannot be read.
+    :raises StageError: when a quote is not closed, or the file cannot be read.
     """
     import pyarrow as pa
 

@@ -23,10 +23,10 @@ _NO_OBJECT: Final = "A line is not one JSON object."
 
 
 def parse_json_lines(context: SourceContext, lines: DataFrame, schema: Schema) -> DataFrame:
-    """The fields of the schema, and the column ``file``, from lines with ``value`` and ``file``.
+    """Parse lines (columns ``value`` and ``file``) into the fields of the schema and the column ``file``.
 
-    Fields that an object lacks are null, further ones are ignored, as are blank lines. The run fails where a
-    line is anything but one object, or a value does not fit its field, whether that field is read or not.
+    Fields that an object lacks are null. Other fields and blank lines are ignored. The run fails if a line is
+    not exactly one object, or a value does not fit its field, even if no stage reads that field.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -48,12 +48,12 @@ def parse_json_lines(context: SourceContext, lines: DataFrame, schema: Schema) -
 
 
 def _parse_line(schema: Schema, end: str) -> Column:
-    """A line as the field ``object``, followed by a field ``end`` if nothing else stands in the line.
+    """Parse a line as the field ``object``; the field ``end`` after it proves that the whole line was read.
 
-    Spark stops reading behind the first value and drops the rest; an array it takes for as many rows as it
-    has elements, which may be none. As a part of another object neither remains unnoticed.
+    Spark stops after the first value of a line and drops the rest, and it reads an array as one row for each
+    element, which may be none. Inside another object both cases are detected.
 
-    :param end: a name that no line can know, or it could close the object around it.
+    :param end: a random name, so that no line can contain it and close the outer object.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -64,7 +64,7 @@ def _parse_line(schema: Schema, end: str) -> Column:
 
 
 def _describe_problem(line: Column, schema: Schema, where: Column) -> Column:
-    """What is wrong with a line that Spark could not read whole."""
+    """Build the message for a line that Spark could not parse completely."""
     from pyspark.sql import functions as F  # noqa: N812
 
     def find_unread_fields(record: Column) -> Column:

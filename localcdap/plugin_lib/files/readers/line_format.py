@@ -29,31 +29,31 @@ class FilePiece:
 
     file: str
     path: str
-    """The path that goes into records."""
+    """The value of the path field of its records."""
     start: int = 0
     end: int | None = None
-    """None for the whole rest, which must be read in one piece."""
+    """None for the rest of the file."""
 
 
 @dataclasses.dataclass(frozen=True)
 class LineFormat:
-    """What the lines of a file look like, and what is made of them."""
+    """The format of the lines of a file, and the columns that are made of them."""
 
     columns: tuple[tuple[str, str], ...]
     """Name and content (offset, line or path) of each column."""
     encoding: str = "utf-8"
     separator: str | None = None
-    """What ends a record, instead of the end of the line."""
+    """The text that ends a record, instead of the line end."""
     skip_header: bool = False
 
     @property
     def splittable(self) -> bool:
-        """Whether several tasks can read parts of one file."""
+        """Whether several tasks can read different parts of one file."""
         return self.encoding == "utf-8" and self.separator is None
 
 
 def read_lines(piece: FilePiece, format: LineFormat) -> Iterator[pa.RecordBatch]:
-    """The lines of a piece.
+    """Yield the lines of a piece in batches.
 
     :raises StageError: when the file cannot be read.
     """
@@ -79,7 +79,7 @@ def read_lines(piece: FilePiece, format: LineFormat) -> Iterator[pa.RecordBatch]
 
 
 def open_input(file: str) -> IO[bytes]:
-    """The bytes of a file, decompressed when its name ends in .gz, .bz2, .zst or .deflate."""
+    """Open a file, decompressed if its name ends in .gz, .bz2, .zst or .deflate."""
     import bz2
     import gzip
     import zlib
@@ -101,7 +101,7 @@ def open_input(file: str) -> IO[bytes]:
                 raise OSError(str(error)) from None
         case ".snappy" | ".lz4":
             raise OSError(
-                "its compression is only understood without offsets, headers and encodings"
+                "this compression is only supported without offsets, headers and encodings"
             )
     return Path(file).open("rb")
 
@@ -109,7 +109,7 @@ def open_input(file: str) -> IO[bytes]:
 def _read_parts(
     stream: IO[bytes], piece: FilePiece, format: LineFormat
 ) -> Iterator[tuple[Any, pa.Array]]:
-    """Offsets and texts of consecutive lines, at least one line at a time."""
+    """Yield the offsets and texts of consecutive lines, at least one line at a time."""
     if not format.splittable:
         yield from _read_decoded_parts(stream, format)
         return
@@ -123,7 +123,7 @@ def _read_parts(
 
 
 def _read_blocks(stream: IO[bytes], position: int, end: int | None) -> Iterator[bytes]:
-    """Blocks of whole lines; the last line of all may lack its line feed."""
+    """Yield blocks of whole lines; the last line of the file may lack its line feed."""
     while end is None or position < end:
         data = stream.read(_BLOCK if end is None else min(_BLOCK, end - position))
         if not data:
@@ -135,7 +135,7 @@ def _read_blocks(stream: IO[bytes], position: int, end: int | None) -> Iterator[
 
 
 def _split(data: bytes, position: int) -> tuple[Any, pa.Array]:
-    """Offsets and texts of the lines in a block that starts at ``position``."""
+    """Return the offsets and texts of the lines in a block that starts at ``position``."""
     import numpy as np
     import pyarrow as pa
 
@@ -170,7 +170,7 @@ def _split(data: bytes, position: int) -> tuple[Any, pa.Array]:
 def _read_decoded_parts(
     stream: IO[bytes], format: LineFormat
 ) -> Iterator[tuple[list[int], pa.Array]]:
-    """Like :func:`_read_parts`, line by line, for any encoding and separator."""
+    """Yield what :func:`_read_parts` yields, line by line, for any encoding and separator."""
     import itertools
 
     import pyarrow as pa
@@ -193,7 +193,7 @@ def _read_decoded_lines(stream: IO[bytes], format: LineFormat) -> Iterator[tuple
 
 
 def _split_records(reader: io.TextIOWrapper, separator: str) -> Iterator[str]:
-    """Records with the separator at their end; the last one may lack it."""
+    """Yield records that end with the separator; the last one may lack it."""
     rest = ""
     while block := reader.read(_BLOCK):
         records = (rest + block).split(separator)
@@ -205,5 +205,5 @@ def _split_records(reader: io.TextIOWrapper, separator: str) -> Iterator[str]:
 
 
 def _get_character_width(encoding: str) -> int:
-    """Bytes of a character; 1 for encodings whose characters differ in width."""
+    """Return the bytes of a character; 1 for encodings of variable width."""
     return 4 if "32" in encoding else 2 if "16" in encoding else 1

@@ -34,10 +34,10 @@ _ROW_NUMBER: Final = (1 << 33) - 1
 
 @dataclasses.dataclass(frozen=True)
 class PathField:
-    """The field for the file that a record comes from.
+    """The field that holds the file of a record.
 
     :param name: None when there is no such field.
-    :param folder: what the files' paths begin with, and what that is called in the document when it is a URL.
+    :param folder: the folder of the files on this machine, and its URL in the document.
     """
 
     name: str | None
@@ -45,7 +45,7 @@ class PathField:
     folder: tuple[str, str] | None = None
 
     def format_path(self, file: str) -> str:
-        """What the field holds: ``file:/folder/name``, ``gs://bucket/folder/name``, or only the name."""
+        """Return a file's value: ``file:/folder/name``, ``gs://bucket/folder/name``, or only the name."""
         if self.filename_only:
             return Path(file).name
         shown = f"file:{_normalize(file)}"
@@ -53,7 +53,7 @@ class PathField:
         return foreign + shown[len(here) :] if shown.startswith(here) else shown
 
     def format_uri_column(self, uri: Column) -> Column:
-        """:meth:`shown` for a column that holds URIs of files."""
+        """Return :meth:`format_path` as a column, for a column of file URIs."""
         from pyspark.sql import functions as F  # noqa: N812
 
         # What Spark encodes as a URI has its plus signs as they are.
@@ -71,7 +71,7 @@ class PathField:
 
     @property
     def _beginnings(self) -> tuple[str, str]:
-        """What a path as Spark has it begins with, and what takes its place."""
+        """The prefix of local paths, and the prefix that replaces it."""
         if self.folder is None:
             return "", ""
         here, foreign = self.folder
@@ -79,14 +79,14 @@ class PathField:
 
 
 def _normalize(path: str) -> str:
-    """A path as Spark writes it, without the double slashes that two parts of one can make."""
+    """Normalize a path as Spark does, without double slashes."""
     return os.path.normpath(path) if path else ""
 
 
 def read_line_frame(
     context: SourceContext, files: Sequence[str], format: LineFormat, split_size: int
 ) -> DataFrame:
-    """Columns ``value`` (the line) and ``file``, read by Spark itself where that means the same."""
+    """Read lines as the columns ``value`` and ``file``, with Spark's own reader where the result is equal."""
     is_plain = format.encoding == "utf-8" and format.separator is None
     if is_plain and (not format.skip_header or len(files) <= _MOST_FILES_WITH_HEADER):
         return _read_by_spark(context, files, skip_header=format.skip_header)
@@ -100,10 +100,10 @@ def read_line_frame(
 
 
 def split_file(file: str, shown: str, format: LineFormat, split_size: int) -> list[FilePiece]:
-    """The parts of a file that are read in parallel.
+    """Return the pieces of a file that are read in parallel.
 
-    :param shown: what :data:`PATH` columns hold for its lines.
-    :param split_size: bytes of a part; 0 to read the file in one.
+    :param shown: the value of :data:`PATH` columns for its lines.
+    :param split_size: bytes of a piece; 0 to read the file in one piece.
     """
     if not split_size or not format.splittable or file.lower().endswith(_COMPRESSED):
         return [FilePiece(file, shown)]
@@ -113,12 +113,12 @@ def split_file(file: str, shown: str, format: LineFormat, split_size: int) -> li
 
 
 def escape_paths(files: Sequence[str]) -> list[str]:
-    """Local files as Spark's readers take them, who see patterns in paths."""
+    """Escape local paths for Spark's readers, which interpret paths as patterns."""
     return [_GLOB.sub(r"\\\1", file) for file in files]
 
 
 def get_file_uri() -> Column:
-    """The URI of the file of a record that Spark reads; to be selected directly from the reader."""
+    """Return the column of the URI of a row's file; select it directly from the reader."""
     from pyspark.sql import functions as F  # noqa: N812
 
     # Cheaper than the column _metadata, which is made for every row.

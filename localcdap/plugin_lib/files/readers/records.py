@@ -1,4 +1,4 @@
-"""Files of every format as records of a schema."""
+"""Files of all formats as records of a schema."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def read_files(
     schema: Schema,
     document_path: str | None = None,
 ) -> DataFrame:
-    """The records of the files, lazily; the columns are the fields of ``schema``.
+    """Read the records of the files as a DataFrame with the fields of ``schema``.
 
-    :param written: the path as the document has it, by which the path field calls the files when it is a URL.
+    :param document_path: the path in the pipeline document; if it is a URL, the path field holds URLs.
     """
     folder = None
     if document_path is not None and is_remote(document_path):
@@ -78,7 +78,7 @@ def _read_content(
     schema: Schema,
     split_size: int,
 ) -> DataFrame:
-    """The fields of the schema, and the URI of the file in the column ``file``."""
+    """Read the fields of the schema, and the URI of the file as the column ``file``."""
     match config.format_name:
         case "json":
             format = dataclasses.replace(_get_line_format(config), skip_header=False)
@@ -116,7 +116,7 @@ def _build_field(field: Field, path: PathField) -> Column:
 def read_columnar_files(
     context: SourceContext, files: Sequence[str], schema: Schema, format: str
 ) -> DataFrame:
-    """The fields of the schema from files of ``format``, and the URI in ``file``."""
+    """Read the fields of the schema from Parquet or ORC files, and the URI of the file as ``file``."""
     reader = context.spark.read.format(format).option("recursiveFileLookup", "true")
     # Without merging, the first file alone would decide which fields there are.
     reader = reader.option("mergeSchema", str(len(files) > 1).lower())

@@ -1,4 +1,4 @@
-"""Sheets of workbooks as records (format ``xls`` of CDAP 6.10): a column for each field, in their order."""
+"""Sheets of workbooks as records (format ``xls`` of CDAP 6.10); columns are fields by position."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_sheets(
     schema: Schema,
     path: PathField,
 ) -> DataFrame:
-    """The rows of a sheet of each file. A row without values gives nulls, or ends the sheet."""
+    """Read the rows of a sheet of each file. An empty row becomes nulls, or ends the sheet."""
     require_file_system(context, files)
     read = functools.partial(
         read_sheet,
@@ -53,10 +53,10 @@ def read_sheet(
     first: int,
     ends_at_empty_row: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """The records of one file.
+    """Yield the records of one file in batches.
 
-    :param task: the file, and what the path field holds.
-    :raises StageError: when it cannot be read, or a value does not fit; names the file.
+    :param task: the file, and the value of the path field.
+    :raises StageError: when the file cannot be read, or a value does not fit; it names the file.
     """
     file, shown = task
     wanted = Schema.parse(schema)
@@ -81,7 +81,7 @@ def read_sheet(
 
 
 def detect_sheet_schema(config: FileSourceConfig, file: str) -> Schema:
-    """The schema that the first rows of a sheet suggest: strings, numbers, booleans.
+    """Detect the schema from the first rows of a sheet: strings, doubles, booleans.
 
     :raises StageError: when the file cannot be read, or has no rows.
     """
@@ -101,7 +101,7 @@ def detect_sheet_schema(config: FileSourceConfig, file: str) -> Schema:
 
 
 def make_safe_names(titles: Sequence[str]) -> list[str]:
-    """Names of fields that titles become, each once (CDAP 6 ``XlsInputFormatUtils``).
+    """Make unique field names of titles (CDAP 6 ``XlsInputFormatUtils``).
 
     >>> safe_names([" First name", "", "2 x", "first Name"])
     ['First_name', 'BLANK', 'col_2_x', 'first_Name_2']
@@ -121,7 +121,7 @@ def make_safe_names(titles: Sequence[str]) -> list[str]:
 
 
 def get_column_letters(index: int) -> str:
-    """What a column is called at its top.
+    """Return the letters of a column in a sheet.
 
     >>> column_letters(0), column_letters(25), column_letters(26)
     ('A', 'Z', 'AA')
@@ -146,7 +146,7 @@ def _detect_type(cells: Sequence[Any]) -> Schema:
 
 
 def _convert_cell(cell: Any, kind: Type) -> Any:
-    """A cell as a value of a field (CDAP 6 ``XlsRowConverter``); None when it has none."""
+    """Convert a cell to a value of a field (CDAP 6 ``XlsRowConverter``); None for an empty cell."""
     if cell == "":
         return None
     is_number = isinstance(cell, int | float)
@@ -161,7 +161,7 @@ def _convert_cell(cell: Any, kind: Type) -> Any:
 
 
 def _to_serial_number(cell: Any) -> float | None:
-    """The number that a date or time is in a workbook; None for a text."""
+    """Return the serial number of a date or time in a workbook; None for a text."""
     if isinstance(cell, datetime.time):
         cell = datetime.datetime.combine(datetime.date(1899, 12, 30), cell)
     elif isinstance(cell, datetime.timedelta):

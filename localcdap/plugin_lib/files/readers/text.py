@@ -39,7 +39,7 @@ def read_text_files(
     path: PathField,
     split_size: int,
 ) -> DataFrame:
-    """Lines as ``body``, with ``offset`` and the path field where the schema has them."""
+    """Read lines as ``body``, with ``offset`` and the path field if the schema has them."""
     needs_python = schema.field("offset") is not None or format.skip_header or not format.splittable
     if needs_python:
         contents = {"offset": OFFSET, "body": LINE}
@@ -61,7 +61,7 @@ def read_text_files(
 def read_blobs(
     context: SourceContext, files: Sequence[str], schema: Schema, path: PathField
 ) -> DataFrame:
-    """The bytes of whole files as ``body``, with the path field where the schema has it."""
+    """Read whole files as the bytes ``body``, with the path field if the schema has it."""
     require_file_system(context, files)
     # Spark's own reader of whole files leaves out empty ones.
     pieces = [FilePiece(file, path.format_path(file)) for file in files]
@@ -70,7 +70,7 @@ def read_blobs(
 
 
 def read_blob(piece: FilePiece, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The one record of a file.
+    """Yield the single record of a file.
 
     :raises StageError: when the file cannot be read.
     """

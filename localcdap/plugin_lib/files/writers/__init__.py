@@ -1,1 +1,1 @@
-"""The formats that Spark does not write as records need it."""
+"""Writers of Avro and delimited text, which Spark does not write in CDAP's form."""

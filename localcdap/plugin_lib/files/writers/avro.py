@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def write_avro(df: DataFrame, schema: Schema, directory: str, codec: str) -> None:
-    """Write one file for each partition that has records, and at least one."""
+    """Write one file for each partition with records, and at least one file."""
     written = df.mapInArrow(
         _make_writer(
             str(schema), to_avro_schema(schema), directory, "null" if codec == "none" else codec
@@ -24,12 +24,12 @@ def write_avro(df: DataFrame, schema: Schema, directory: str, codec: str) -> Non
 
 
 def to_avro_schema(schema: Schema) -> Any:
-    """The Avro schema document of a record schema: named enums, maps of strings, known logical types."""
+    """Return the Avro schema document of a record schema: enums with names, maps of strings."""
     return _AvroNames().build_document(schema, schema.name or "record")
 
 
 class _AvroNames:
-    """Gives each record and enum of a schema a name of its own, as Avro demands."""
+    """Gives each record and enum of a schema a unique name, as Avro requires."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -107,7 +107,7 @@ def _make_writer(
         count = 0
 
         def to_plain(value: Any) -> Any:
-            """Local date-times as text, wherever they are."""
+            """Replace datetimes without a zone by text, at any depth."""
             if isinstance(value, datetime.datetime) and value.tzinfo is None:
                 return value.isoformat()
             if isinstance(value, dict):

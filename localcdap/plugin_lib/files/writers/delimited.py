@@ -20,7 +20,7 @@ def write_delimited(
 ) -> None:
     """Write a line for each record; null is an empty text.
 
-    :param quoted: put values in quotes that contain the delimiter, a quote or a line end.
+    :param quoted: whether to quote values that contain the delimiter, a quote or a line end.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -1,4 +1,4 @@
-"""BigQueryArgumentSetter."""
+"""The BigQueryArgumentSetter action."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _CONDITIONS: Final = "argumentSelectionConditions"
 class BigQueryArgumentSetter(Action):
     class Config(BigQueryConfig):
         dataset: str = field("Dataset of the table.", macro=True)
-        table: str = field("Table with the arguments, each in a column of its name.", macro=True)
+        table: str = field("Table with the arguments, one column for each.", macro=True)
         conditions: str = field(
-            "Which row: columns and their values, as feed=marketing;date=20200427. Exactly one row must have "
-            "them.",
+            "Columns and values that select the row, as feed=marketing;date=20200427. Exactly one row must "
+            "match.",
             macro=True,
             name=_CONDITIONS,
         )
         columns: list[str] = field(
-            "The columns that become arguments, with commas between.",
+            "Columns that become arguments, comma-separated.",
             macro=True,
             name="argumentsColumns",
         )
@@ -57,7 +57,7 @@ class BigQueryArgumentSetter(Action):
             list(_parse_conditions(config.conditions or ""))
         except ValueError as error:
             stage.failures.add(
-                str(error), "Write column=value, with semicolons between several."
+                str(error), "Write column=value; separate several with semicolons."
             ).with_config_property(_CONDITIONS)
 
     def run(self, context: ActionContext) -> None:
@@ -72,16 +72,16 @@ class BigQueryArgumentSetter(Action):
         found = context.run_sql([f"SELECT {columns} FROM {quote_identifier(name)} WHERE {where}"])  # noqa: S608
         if found.rows != 1 or found.first is None:
             raise context.fail(
-                f"{found.rows} rows of table '{name}' have {config.conditions}; it must be one.",
+                f"{found.rows} rows of table '{name}' match {config.conditions}; exactly one must.",
                 f"Change '{_CONDITIONS}', or the table.",
             )
         set_row_arguments(context, found.first)
 
 
 def _parse_conditions(text: str) -> Iterator[tuple[str, str]]:
-    """Columns and their values.
+    """Yield the columns and values of the conditions.
 
-    :raises ValueError: when there are none, or one has no column.
+    :raises ValueError: when there are no conditions, or one is invalid.
     """
     pairs = [part for part in text.split(";") if part.strip()]
     if not pairs:
@@ -89,7 +89,7 @@ def _parse_conditions(text: str) -> Iterator[tuple[str, str]]:
     for pair in pairs:
         column, equals, value = pair.partition("=")
         if not equals or not column.strip():
-            raise ValueError(f"'{pair.strip()}' is no condition.")
+            raise ValueError(f"'{pair.strip()}' is not a condition.")
         yield column.strip(), value.strip()
 
 

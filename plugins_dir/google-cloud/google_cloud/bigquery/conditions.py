@@ -1,4 +1,4 @@
-"""Conditions of BigQuery on the rows that a source reads, in the SQL of Spark."""
+"""Conditions in BigQuery's SQL: on the rows that a source reads, and on the rows that a sink changes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SIDES: Final = {"": "held", "T": "held", "S": "given"}
 
 
 def to_spark_condition(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
-    """A condition of BigQuery in the SQL of Spark.
+    """Translate a condition to Spark's SQL.
 
-    :param table: may stand before a column.
-    :param columns: those of the table; case tells none of them apart.
-    :raises SqlError: when it is none, or has what Spark has not.
+    :param table: the name that may qualify columns.
+    :param columns: the columns of the table; their case does not matter.
+    :raises SqlError: when the text is not a condition, or Spark has no equivalent.
     """
     from sqlglot import expressions as exp
 
@@ -43,7 +43,10 @@ def to_spark_condition(text: str, table: str = "", columns: Sequence[str] = ()) 
 
 
 def _refuse(parsed: Any, text: str) -> None:
-    """:raises SqlError: for what Spark would take for something else."""
+    """Raise an error for an expression that has another meaning in Spark.
+
+    :raises SqlError: for other tables, weeks and times of day.
+    """
     from sqlglot import expressions as exp
 
     for node in parsed.walk():
@@ -62,7 +65,7 @@ def _refuse(parsed: Any, text: str) -> None:
 
 
 def _resolve_column(column: Any, table: str, known: dict[str, str]) -> None:
-    """Take the table from before a column, and give it the name that the table has for it."""
+    """Remove the table before a column, and use the column's name in the case of the table."""
     from sqlglot import expressions as exp
 
     first, *rest = column.parts
@@ -74,11 +77,11 @@ def _resolve_column(column: Any, table: str, known: dict[str, str]) -> None:
 
 
 def to_duckdb_condition(text: str) -> str:
-    """A condition on the rows that a MERGE may match, as ``TableWrite.among`` takes it.
+    """Translate a condition on the rows that a MERGE may match, for ``TableWrite.among``.
 
-    Columns are those of the table, also as ``T.column``; those of the records are ``S.column``.
+    ``column`` and ``T.column`` are columns of the table, ``S.column`` is a field of the records.
 
-    :raises SqlError: when it is none, names another table, or has what DuckDB has not.
+    :raises SqlError: when the text is not a condition, names another table, or DuckDB has no equivalent.
     """
     from sqlglot import expressions as exp
 
@@ -88,8 +91,8 @@ def to_duckdb_condition(text: str) -> str:
         side = _SIDES.get(column.table.upper())
         if side is None:
             raise SqlError(
-                f"'{column.sql('bigquery')}' is no column of the table{describe_position(text, column)}.",
-                "Name columns alone, or as T.column.",
+                f"'{column.sql('bigquery')}' is not a column of the table{describe_position(text, column)}.",
+                "Write the column alone, or as T.column.",
             )
         column.set("table", exp.to_identifier(side))
     translate_expressions(wrapped, text)
@@ -97,7 +100,7 @@ def to_duckdb_condition(text: str) -> str:
 
 
 def list_columns(text: str) -> list[str]:
-    """The columns of the table that such a condition names, each once.
+    """Return the columns of the table that such a condition names, each once.
 
     :raises SqlError: as :func:`to_duckdb_condition`.
     """

@@ -1,4 +1,4 @@
-"""BigQueryExecute."""
+"""The BigQueryExecute action."""
 
 from __future__ import annotations
 
@@ -27,30 +27,31 @@ _UNKNOWN_FUNCTION: Final = re.compile(r"Function with name (\w+) does not exist"
 
 
 class BigQueryExecuteConfig(GoogleAccountConfig):
+    """The properties of the BigQueryExecute action."""
+
     sql: str = field(
-        "What to execute, in the SQL of BigQuery: queries, and statements that change tables; several with "
-        "semicolons between, of which all or none take effect.",
+        "Queries and statements in BigQuery's SQL, separated by semicolons. All take effect, or none.",
         macro=True,
         syntax="sql",
     )
     dialect: str = field(
-        "Must be standard: the legacy dialect is not translated.",
+        "SQL dialect; it must be standard, because the legacy dialect is not translated.",
         default="standard",
         choices=["standard", "legacy"],
         macro=True,
     )
     store_results: bool = field(
-        "Whether the rows that a query finds are stored in the table below, where one is named.",
+        "Whether the rows of a query are stored in the table below, if one is set.",
         default=True,
         macro=True,
         name="storeResults",
     )
     dataset: str | None = field("Dataset of the table to store rows in.", default=None, macro=True)
     table: str | None = field(
-        "Table to store rows in; it must not exist, or have no rows.", default=None, macro=True
+        "Table to store rows in; it must not exist, or must be empty.", default=None, macro=True
     )
     row_as_arguments: bool = field(
-        "Whether the columns of the first row found become arguments of the run, for the macros behind.",
+        "Whether the columns of the first row become arguments of the run, for macros of later stages.",
         default=False,
         macro=True,
         name="rowAsArguments",
@@ -63,7 +64,7 @@ class BigQueryExecuteConfig(GoogleAccountConfig):
         group=WITHOUT_EFFECT,
     )
     use_cache: bool = field(
-        "Whether cached results do.",
+        "Whether cached results may be used.",
         default=False,
         macro=True,
         name="useCache",
@@ -73,7 +74,7 @@ class BigQueryExecuteConfig(GoogleAccountConfig):
         "Region of the job.", default=None, macro=True, group=WITHOUT_EFFECT
     )
     dataset_project: str | None = field(
-        "Project of the dataset; projects are not told apart here.",
+        "Project of the dataset; projects are ignored here.",
         default=None,
         macro=True,
         name="datasetProject",
@@ -90,38 +91,38 @@ class BigQueryExecuteConfig(GoogleAccountConfig):
         "Labels of the job.", default=None, macro=True, name="jobLabels", group=WITHOUT_EFFECT
     )
     retries: bool = field(
-        "Whether it is tried again when BigQuery fails.",
+        "Whether the job is retried if BigQuery fails.",
         default=True,
         macro=True,
         name="retryOnBackendError",
         group=_RETRIES,
     )
     first_pause: str | None = field(
-        "Seconds before it is tried again.",
+        "Seconds before the first retry.",
         default=None,
         macro=True,
         name="initialRetryDuration",
         group=_RETRIES,
     )
     longest_pause: str | None = field(
-        "Most seconds between two times.",
+        "Longest time between two retries, in seconds.",
         default=None,
         macro=True,
         name="maxRetryDuration",
         group=_RETRIES,
     )
     most_retries: str | None = field(
-        "How often it is tried.", default=None, macro=True, name="maxRetryCount", group=_RETRIES
+        "Largest number of retries.", default=None, macro=True, name="maxRetryCount", group=_RETRIES
     )
     multiplier: str | None = field(
-        "How much longer each pause is.",
+        "Factor by which each pause is longer than the one before.",
         default=None,
         macro=True,
         name="retryMultiplier",
         group=_RETRIES,
     )
     read_timeout: str | None = field(
-        "Seconds to wait for an answer.",
+        "Seconds to wait for a response.",
         default=None,
         macro=True,
         name="readTimeout",
@@ -145,7 +146,7 @@ class BigQueryExecute(Action):
         place = [name for name in ("dataset", "table") if not config.contains_macro(name)]
         if len(place) == 2 and bool(config.dataset) != bool(config.table):
             stage.failures.add(
-                "Dataset and table must be specified together.", "Set both, or none."
+                "Dataset and table must be specified together.", "Set both or neither."
             ).with_config_property("dataset").with_config_property("table")
         if config.dialect == "legacy" and not config.contains_macro("dialect"):
             stage.failures.add(
@@ -177,7 +178,7 @@ class BigQueryExecute(Action):
                 set_row_arguments(context, result.first)
 
     def _work(self, statements: list[Statement]) -> tuple[list[str], list[str]]:
-        """What to run, and the names of the tables that it changes."""
+        """Return the statements to run, and the names of the tables that they change."""
         sql = [statement.sql for statement in statements]
         changes = [each.changes for each in statements if each.changes is not None]
         dataset, table = self.config.dataset, self.config.table

@@ -1,4 +1,4 @@
-"""What BigQuery means where DuckDB means something else by the same words, or gives another type."""
+"""Translation of BigQuery's types, operators and functions that DuckDB interprets differently."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, Final
 from .sql import SqlError, describe_position
 
 NUMERIC: Final = "DECIMAL(38, 9)"
-"""The digits of a NUMERIC, and those behind the point."""
+"""BigQuery's NUMERIC: 38 digits, 9 of them after the point."""
 ROUNDED: Final = "DECIMAL(38, 18)"
-"""Between a number with a fraction and an INT64: BigQuery rounds halves away from zero, as decimals do."""
+"""The type between a fraction and an INT64: decimals are rounded as in BigQuery, halves away from zero."""
 _PRINTED: Final = re.compile(r"(?:[^%]|%%|%[-+ 0#]*\d*(?:\.\d+)?[dioxXfFeEgGs])*")
-"""Formats of which DuckDB's ``printf`` means the same."""
+"""Formats that mean the same to DuckDB's ``printf``."""
 _WEEKS: Final = {"WEEK": "%U", "WEEK(SUNDAY)": "%U", "WEEK(MONDAY)": "%W"}
-"""Weeks as formats of a date; that of the days before the first one is 0."""
+"""Date formats of week numbers; days before the first week are in week 0."""
 
 
 def translate_expressions(parsed: Any, text: str) -> None:
-    """Give types, operators and functions the meaning that they have in BigQuery.
+    """Translate the types, operators and functions of a statement to DuckDB's, in place.
 
-    :param text: in which the statement stands.
-    :raises SqlError: for what cannot have it.
+    :param text: the text of the statement, for positions in errors.
+    :raises SqlError: for an expression without an equivalent.
     """
     # What is inside comes before what is around it.
     for node in reversed(list(parsed.walk())):
@@ -32,7 +32,7 @@ def translate_expressions(parsed: Any, text: str) -> None:
 
 
 def translate_numeric(kind: Any, _: str = "") -> None:
-    """Give a NUMERIC its digits."""
+    """Add the precision and scale of BigQuery to a NUMERIC."""
     from sqlglot import expressions as exp
 
     types = (exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL)
@@ -41,7 +41,7 @@ def translate_numeric(kind: Any, _: str = "") -> None:
 
 
 def _translate_division(node: Any, _: str) -> None:
-    """A division by zero fails; DuckDB's gives an infinity."""
+    """Make a division by zero fail, which is an infinity in DuckDB."""
     from sqlglot import expressions as exp
 
     divisor = node.expression
@@ -60,7 +60,7 @@ def _translate_integer_cast(cast: Any, _: str) -> None:
 
 
 def _translate_date_function(node: Any, _: str) -> None:
-    """A function of dates gives a date, of datetimes a datetime; a text is a date."""
+    """Return a date for a date and a datetime for a datetime; a text is a date."""
     from sqlglot import expressions as exp
 
     like = exp.cast(node.this.copy(), "DATE") if node.this.is_string else node.this.copy()
@@ -68,7 +68,7 @@ def _translate_date_function(node: Any, _: str) -> None:
 
 
 def _translate_difference(node: Any, _: str) -> None:
-    """Whole units that have passed between two timestamps, not ends of units between them."""
+    """Count the whole units between two timestamps, not the unit boundaries."""
     from sqlglot import expressions as exp
 
     unit = exp.Literal.string(node.args["unit"].name)
@@ -103,7 +103,7 @@ def _translate_extract(node: Any, text: str) -> None:
         number = exp.func("STRFTIME", value, exp.Literal.string(_WEEKS[part]))
         node.replace(exp.cast(number, "BIGINT"))
     elif part.startswith("WEEK"):
-        raise build_error(node, text, "Weeks begin on SUNDAY or MONDAY here, or are ISOWEEK.")
+        raise build_error(node, text, "Use WEEK, WEEK(MONDAY) or ISOWEEK.")
 
 
 def _translate_format(node: Any, text: str) -> None:
@@ -111,7 +111,7 @@ def _translate_format(node: Any, text: str) -> None:
 
     if not node.this.is_string or _PRINTED.fullmatch(node.this.name) is None:
         raise build_error(
-            node, text, "Formats of numbers and texts are, such as '%05d', '%.2f' and '%s'."
+            node, text, "Use formats of numbers and texts, such as '%05d', '%.2f' and '%s'."
         )
     arguments = [each.copy() for each in (node.this, *node.expressions)]
     node.replace(exp.Anonymous(this="PRINTF", expressions=arguments))
@@ -124,7 +124,7 @@ def _translate_safe(node: Any, _: str) -> None:
 
 
 def build_error(node: Any, text: str, action: str) -> SqlError:
-    """What to raise for a part of SQL that has no meaning here."""
+    """Return the error to raise for an expression that cannot be translated."""
     shown = node.sql(dialect="bigquery")
     return SqlError(f"'{shown}' is not translated{describe_position(text, node)}.", action)
 
@@ -145,4 +145,4 @@ _TRANSLATIONS: Final[dict[str, Callable[[Any, str], None]]] = {
     "TryCast": _translate_integer_cast,
     "UnixToTime": _translate_timestamp,
 }
-"""By class of sqlglot's nodes; not all of its versions have each of them."""
+"""By class name of sqlglot's nodes, because not every version of sqlglot has all classes."""

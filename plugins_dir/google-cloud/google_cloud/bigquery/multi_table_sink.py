@@ -27,29 +27,31 @@ if TYPE_CHECKING:
 
 
 class BigQueryMultiConfig(BigQueryConfig):
+    """The properties of the BigQueryMultiTable sink."""
+
     dataset: str = field("Dataset of the tables.", macro=True)
     split_field: str = field(
-        "Field that names the table of a record. The run's argument 'multisink.NAME' holds the schema of "
-        "each table; records of others are left out.",
+        "Field that names the table of a record. The run argument 'multisink.NAME' is the schema of a "
+        "table; records of other tables are dropped.",
         default="tablename",
         macro=True,
         name=SPLIT,
         form="{input-field}",
     )
     truncate: bool = field(
-        "Whether the rows and columns of the tables are removed first.",
+        "Whether the tables are emptied and their columns replaced first.",
         default=False,
         macro=True,
         name="truncateTable",
     )
     relaxes: bool = field(
-        "Whether the tables may get new columns, and their columns may become nullable.",
+        "Whether columns may be added to the tables and made nullable.",
         default=False,
         macro=True,
         name="allowSchemaRelaxation",
     )
     flexible: str = field(
-        "Must be off: records have one schema here, so an argument must say the columns of each table.",
+        "Must be off: all records have one schema here, and an argument defines the columns of each table.",
         default="off",
         macro=True,
         name="allowFlexibleSchema",
@@ -82,7 +84,7 @@ class BigQueryMultiConfig(BigQueryConfig):
 @plugin(
     type="batchsink",
     name="BigQueryMultiTable",
-    description="Stand-in: writes records into several tables that stand for BigQuery's, by a field's value.",
+    description="Stand-in: writes records into several local tables that stand for BigQuery's, by a field.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQueryMultiTable(BatchSink):
@@ -97,7 +99,7 @@ class BigQueryMultiTable(BatchSink):
         if flexible and not config.contains_macro("allowFlexibleSchema"):
             stage.failures.add(
                 "Records of arbitrary schemas cannot be written here.",
-                "Set 'allowFlexibleSchema' to off, and an argument 'multisink.TABLE' to the schema of each.",
+                "Set 'allowFlexibleSchema' to off, and an argument 'multisink.TABLE' for each table.",
             ).with_config_property("allowFlexibleSchema")
         check_split_field(stage, config, config.split_field)
 
@@ -121,12 +123,12 @@ class BigQueryMultiTable(BatchSink):
 
 
 def _strip_database(name: str) -> str:
-    """A table's name without the database before it: BigQuery takes no dots."""
+    """Remove the database before a table's name, because names in BigQuery have no dots."""
     return name.rpartition(".")[2]
 
 
 def _check_nulls(context: SinkContext, name: str, which: Column, tables: list[Schema]) -> Column:
-    """A field that fails the run where it is null in a record of a table that does not allow that."""
+    """Return a field that fails the run if it is null in a table where it must not be null."""
     from pyspark.sql import functions as f
 
     value = get_column(name)

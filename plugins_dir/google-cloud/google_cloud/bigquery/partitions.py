@@ -1,4 +1,4 @@
-"""By what the tables that stand for BigQuery's are parted, as the sink's properties say."""
+"""Partitioning of tables: the sink's properties, and the range of dates that a source reads."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _FILTER: Final = f"Remove '{_FROM}' and '{_TO}', and write a condition on a colu
 
 
 def get_partitioning(config: BigQuerySinkConfig) -> Partitioning | None:
-    """By what a table that the sink makes is parted; None for one that is not."""
+    """Return the partitioning of the table that a sink creates; None for an unpartitioned table."""
     kind = _KINDS.get("TIME" if config.create_partitioned_table else config.partitioning_type)
     return None if kind is None else Partitioning(kind, config.partition_by_field)
 
 
 def check_partitioning(stage: StageConfigurer, config: BigQuerySinkConfig, schema: Schema) -> None:
-    """Add failures for a field to part a table by that there is not, or of another type, and wrong ranges."""
+    """Add failures for an invalid partition field, invalid ranges and invalid clustering fields."""
     deciding = ("partitionByField", "partitioningType", "createPartitionedTable")
     if any(map(config.contains_macro, deciding)):
         return
@@ -59,14 +59,14 @@ def check_partitioning(stage: StageConfigurer, config: BigQuerySinkConfig, schem
 def check_held_partitioning(
     stage: StageConfigurer, config: BigQuerySinkConfig, table: str, held: TableShape
 ) -> None:
-    """Compare what the properties say with what a table that is there is parted by."""
+    """Compare the partitioning of the properties with that of the existing table."""
     deciding = ("partitionByField", "partitioningType", "createPartitionedTable")
     if held.partitioning is None or any(map(config.contains_macro, deciding)):
         return
     wanted, column = get_partitioning(config), held.partitioning.field
     if wanted is None or wanted.kind != held.partitioning.kind:
         stage.warnings.add(
-            f"Destination table '{table}' is partitioned by {_describe(held.partitioning)}, and remains so.",
+            f"Destination table '{table}' is partitioned by {_describe(held.partitioning)}, and stays so.",
             "Set 'partitioningType' and 'partitionByField' to what the table has.",
         ).with_config_property("partitioningType")
     elif column is not None and wanted.field != column:
@@ -77,11 +77,7 @@ def check_held_partitioning(
 
 
 def _describe(partitioning: Partitioning) -> str:
-    return (
-        f"column '{partitioning.field}'"
-        if partitioning.field is not None
-        else "the time rows came in"
-    )
+    return f"column '{partitioning.field}'" if partitioning.field is not None else "ingestion time"
 
 
 def _check_field(
@@ -152,7 +148,7 @@ def _check_clustering(stage: StageConfigurer, config: BigQuerySinkConfig, schema
 
 
 def check_dates(stage: StageConfigurer, config: BigQuerySourceConfig) -> None:
-    """Add failures for what is no date, and a beginning behind the end."""
+    """Add failures for invalid dates, and for a start date after the end date."""
     found = []
     for name, label, text in (
         (_FROM, "start", config.partition_from),
@@ -170,14 +166,14 @@ def check_dates(stage: StageConfigurer, config: BigQuerySourceConfig) -> None:
     if len(found) == 2 and found[0] > found[1]:
         stage.failures.add(
             f"The partition start date {found[0]} is after the end date {found[1]}.",
-            "Exchange them, or leave one out.",
+            "Swap them, or remove one.",
         ).with_config_property(_FROM).with_config_property(_TO)
 
 
 def check_ingestion_time(
     stage: StageConfigurer, config: BigQuerySourceConfig, table: str, held: TableShape | None
 ) -> None:
-    """Add a failure for dates where the table does not keep what they are compared with."""
+    """Add a failure for dates if the table is partitioned by ingestion time, which is not stored."""
     partitioning = held.partitioning if held is not None else None
     if (
         partitioning is not None
@@ -193,11 +189,11 @@ def check_ingestion_time(
 def select_partitions(
     context: SourceContext, config: BigQuerySourceConfig, table: str, rows: DataFrame
 ) -> DataFrame:
-    """The rows of the partitions between the dates, the last one excluded; all of a table that has none.
+    """Select the rows from the first date to before the last one; all of a table without partitions by time.
 
-    Midnight is that of UTC, and the time of day of a datetime its own.
+    Days begin at midnight UTC, days of datetimes at their local midnight.
 
-    :raises StageError: when the table does not keep what the dates are compared with.
+    :raises StageError: when the table is partitioned by ingestion time.
     """
     bounds, held = _parse_bounds(config), context.find_table(table)
     if not bounds or held is None or held.partitioning is None or held.partitioning.kind != "time":
@@ -214,13 +210,16 @@ def select_partitions(
 
 
 def _parse_bounds(config: BigQuerySourceConfig) -> dict[str, datetime.date]:
-    """The dates that are known, by property."""
+    """Return the dates that are set, by property."""
     given = ((_FROM, config.partition_from), (_TO, config.partition_to))
     return {name: _parse_date(text) for name, text in given if text}
 
 
 def _parse_date(text: str) -> datetime.date:
-    """:raises ValueError: when it is no date of the form ``yyyy-MM-dd``."""
+    """Parse a date of the form ``yyyy-MM-dd``.
+
+    :raises ValueError: for any other text.
+    """
     date = datetime.date.fromisoformat(text.strip())
     if date.isoformat() != text.strip():
         raise ValueError(text)

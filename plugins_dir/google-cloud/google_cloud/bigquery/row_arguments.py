@@ -1,4 +1,4 @@
-"""Rows of BigQuery as arguments of a run."""
+"""Rows of a table as run arguments."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from localcdap.api import ActionContext
 
 
 def set_row_arguments(context: ActionContext, row: dict[str, Any]) -> None:
-    """Set an argument for each column. Nested values and nulls are told, and left out."""
+    """Set an argument for each column; skip nulls and nested values with a warning."""
     for name, value in row.items():
         text = format_value(value)
         if text is None:
             kind = "null" if value is None else "nested"
-            context.logger.warning("Column '%s' is %s and not made an argument.", name, kind)
+            context.logger.warning("Column '%s' is %s and was not set as an argument.", name, kind)
         else:
             context.set_argument(name, text)
 
 
 def format_value(value: Any) -> str | None:
-    """A value as BigQuery's own clients give it as a text: timestamps are seconds since 1970.
+    """Format a value as BigQuery's clients do: timestamps are seconds since 1970.
 
-    :returns: None for null and what is nested.
+    :returns: None for null and nested values.
     """
     match value:
         case None | list() | dict():

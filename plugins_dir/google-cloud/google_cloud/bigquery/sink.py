@@ -34,7 +34,7 @@ _ORDERS: Final = ("asc", "desc")
 @plugin(
     type="batchsink",
     name="BigQueryTable",
-    description="Stand-in: writes into the table of this instance that stands for one of BigQuery.",
+    description="Stand-in: writes into the local table that stands for a table of BigQuery.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQuerySink(BatchSink):
@@ -64,7 +64,7 @@ class BigQuerySink(BatchSink):
         check_partitioning(stage, config, schema)
 
     def configure_connected(self, stage: StageConfigurer) -> None:
-        """Compare the fields with the columns of the table, where there is one that stays."""
+        """Compare the fields with the columns of the existing table."""
         config = self.config
         schema = self._get_written_schema(stage.input_schema)
         deciding = ("dataset", "table", "schema", "truncateTable", "allowSchemaRelaxation")
@@ -81,7 +81,7 @@ class BigQuerySink(BatchSink):
 
     @property
     def _filter(self) -> str | None:
-        """Which rows of the table may be matched, of an operation that matches any."""
+        """The condition on the rows that an update or upsert may change; None for an insert."""
         config = self.config
         return config.partition_filter if config.operation.lower() != _INSERT else None
 
@@ -105,7 +105,7 @@ class BigQuerySink(BatchSink):
         if matches_keys and not has_keys:
             stage.failures.add(
                 "Table key must be set if the operation is 'Update' or 'Upsert'.",
-                "Name the fields that tell rows apart.",
+                "Set it to the fields that identify a row.",
             ).with_config_property("relationTableKey")
         if matches_keys and config.truncate:
             stage.failures.add(
@@ -132,7 +132,7 @@ class BigQuerySink(BatchSink):
                 ).with_config_property("dedupeBy", element=element)
             if order not in _ORDERS:
                 stage.failures.add(
-                    f"'{element}' names no order.", "Write 'field asc' or 'field desc'."
+                    f"'{element}' has no valid order.", "Write 'field asc' or 'field desc'."
                 ).with_config_property("dedupeBy", element=element)
 
     def _check_repeated(
@@ -169,6 +169,6 @@ class BigQuerySink(BatchSink):
 
 
 def _parse_order(element: str) -> tuple[str, str]:
-    """Field and order of an element such as ``updated_at desc`` or ``updated_at:DESC``."""
+    """Parse an element such as ``updated_at desc`` or ``updated_at:DESC`` into field and order."""
     name, _, order = element.strip().replace(":", " ").partition(" ")
     return name, order.strip().lower() or "asc"

@@ -13,30 +13,30 @@ OPERATIONS = ("Insert", "Update", "Upsert")
 
 class BigQuerySinkConfig(BigQueryConfig):
     dataset: str = field(
-        "Dataset of the table. The table of this namespace called 'dataset.table' stands for it.",
+        "Dataset of the table. The table 'dataset.table' of this namespace stands for it.",
         macro=True,
     )
-    table: str = field("Table to write into; it is made when it does not exist.", macro=True)
+    table: str = field("Table to write into; it is created if it does not exist.", macro=True)
     schema: Schema | None = field(
-        "Columns of the table: fields of the input. All fields of the input by default.",
+        "Columns of the table: fields of the input, by default all of them.",
         default=None,
         macro=True,
     )
     operation: str = field(
-        "Whether records are inserted, or update rows with the same key, or both (upsert).",
+        "Whether records are inserted, update rows with the same key, or do both (upsert).",
         default="Insert",
         choices=OPERATIONS,
         macro=True,
     )
     table_key: list[str] = field(
-        "Fields whose values tell rows apart, for an update or upsert.",
+        "Fields whose values identify a row, for an update or upsert.",
         default=[],
         macro=True,
         name="relationTableKey",
         form="{input-field}",
     )
     dedupe_by: list[str] = field(
-        "Which of several records with one key counts: fields to sort by, the first wins, as "
+        "Which of several records with the same key is used: the first one after sorting by these fields, as "
         "'updated_at desc, version asc'.",
         default=[],
         macro=True,
@@ -44,20 +44,20 @@ class BigQuerySinkConfig(BigQueryConfig):
         form="{input-field} {order:asc|desc}",
     )
     truncate: bool = field(
-        "Whether the rows and columns of the table are removed first. Only for inserts.",
+        "Whether the table is emptied and its columns replaced first. Only for inserts.",
         default=False,
         macro=True,
         name="truncateTable",
     )
     relaxes: bool = field(
-        "Whether the table may get new columns, and its columns may become nullable.",
+        "Whether columns may be added to the table and made nullable.",
         default=False,
         macro=True,
         name="allowSchemaRelaxation",
     )
     partition_filter: str | None = field(
-        "Which rows of the table an update or upsert may change: a condition in the SQL of BigQuery on its "
-        "columns, as day >= '2026-01-01'. Records that match no such row count as new.",
+        "Which rows of the table an update or upsert may change: a condition in BigQuery's SQL on its "
+        "columns, as day >= '2026-01-01'. Records that match no such row are new.",
         default=None,
         macro=True,
         name="partitionFilter",
@@ -65,8 +65,8 @@ class BigQuerySinkConfig(BigQueryConfig):
         group=_PARTITIONS,
     )
     partitioning_type: str = field(
-        "By what the table is partitioned when it is made: by time, which is that of the field below or, "
-        "without one, when rows come in; by integers; or by nothing. Sources can read a part by its dates.",
+        "Partitioning of the table when it is created: by time (of the field below or, without a field, the "
+        "ingestion time), by integers, or none. Sources can select partitions by date.",
         default="TIME",
         choices=("TIME", "INTEGER", "NONE"),
         macro=True,
@@ -74,14 +74,14 @@ class BigQuerySinkConfig(BigQueryConfig):
         group=_PARTITIONS,
     )
     create_partitioned_table: bool = field(
-        "Older way to say that the table is partitioned by time.",
+        "Former property for partitioning by time.",
         default=False,
         macro=True,
         name="createPartitionedTable",
         group=_PARTITIONS,
     )
     time_partitioning_type: str = field(
-        "Unit of partitions by time; all rows are kept together here.",
+        "Unit of partitions by time; of no effect on storage here.",
         default="DAY",
         choices=_UNITS,
         macro=True,
@@ -89,21 +89,21 @@ class BigQuerySinkConfig(BigQueryConfig):
         group=_PARTITIONS,
     )
     range_start: int | None = field(
-        "First integer of the partitions.",
+        "First integer of the first partition.",
         default=None,
         macro=True,
         name="rangeStart",
         group=_PARTITIONS,
     )
     range_end: int | None = field(
-        "Integer behind the last of them.",
+        "First integer after the last partition.",
         default=None,
         macro=True,
         name="rangeEnd",
         group=_PARTITIONS,
     )
     range_interval: int | None = field(
-        "How many integers each holds.",
+        "How many integers each partition contains.",
         default=None,
         macro=True,
         name="rangeInterval",
@@ -118,7 +118,7 @@ class BigQuerySinkConfig(BigQueryConfig):
         group=_PARTITIONS,
     )
     partition_filter_required: bool = field(
-        "Whether queries would have to filter by partition; they need not here.",
+        "Whether queries must filter by partition; not enforced here.",
         default=False,
         macro=True,
         name="partitionFilterRequired",
@@ -142,7 +142,7 @@ class BigQuerySinkConfig(BigQueryConfig):
         "Size of uploads.", default=None, macro=True, name="gcsChunkSize", group=WITHOUT_EFFECT
     )
     json_fields: str | None = field(
-        "Fields that hold JSON; they stay strings here.",
+        "Fields that contain JSON; they stay strings here.",
         default=None,
         macro=True,
         name="jsonStringFields",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @plugin(
     type="batchsource",
     name="BigQueryTable",
-    description="Stand-in: reads the table of this instance that stands for one of BigQuery.",
+    description="Stand-in: reads the local table that stands for a table of BigQuery.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQuerySource(BatchSource):
@@ -48,7 +48,7 @@ class BigQuerySource(BatchSource):
         stage.output_schema = config.schema
 
     def configure_connected(self, stage: StageConfigurer) -> None:
-        """Take the schema from the table where the properties do not say it."""
+        """Use the schema of the table if the properties do not define one."""
         config = self.config
         if config.contains_macro("dataset") or config.contains_macro("table"):
             return
@@ -61,8 +61,8 @@ class BigQuerySource(BatchSource):
             stage.output_schema = found.schema
         else:
             stage.failures.add(
-                f"There is no table '{name}' whose schema could be taken.",
-                "Set 'schema', or write the table first; 'localcdap tables' lists those that are there.",
+                f"The schema is not known, because table '{name}' does not exist.",
+                "Set 'schema', or write the table first; 'localcdap tables' lists all tables.",
             ).with_config_property("table")
 
     def read(self, context: SourceContext) -> DataFrame:

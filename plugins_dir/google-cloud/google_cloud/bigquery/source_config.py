@@ -9,33 +9,33 @@ from ..account import WITHOUT_EFFECT, BigQueryConfig
 
 class BigQuerySourceConfig(BigQueryConfig):
     dataset: str = field(
-        "Dataset of the table. The table of this namespace called 'dataset.table' stands for it; "
-        "'localcdap tables' lists all.",
+        "Dataset of the table. The table 'dataset.table' of this namespace stands for it; "
+        "'localcdap tables' lists all tables.",
         macro=True,
     )
     table: str = field("Table to read.", macro=True)
     schema: Schema | None = field(
-        "Schema of the records: columns of the table. Columns that are left out are not read; a field that "
-        "the table lacks is null. All columns of the table by default.",
+        "Schema of the records: columns of the table, by default all of them. Other columns are not read; a "
+        "field that the table lacks is null.",
         default=None,
         macro=True,
     )
     filter: str | None = field(
-        "Condition on the rows, in the SQL of BigQuery: price > 10 AND country = 'DE'.",
+        "Condition on the rows in BigQuery's SQL: price > 10 AND country = 'DE'.",
         default=None,
         macro=True,
         syntax="sql",
     )
     partition_from: str | None = field(
-        "First date to read, as yyyy-MM-dd, of a table that is partitioned by a column with dates or "
-        "timestamps; ignored for others.",
+        "First date to read, as yyyy-MM-dd, from a table partitioned by a date or timestamp column; "
+        "ignored for other tables.",
         default=None,
         macro=True,
         name="partitionFrom",
         group="partitions",
     )
     partition_to: str | None = field(
-        "Date before which to read, likewise.",
+        "Date after the last date to read, as yyyy-MM-dd.",
         default=None,
         macro=True,
         name="partitionTo",
@@ -45,7 +45,7 @@ class BigQuerySourceConfig(BigQueryConfig):
         "Bucket for temporary files.", default=None, macro=True, group=WITHOUT_EFFECT
     )
     enable_querying_views: bool = field(
-        "Of no effect: there are no views here.",
+        "Without effect: there are no views here.",
         default=False,
         macro=True,
         name="enableQueryingViews",

@@ -1,4 +1,4 @@
-"""SQL of BigQuery as other databases say it."""
+"""Parsing of BigQuery's SQL, and formatting in the SQL of another database, with sqlglot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INGESTION_TIMES: Final = ("_PARTITIONTIME", "_PARTITIONDATE")
 
 
 class SqlError(ValueError):
-    """SQL that cannot be read or translated.
+    """SQL that cannot be parsed or translated.
 
     :param message: what is wrong, and where.
     :param action: what to do.
@@ -24,9 +24,9 @@ class SqlError(ValueError):
 
 
 def parse_condition(text: str) -> Any:
-    """A condition, as a tree of sqlglot.
+    """Parse a condition into a tree of sqlglot.
 
-    :raises SqlError: for what is none, and one on when rows came in.
+    :raises SqlError: for a text that is not a condition, and for a condition on ingestion times.
     """
     from sqlglot import expressions as exp
 
@@ -34,14 +34,17 @@ def parse_condition(text: str) -> Any:
     parsed = _parse(_WHERE.sub(r"\1     ", text))
     if isinstance(parsed, exp.Query | exp.DDL | exp.DML | exp.Command):
         raise SqlError(
-            f"'{text}' is a statement, not a condition.", "Write what stands behind WHERE."
+            f"'{text}' is a statement, not a condition.", "Write only the condition after WHERE."
         )
     reject_ingestion_times(parsed, text)
     return parsed
 
 
 def reject_ingestion_times(parsed: Any, text: str) -> None:
-    """:raises SqlError: for the columns that BigQuery gives every row that is parted by when it came in."""
+    """Raise an error for BigQuery's pseudo columns of the ingestion time, except in a PARTITION BY.
+
+    :raises SqlError: for ``_PARTITIONTIME`` and ``_PARTITIONDATE``.
+    """
     from sqlglot import expressions as exp
 
     for column in parsed.find_all(exp.Column):
@@ -55,9 +58,9 @@ def reject_ingestion_times(parsed: Any, text: str) -> None:
 
 
 def parse_statements(text: str) -> list[Any]:
-    """The statements of a text, as trees of sqlglot.
+    """Parse the statements of a text into trees of sqlglot.
 
-    :raises SqlError: when it is no SQL of BigQuery.
+    :raises SqlError: when the text is not SQL of BigQuery.
     """
     from sqlglot import errors, parse
 
@@ -68,7 +71,7 @@ def parse_statements(text: str) -> list[Any]:
 
 
 def describe_position(text: str, node: Any) -> str:
-    """Where something stands in a text, for a message; empty when that is not known."""
+    """Return the position of a node as a part of a message; empty if it is not known."""
     from sqlglot import expressions as exp
 
     known = [each.meta for each in (node, *node.find_all(exp.Identifier)) if "start" in each.meta]
@@ -89,9 +92,9 @@ def _parse(text: str) -> Any:
 
 
 def format_sql(parsed: Any, dialect: str) -> str:
-    """A tree in the SQL of another database.
+    """Format a tree in the SQL of another database.
 
-    :raises SqlError: for what that one does not have.
+    :raises SqlError: for an expression that the other database does not support.
     """
     from sqlglot import ErrorLevel, errors
 
@@ -105,7 +108,7 @@ def format_sql(parsed: Any, dialect: str) -> str:
 
 def _build_parse_error(error: Exception) -> SqlError:
     return SqlError(
-        f"This is not SQL of BigQuery: {_describe_parse_error(error)}.", "Correct it there."
+        f"This is not SQL of BigQuery: {_describe_parse_error(error)}.", "Correct the SQL."
     )
 
 

@@ -1,4 +1,4 @@
-"""Statements of BigQuery made into those of DuckDB, on the tables that stand for BigQuery's."""
+"""Translation of BigQuery's statements to DuckDB's, on the local tables that stand for BigQuery's."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _DUCKDB: Final = "duckdb"
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One statement."""
+    """A translated statement."""
 
     sql: str
     """In the SQL of DuckDB."""
     changes: str | None
-    """Name of the table that it changes, makes or drops; None for a query."""
+    """Name of the table that the statement changes, creates or drops; None for a query."""
     makes: CreatedTable | None = None
-    """The table of a CREATE."""
+    """The table that a CREATE makes."""
 
 
 def translate_statements(text: str) -> list[Statement]:
-    """The statements of a text, each by itself; they are separated by semicolons.
+    """Translate the statements of a text, which are separated by semicolons.
 
-    Projects are not told apart, and clusters and options of tables have no effect.
+    Projects are ignored. Clusters and options of tables have no effect.
 
-    :raises SqlError: for the first thing that cannot be read or translated, with its place.
+    :raises SqlError: for the first expression that cannot be parsed or translated, with its position.
     """
     found = [
         _translate_statement(parsed, text)
@@ -52,7 +52,7 @@ def translate_statements(text: str) -> list[Statement]:
 
 
 def build_store_statements(query: Statement, dataset: str, table: str) -> list[str]:
-    """What makes the rows of a query those of a table, which must not be there or have no rows."""
+    """Return the statements that store a query's rows in a table, which must not exist or must be empty."""
     name = get_table_name(dataset, table)
     held, message = (
         quote_identifier(name),
@@ -85,7 +85,7 @@ def _translate_statement(parsed: Any, text: str) -> Statement:
 
 
 def _find_partitioning(parsed: Any) -> Partitioning | None:
-    """By what the table of a CREATE is parted: the column that its clause names first."""
+    """Return the partitioning of a CREATE: by the first column of its PARTITION BY."""
     from sqlglot import expressions as exp
 
     clause = parsed.find(exp.PartitionedByProperty)
@@ -98,9 +98,9 @@ def _find_partitioning(parsed: Any) -> Partitioning | None:
 
 
 def _find_target(parsed: Any) -> Any:
-    """The table that a statement changes; None for a query.
+    """Return the table that a statement changes; None for a query.
 
-    :raises SqlError: for a kind of statement that cannot be carried out here.
+    :raises SqlError: for a kind of statement that is not supported.
     """
     from sqlglot import expressions as exp
 
@@ -120,23 +120,26 @@ def _find_target(parsed: Any) -> Any:
             return parsed.find(exp.Table)
     first = " ".join(parsed.sql(dialect="bigquery").split()[:2])
     raise SqlError(
-        f"'{first}' cannot be carried out here.",
-        "What can: SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, and CREATE, ALTER and DROP of tables.",
+        f"'{first}' is not supported here.",
+        "Use SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, or CREATE, ALTER and DROP of tables.",
     )
 
 
 def _reject_unsupported(parsed: Any, text: str) -> None:
-    """:raises SqlError: for what DuckDB would take for something else."""
+    """Raise an error for an expression that has another meaning in DuckDB.
+
+    :raises SqlError: for the first one.
+    """
     from sqlglot import expressions as exp
 
     for node in parsed.walk():
         match node:
             case exp.Table() if node.args.get("version"):
-                message = "Tables have no earlier versions here"
+                message = "Earlier versions of tables are not stored here"
             case exp.Table() if isinstance(node.this, exp.Func):
-                message = f"'{node.this.sql(dialect='bigquery')}' is no table"
+                message = f"'{node.this.sql(dialect='bigquery')}' is not a table"
             case exp.Table() if "*" in node.name:
-                message = f"Tables with wildcards, such as '{node.name}', are not read here"
+                message = f"Tables with wildcards, such as '{node.name}', are not supported here"
             case exp.Table() if "INFORMATION_SCHEMA" in f"{node.db}.{node.name}".upper():
                 message = "There is no INFORMATION_SCHEMA of BigQuery here"
             case exp.Parameter():
@@ -149,11 +152,13 @@ def _reject_unsupported(parsed: Any, text: str) -> None:
                 message = "There are no models here"
             case _:
                 continue
-        raise SqlError(f"{message}{describe_position(text, node)}.", "Write it in another way.")
+        raise SqlError(
+            f"{message}{describe_position(text, node)}.", "Rewrite the statement without it."
+        )
 
 
 def _is_in_namespace(node: Any) -> bool:
-    """Whether a node is a function with a name before it, but for the ``SAFE.`` that sqlglot knows."""
+    """Return whether a node is a function in a namespace, except ``SAFE.``, which sqlglot supports."""
     from sqlglot import expressions as exp
 
     if isinstance(node, exp.Dot):
@@ -162,7 +167,7 @@ def _is_in_namespace(node: Any) -> bool:
 
 
 def _rename_tables(parsed: Any, target: Any, text: str) -> None:
-    """Put the names of the tables here in the place of BigQuery's."""
+    """Replace the names of BigQuery's tables by the names of the local tables."""
     from sqlglot import expressions as exp
 
     for column in list(parsed.find_all(exp.Column)):
@@ -186,7 +191,7 @@ def _rename_tables(parsed: Any, target: Any, text: str) -> None:
 
 
 def _find_with_names(node: Any) -> Iterator[str]:
-    """The names that WITH clauses give around a place in a statement."""
+    """Yield the names that the WITH clauses around a node define."""
     while node is not None:
         clause = node.args.get("with_") or node.args.get("with")
         if clause is not None:
@@ -195,7 +200,7 @@ def _find_with_names(node: Any) -> Iterator[str]:
 
 
 def translate_clauses(parsed: Any) -> None:
-    """Write the clauses of a statement as DuckDB has them."""
+    """Replace clauses that DuckDB writes differently, in place."""
     from sqlglot import expressions as exp
 
     if isinstance(parsed, exp.Create):
@@ -214,7 +219,7 @@ def translate_clauses(parsed: Any) -> None:
 
 
 def _translate_copy(create: Any) -> None:
-    """LIKE, COPY and CLONE as the query that gives the rows; leave out what has no effect here."""
+    """Replace LIKE, COPY and CLONE by a query of the rows; remove the table properties."""
     from sqlglot import expressions as exp
 
     like, clone = create.find(exp.LikeProperty), create.args.get("clone")
@@ -226,7 +231,7 @@ def _translate_copy(create: Any) -> None:
 
 
 def _count_from_zero(select: Any, offset: str) -> None:
-    """Offsets of elements begin with 0 in BigQuery, their ordinalities with 1."""
+    """Make offsets of elements begin with 0, as in BigQuery; DuckDB's ordinalities begin with 1."""
     from sqlglot import expressions as exp
 
     for column in list(select.find_all(exp.Column)) if select is not None else ():

@@ -1,4 +1,4 @@
-"""Tables of BigQuery and the tables of the instance that stand for them."""
+"""The local tables that stand for BigQuery's: names and schemas."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ _WIDER: Final = {
     Type.FLOAT: (Type.DOUBLE,),
     Type.ENUM: (Type.STRING,),
 }
-"""Column types that take the values of another one."""
+"""Column types that accept the values of a narrower type."""
 _DATASET: Final = re.compile(r"[A-Za-z0-9_]{1,1024}")
 _TABLE: Final = re.compile(r"[\w\- ]{1,1024}")
 
 
 def get_table_name(dataset: str, table: str) -> str:
-    """The name of the table of this namespace that stands for one of BigQuery: ``dataset.table``.
+    """Return the name of the local table that stands for a table of BigQuery: ``dataset.table``.
 
-    Projects are not told apart: a pipeline that names its project and one that leaves it to be detected mean
-    the same table.
+    Projects are ignored: a pipeline with a project and a pipeline that detects it use the same table.
     """
     return f"{dataset.strip()}.{table.strip()}"
 
 
 def quote_identifier(name: str) -> str:
-    """A name as an identifier in the SQL of DuckDB."""
+    """Quote a name as an identifier of DuckDB."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def check_table(
     stage: StageConfigurer, config: PluginConfig, dataset: str | None, table: str | None
 ) -> None:
-    """Add failures for names that no dataset or table of BigQuery can have."""
+    """Add failures for names that are invalid in BigQuery."""
     rules = (
         ("dataset", dataset, _DATASET, "letters, digits and '_'"),
         ("table", table, _TABLE, "letters, digits, '_', '-' and blanks"),
@@ -48,8 +47,9 @@ def check_table(
 
 
 def check_input_fields(stage: StageConfigurer, given: Schema, written: Schema) -> None:
-    """Add a failure for each written field that the input lacks, unless it may be null, or whose values are
-    of another type; an int and a long are told apart by their values.
+    """Add a failure for each field that is missing in the input and not nullable, or of another type there.
+
+    A long may be written as an int, which is checked for each value.
     """
     for each in written:
         field = given.field(each.name)
@@ -100,7 +100,7 @@ def check_columns(
 
 
 def accepts(column: Schema, field: Schema) -> bool:
-    """Whether a column may take a field's values; nested types are compared when the table is written."""
+    """Return whether a column accepts a field's values; nested types are compared when rows are written."""
     if column == field or Type.NULL in (column.type, field.type):
         return True
     if column.logical_type is not None or field.logical_type is not None:
@@ -111,7 +111,7 @@ def accepts(column: Schema, field: Schema) -> bool:
 
 
 def _get_type_family(schema: Schema) -> str:
-    """What milliseconds and microseconds of one logical type have in common."""
+    """Return the logical type without its unit, milliseconds or microseconds."""
     if schema.logical_type is None or schema.precision is not None:
         return str(schema)
     return schema.logical_type.value.removesuffix("-millis").removesuffix("-micros")

@@ -1,4 +1,4 @@
-"""GCSArgumentSetter."""
+"""The GCSArgumentSetter action."""
 
 from __future__ import annotations
 

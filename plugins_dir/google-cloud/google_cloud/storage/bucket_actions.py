@@ -1,4 +1,4 @@
-"""GCSBucketCreate, GCSBucketDelete and GCSDoneFileMarker."""
+"""The actions GCSBucketCreate and GCSBucketDelete, and the post action GCSDoneFileMarker."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from .paths import check_storage_path, resolve_objects
 @plugin(
     type="action",
     name="GCSBucketCreate",
-    description="Stand-in: makes buckets of Google Cloud Storage and folders in them, as folders here.",
+    description="Stand-in: creates local folders that stand for buckets of Cloud Storage, and subfolders.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsBucketCreate(Action):
     class Config(GoogleAccountConfig):
-        paths: list[str] = field("Buckets and folders to make, with commas between.", macro=True)
+        paths: list[str] = field("Buckets and folders to create, comma-separated.", macro=True)
         fail_if_exists: bool = field(
-            "Whether one that is there fails the run; what was made before it is removed again.",
+            "Whether an existing one fails the run; folders created before it are then removed.",
             default=False,
             macro=True,
             name="failIfExists",
@@ -63,7 +63,7 @@ class GcsBucketCreate(Action):
             for place in reversed(made):
                 place.rmdir()
             raise
-        context.logger.info("%d folders made", len(made))
+        context.logger.info("Created %d folders", len(made))
 
     def _make(self, context: ActionContext, path: str, made: list[Path]) -> None:
         wanted = resolve_objects(context, path)
@@ -79,21 +79,21 @@ class GcsBucketCreate(Action):
             try:
                 each.mkdir()
             except OSError as error:
-                raise context.fail(f"'{wanted.written}' cannot be made: {error}.") from None
+                raise context.fail(f"'{wanted.written}' cannot be created: {error}.") from None
             made.append(each)
 
 
 @plugin(
     type="action",
     name="GCSBucketDelete",
-    description="Stand-in: deletes objects of Google Cloud Storage from the folders that stand for buckets.",
+    description="Stand-in: deletes files from the local folders that stand for buckets of Cloud Storage.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsBucketDelete(Action):
     class Config(GoogleAccountConfig):
         paths: list[str] = field(
-            "Objects and folders to delete with all that is in them, with commas between; patterns with '*' "
-            "too. What is not there is passed over.",
+            "Objects and folders to delete with their contents, comma-separated; '*' matches any characters. "
+            "Missing ones are skipped.",
             macro=True,
         )
 
@@ -114,7 +114,7 @@ class GcsBucketDelete(Action):
                     OSError
                 ) as error:  # as the original: what cannot be deleted is told, and stays
                     context.logger.warning("'%s' cannot be deleted: %s", place, error)
-        context.logger.info("%d objects deleted", count)
+        context.logger.info("Deleted %d objects", count)
 
 
 def _delete(place: Path) -> None:
@@ -127,13 +127,13 @@ def _delete(place: Path) -> None:
 @plugin(
     type="postaction",
     name="GCSDoneFileMarker",
-    description="Stand-in: makes an empty file in the folder that stands for a bucket when a run has ended.",
+    description="Stand-in: creates an empty file in a bucket's local folder when a run has ended.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsDoneFileMarker(PostAction):
     class Config(PostActionConfig, GoogleAccountConfig):
         path: str = field(
-            "Path of the file: gs://bucket/folder/_SUCCESS. One that is there stays as it is.",
+            "Path of the file: gs://bucket/folder/_SUCCESS. An existing file is not changed.",
             macro=True,
         )
         location: str | None = field(

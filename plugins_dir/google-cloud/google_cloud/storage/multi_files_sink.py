@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 class GcsMultiConfig(GcsSinkConfig):
     split_field: str = field(
-        "Field that names the folder of a record, inside the path. The run's argument 'multisink.NAME' holds "
-        "the schema of each folder's files; records of others are left out.",
+        "Field that names the folder of a record, inside the path. The run argument 'multisink.NAME' is the "
+        "schema of a folder's files; records of other folders are dropped.",
         default="tablename",
         macro=True,
         name=SPLIT,
@@ -33,11 +33,11 @@ class GcsMultiConfig(GcsSinkConfig):
 @plugin(
     type="batchsink",
     name="GCSMultiFiles",
-    description="Stand-in: writes records into several folders of Cloud Storage, by a field's value.",
+    description="Stand-in: writes records into several local folders of a bucket, by a field's value.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsMultiFiles(FilesSink):
-    """The files of a folder have the fields that its argument names, in ``path/NAME/suffix``."""
+    """Writes the files of a folder, with the fields of its argument, into ``path/NAME/suffix``."""
 
     Config = GcsMultiConfig
     config: GcsMultiConfig

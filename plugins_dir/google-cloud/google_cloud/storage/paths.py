@@ -1,4 +1,4 @@
-"""Paths of Cloud Storage: ``gs://bucket/folder/file``."""
+"""Paths of Cloud Storage, ``gs://bucket/folder/file``, and the local files that stand for its objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BUCKET: Final = re.compile(r"[a-z0-9._-]{1,222}")
 
 
 def add_scheme(written: str) -> str:
-    """A path with its scheme, which the original lets one leave out: ``bucket/folder``."""
+    """Return a path with its scheme, which is optional in CDAP: ``bucket/folder``."""
     text = written.strip()
     return text if text.startswith(SCHEME) else SCHEME + text.lstrip("/")
 
@@ -25,14 +25,14 @@ def add_scheme(written: str) -> str:
 def check_storage_path(
     stage: StageConfigurer, config: PluginConfig, name: str, written: str | None
 ) -> None:
-    """Check that a property's path has a bucket of a possible name, and a folder on this machine."""
+    """Check that the bucket name of a property's path is valid, and that a local folder stands for it."""
     if not written or config.contains_macro(name):
         return
     bucket = add_scheme(written)[len(SCHEME) :].partition("/")[0]
     if _BUCKET.fullmatch(bucket) is None:
         stage.failures.add(
             f"Invalid bucket name in path '{written}'.",
-            "Write gs://bucket/folder; buckets have lower-case letters, digits, '-', '_' and '.'.",
+            "Write gs://bucket/folder; bucket names have lower-case letters, digits, '-', '_' and '.'.",
         ).with_config_property(name)
     else:
         stage.requires_location(name, add_scheme(written))
@@ -42,12 +42,12 @@ _WILDCARD: Final = "*"
 
 
 class StorageObjects(msgspec.Struct, frozen=True):
-    """What a path of Cloud Storage names on this machine."""
+    """The local files that a path of Cloud Storage stands for."""
 
     written: str
-    """``gs://bucket/name``, as it stands in the document or with the scheme that it leaves out."""
+    """The path in the document, with its scheme: ``gs://bucket/name``."""
     place: Path
-    """Where that lies; its name may be a pattern."""
+    """The local path; its name may be a pattern."""
 
     @property
     def name(self) -> str:
@@ -60,11 +60,11 @@ class StorageObjects(msgspec.Struct, frozen=True):
 
     @property
     def is_folder(self) -> bool:
-        """Whether what is put there goes into a folder: one that is there, or a path that ends with '/'."""
+        """Whether the path is a folder: an existing one, or a path that ends with '/'."""
         return self.written.endswith("/") or self.place.is_dir()
 
     def list_paths(self) -> list[Path]:
-        """The files and folders that are there, sorted."""
+        """Return the existing files and folders, sorted."""
         if not self.is_pattern:
             return [self.place] if self.place.exists() or self.place.is_symlink() else []
         literal = glob.escape(str(self.place)).replace("[*]", _WILDCARD)
@@ -72,12 +72,15 @@ class StorageObjects(msgspec.Struct, frozen=True):
 
 
 def resolve_objects(context: ControlContext, path: str) -> StorageObjects:
-    """:raises StageError: for a path that does not lie on this machine."""
+    """Return the local files of a path.
+
+    :raises StageError: for a path that is not on this machine.
+    """
     written = add_scheme(path)
     place = context.resolve_path(written)
     if context.is_remote or is_remote(place):
         raise context.fail(
-            f"'{written}' does not lie on this machine, whose files alone actions reach.",
-            "Name a local folder for it under [locations] in localcdap.toml, and run it here.",
+            f"'{written}' is not on this machine; actions can only access local files.",
+            "Map it to a local folder under [locations] in localcdap.toml, and run the pipeline here.",
         )
     return StorageObjects(written, Path(place))

@@ -11,10 +11,12 @@ from .paths import add_scheme, check_storage_path
 
 
 class GcsSinkConfig(GoogleAccountConfig, FileSinkConfig):
+    """The properties of the GCS sink."""
+
     path: str = field(
-        "Folder of Cloud Storage to write into: gs://bucket/folder. With the suffix appended it must not "
-        "exist, or be empty; its files appear when the whole run has succeeded. Where the bucket lies on "
-        'this machine is set under [locations] in localcdap.toml: "gs://bucket" = "data/bucket".',
+        "Folder of Cloud Storage to write into: gs://bucket/folder. With the suffix appended, it must not "
+        "exist or must be empty. The files appear when the whole run has succeeded. [locations] in "
+        'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".',
         macro=True,
     )
     location: str | None = field(
@@ -28,7 +30,7 @@ class GcsSinkConfig(GoogleAccountConfig, FileSinkConfig):
         group=WITHOUT_EFFECT,
     )
     custom_content_type: str | None = field(
-        "Content type of the objects, where it is 'other'.",
+        "Content type of the objects, if the content type is 'other'.",
         default=None,
         macro=True,
         name="customContentType",
@@ -46,7 +48,7 @@ class GcsSinkConfig(GoogleAccountConfig, FileSinkConfig):
 @plugin(
     type="batchsink",
     name="GCS",
-    description="Stand-in: writes files of Google Cloud Storage into the folder that stands for the bucket.",
+    description="Stand-in: writes files into the local folder that stands for a bucket of Cloud Storage.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsSink(FilesSink):

@@ -11,19 +11,20 @@ from .paths import add_scheme, check_storage_path
 
 
 class GcsSourceConfig(GoogleAccountConfig, FileSourceConfig):
+    """The properties of the GCSFile source."""
+
     reference_name: str | None = field(  # type: ignore[assignment]
         "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
         name="referenceName",
     )
     path: str = field(
-        "Object or folder of Cloud Storage to read, or a pattern: gs://bucket/folder/*.csv. Where the "
-        "bucket lies on this machine is set under [locations] in localcdap.toml: "
-        '"gs://bucket" = "data/bucket".',
+        "Object or folder of Cloud Storage to read, or a pattern: gs://bucket/folder/*.csv. [locations] in "
+        'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".',
         macro=True,
     )
     copy_header: bool = field(
-        "Of no effect: with 'skipHeader' the header of each file is skipped.",
+        "Without effect: 'skipHeader' skips the header of each file.",
         default=False,
         macro=True,
         name="copyHeader",
@@ -37,7 +38,7 @@ class GcsSourceConfig(GoogleAccountConfig, FileSourceConfig):
 @plugin(
     type="batchsource",
     name="GCSFile",
-    description="Stand-in: reads files of Google Cloud Storage from the folder that stands for the bucket.",
+    description="Stand-in: reads files from the local folder that stands for a bucket of Cloud Storage.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsSource(FilesSource):

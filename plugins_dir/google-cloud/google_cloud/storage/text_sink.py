@@ -1,4 +1,4 @@
-"""GCSText, the older sink of text files in Cloud Storage."""
+"""The GCSText sink, a former sink of text files in Cloud Storage."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FORMATS: Final = {
 @plugin(
     type="batchsink",
     name="GCSText",
-    description="Stand-in: writes text files of Cloud Storage into the folder that stands for the bucket.",
+    description="Stand-in: writes text files into the local folder that stands for a bucket.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsText(BatchSink):
@@ -49,7 +49,7 @@ class GcsText(BatchSink):
         )
         bucket: str = field("The bucket to write into.", macro=True)
         path: str = field(
-            "Folder in the bucket; with the suffix appended it must not exist, or be empty.",
+            "Folder in the bucket. With the suffix appended, it must not exist or must be empty.",
             macro=True,
         )
         suffix: str | None = field(
@@ -58,7 +58,7 @@ class GcsText(BatchSink):
             macro=True,
         )
         type: str = field(
-            "What the files hold: Text Comma Separated, Text Tab Separated, Text Pipe Separated, "
+            "Format of the files: Text Comma Separated, Text Tab Separated, Text Pipe Separated, "
             "Text Ctrl+A Separated, or Json.",
             default="Json",
             macro=True,
@@ -67,7 +67,7 @@ class GcsText(BatchSink):
 
         @property
         def place(self) -> str:
-            """The folder, as a path of Cloud Storage."""
+            """The folder as a path of Cloud Storage."""
             return f"{SCHEME}{self.bucket.removeprefix(SCHEME).strip('/')}/{self.path.strip('/')}"
 
     config: Config

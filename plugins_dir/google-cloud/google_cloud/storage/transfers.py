@@ -1,4 +1,4 @@
-"""GCSCopy and GCSMove."""
+"""The actions GCSCopy and GCSMove."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .paths import StorageObjects, check_storage_path, resolve_objects
 
 
 class TransferConfig(GoogleAccountConfig):
+    """The properties of the actions GCSCopy and GCSMove."""
+
     source: str = field(
         "Object or folder of Cloud Storage, or a pattern with '*': gs://bucket/reports/*.csv.",
         macro=True,
         name="sourcePath",
     )
     target: str = field(
-        "Where to: the new path of the object or folder; into the folder if there is one of that path, or if "
-        "the path ends with '/' or is a bucket. What is missing is made.",
+        "New path of the object or folder. If the path is an existing folder, ends with '/' or is a bucket, "
+        "objects go into this folder. Missing folders are created.",
         macro=True,
         name="destPath",
     )
-    recursive: bool = field(
-        "Whether folders inside a folder are taken along.", default=False, macro=True
-    )
+    recursive: bool = field("Whether subfolders are included.", default=False, macro=True)
     overwrite: bool = field(
-        "Whether objects that are there are replaced; otherwise they fail the run, and nothing is done.",
+        "Whether existing objects are replaced; otherwise they fail the run before anything is changed.",
         default=False,
         macro=True,
     )
@@ -51,7 +51,7 @@ class TransferConfig(GoogleAccountConfig):
         group=WITHOUT_EFFECT,
     )
     read_timeout: int | None = field(
-        "Seconds to wait for an answer.",
+        "Seconds to wait for a response.",
         default=None,
         macro=True,
         name="readTimeout",
@@ -79,7 +79,7 @@ class _Transfer(Action):
         source = resolve_objects(context, self.config.source)
         target = resolve_objects(context, self.config.target)
         if not source.list_paths():
-            raise context.fail(f"There is nothing at '{source.written}'.", "Check the path.")
+            raise context.fail(f"'{source.written}' does not exist.", "Check the path.")
         pairs = list(_pair_paths(source, target, recursive=self.config.recursive))
         taken = [to for _, to in pairs if to.exists()]
         if taken and not self.config.overwrite:
@@ -98,7 +98,7 @@ class _Transfer(Action):
 def _pair_paths(
     source: StorageObjects, target: StorageObjects, *, recursive: bool
 ) -> Iterator[tuple[Path, Path]]:
-    """Each file that is to be transferred, and where to."""
+    """Yield each file to transfer, and its new path."""
     for found in source.list_paths():
         if source.is_pattern:
             base = target.place / found.name
@@ -118,7 +118,7 @@ def _pair_paths(
 @plugin(
     type="action",
     name="GCSCopy",
-    description="Stand-in: copies objects of Cloud Storage between the folders that stand for buckets.",
+    description="Stand-in: copies files between local folders that stand for buckets of Cloud Storage.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsCopy(_Transfer):
@@ -129,7 +129,7 @@ class GcsCopy(_Transfer):
 @plugin(
     type="action",
     name="GCSMove",
-    description="Stand-in: moves objects of Cloud Storage between the folders that stand for buckets.",
+    description="Stand-in: moves files between local folders that stand for buckets of Cloud Storage.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsMove(_Transfer):
