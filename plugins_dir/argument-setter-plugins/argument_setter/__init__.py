@@ -1,1 +1,1 @@
-"""Arguments of a run that a web service knows."""
+"""The ArgumentSetter action."""

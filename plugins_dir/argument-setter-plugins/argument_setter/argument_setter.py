@@ -10,23 +10,25 @@ from localcdap.api import Action, ActionContext, StageConfigurer, field, plugin
 from localcdap.plugin_lib.arguments import set_arguments
 from localcdap.plugin_lib.web_requests import METHODS, WebRequestConfig
 
-_MOST_BYTES: Final = 10 * 2**20
+_MAX_BYTES: Final = 10 * 2**20
 _PAUSE_S: Final = 1.0
 
 
 @plugin(
     type="action",
     name="ArgumentSetter",
-    description="Sets arguments of the run from a JSON document that a web service answers with.",
+    description="Sets arguments of the run from a JSON document of a web service.",
 )
 class ArgumentSetter(Action):
     class Config(WebRequestConfig):
         url: str = field(
-            'Address of the document, of the form {"arguments": [{"name": "in", "type": "string", "value": '
+            'URL of the document, of the form {"arguments": [{"name": "in", "type": "string", "value": '
             '"x"}]}. Types are string, int, short, float, double, char, array, map and schema.',
             macro=True,
         )
-        method: str = field("Method of the request.", default="GET", choices=METHODS, macro=True)
+        method: str = field(
+            "HTTP method of the request.", default="GET", choices=METHODS, macro=True
+        )
 
     config: Config
 
@@ -36,19 +38,22 @@ class ArgumentSetter(Action):
     def run(self, context: ActionContext) -> None:
         for attempt in range(self.config.retries + 1):
             try:
-                text = self._answer()
+                text = self._fetch_text()
                 break
             except (OSError, HTTPException, ValueError) as error:
-                problem = f"'{self.config.url}' gives no answer that can be used: {error}."
+                problem = f"'{self.config.url}' gave no usable response: {error}."
                 context.logger.warning("%s", problem)
                 if attempt == self.config.retries:
-                    raise context.fail(problem, "Check the address and its service.") from None
+                    raise context.fail(problem, "Check the URL and the service.") from None
                 time.sleep(_PAUSE_S)
         set_arguments(context, text, self.config.url)
 
-    def _answer(self) -> str:
-        """:raises OSError: (or HTTPException, ValueError) when there is none, or it says that it failed."""
-        content = self.config.send(_MOST_BYTES + 1).content
-        if len(content) > _MOST_BYTES:
-            raise ValueError("the answer is larger than 10 MB")
+    def _fetch_text(self) -> str:
+        """Return the text of the response.
+
+        :raises OSError: (or HTTPException, ValueError) when there is no response, or its status is an error.
+        """
+        content = self.config.send(_MAX_BYTES + 1).content
+        if len(content) > _MAX_BYTES:
+            raise ValueError("the response is larger than 10 MB")
         return content.decode()

@@ -1,1 +1,1 @@
-"""Conditions."""
+"""The Conditional condition."""

@@ -34,10 +34,10 @@ _BYTE_FORMATS: Final = {
 
 
 def can_convert(source: Schema, target: Type) -> bool:
-    """Whether a field can be converted; its nullability does not matter.
+    """Return whether a field can be converted to a type; nullability does not matter.
 
-    Every simple type becomes a string or bytes, strings and bytes become every simple type, and
-    numbers become wider ones. Dates, times and decimals become strings only.
+    Every simple type converts to a string or bytes, strings and bytes convert to every simple type, and
+    numbers convert to wider ones. Dates, times and decimals convert only to strings.
     """
     inner = source.non_nullable
     if not inner.type.is_simple or inner.type is Type.NULL:
@@ -53,9 +53,9 @@ def can_convert(source: Schema, target: Type) -> bool:
 
 
 def convert(value: Column, source: Schema, target: Type) -> Column:
-    """The expression of a conversion that :func:`can_convert` allows; null stays null.
+    """Build the expression of a conversion that :func:`can_convert` allows; null stays null.
 
-    A text that is no number fails the run, as in CDAP.
+    A text that is not a number fails the run, as in CDAP.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

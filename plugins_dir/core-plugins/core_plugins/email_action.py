@@ -22,29 +22,29 @@ _TIMEOUT_S: Final = 60.0
 
 
 class EmailConfig(PostActionConfig):
-    recipients: list[str] = field(
-        "Addresses that the mail goes to, separated by commas.", macro=True
-    )
-    sender: str = field("Address that the mail comes from.", macro=True)
+    """The properties of the Email post action."""
+
+    recipients: list[str] = field("Addresses of the recipients, comma-separated.", macro=True)
+    sender: str = field("Address of the sender.", macro=True)
     subject: str = field("Subject of the mail.", macro=True)
     message: str = field("Text of the mail.", macro=True, syntax="text")
     user: str | None = field(
-        "Name of the user at the mail server.", default=None, macro=True, name="username"
+        "User name at the mail server.", default=None, macro=True, name="username"
     )
     password: str | None = field(
         "Password of the user.", default=None, macro=True, secret=True, name="password"
     )
     protocol: str = field(
-        "How the mail server is reached: SMTP is not encrypted, SMTPS is from the beginning, TLS as soon as "
-        "both have agreed.",
+        "Protocol: SMTP is not encrypted, SMTPS is encrypted from the start, TLS is encrypted after "
+        "STARTTLS.",
         default=_PLAIN,
         choices=[_PLAIN, _SSL, _TLS],
         macro=True,
     )
-    host: str = field("Name of the mail server.", default="localhost", macro=True)
-    port: int = field("Its port.", default=25, macro=True)
+    host: str = field("Host name of the mail server.", default="localhost", macro=True)
+    port: int = field("Port of the mail server.", default=25, macro=True)
     token: bool = field(
-        "Must be false: there is no workflow token here.",
+        "Must be false: workflow tokens do not exist here.",
         default=False,
         name="includeWorkflowToken",
     )
@@ -72,11 +72,11 @@ class Email(PostAction):
             ).with_config_property("username").with_config_property("password")
         if not config.contains_macro("port") and not 0 < config.port < 65536:
             stage.failures.add(
-                f"There is no port {config.port}.", "Ports are 1 to 65535."
+                f"{config.port} is not a port.", "Use a port from 1 to 65535."
             ).with_config_property("port")
         if config.token:
             stage.failures.add(
-                "There is no workflow token here.", "Set 'includeWorkflowToken' to false."
+                "Workflow tokens do not exist here.", "Set 'includeWorkflowToken' to false."
             ).with_config_property("includeWorkflowToken")
 
     def run(self, context: PostActionContext) -> None:

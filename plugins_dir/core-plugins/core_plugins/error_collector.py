@@ -1,4 +1,4 @@
-"""The ErrorCollector: error records become records that say what was wrong with them."""
+"""The ErrorCollector error transform: error records become records with the error's description."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from localcdap.api import (
     type="errortransform",
     name="ErrorCollector",
     description=(
-        "Turns the error records of earlier stages into records, with the error's message and code "
-        "and the stage that emitted it as further fields."
+        "Turns the error records of earlier stages into records with additional fields: the error "
+        "message, the error code and the stage that emitted the error."
     ),
 )
 class ErrorCollector(ErrorTransform):
@@ -29,20 +29,20 @@ class ErrorCollector(ErrorTransform):
     class Config(PluginConfig):
         message_field: str | None = field(
             description=(
-                "The field for the error message, a string. Left out, there is no such field."
+                "Field for the error message, a string. If not set, there is no such field."
             ),
             default=None,
             name="messageField",
         )
         code_field: str | None = field(
-            description="The field for the error code, an int. Left out, there is no such field.",
+            description="Field for the error code, an int. If not set, there is no such field.",
             default=None,
             name="codeField",
         )
         stage_field: str | None = field(
             description=(
-                "The field for the name of the stage that emitted the error, a string. Left out, "
-                "there is no such field."
+                "Field for the name of the stage that emitted the error, a string. If not set, there "
+                "is no such field."
             ),
             default=None,
             name="stageField",

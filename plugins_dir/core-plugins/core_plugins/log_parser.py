@@ -21,7 +21,7 @@ from localcdap.api import (
 )
 
 MALFORMED: Final = 31
-"""Code of the error record of a line of another format."""
+"""The error code of a line in another format."""
 _OUTPUT: Final = Schema.record(
     "event",
     [
@@ -49,7 +49,7 @@ _LINE_FORMATS: Final = {"S3": _S3, "CLF": _CLF}
 _CLOUDFRONT: Final = "Cloudfront"
 _FORMATS: Final = (*_LINE_FORMATS, _CLOUDFRONT)
 _DATE, _HOUR, _CLIENT, _URI, _STATUS, _AGENT = 0, 1, 4, 7, 8, 10
-"""Columns of a Cloudfront log."""
+"""Column numbers of a Cloudfront log."""
 _DESKTOPS: Final = frozenset(
     (
         "Windows",
@@ -68,7 +68,7 @@ UNKNOWN: Final = "unknown"
 
 
 class LogEntry(NamedTuple):
-    """What a line says."""
+    """The parsed fields of a line."""
 
     uri: str
     ip: str
@@ -78,7 +78,7 @@ class LogEntry(NamedTuple):
 
 
 class LineError(ValueError):
-    """A line is not of the format; the message says why."""
+    """A line does not have the format; the message says why."""
 
 
 @plugin(
@@ -92,17 +92,17 @@ class LineError(ValueError):
 class LogParser(Transform):
     """CLF is the combined log format. ``ts`` is in milliseconds since 1970.
 
-    A line of another format is an error record; a line that is null, and a comment of Cloudfront, give
-    nothing. A time that cannot be read is the present one, as in CDAP.
+    A line in another format becomes an error record. Null and comments of Cloudfront give no record. A time
+    that cannot be parsed becomes the current time, as in CDAP.
     """
 
     class Config(PluginConfig):
         log_format: str = field(
-            name="logFormat", description=f"The format of the lines: {', '.join(_FORMATS)}."
+            name="logFormat", description=f"Format of the lines: {', '.join(_FORMATS)}."
         )
         source: str = field(
             name="inputName",
-            description="The field with the lines, a string or bytes in UTF-8.",
+            description="Field with the lines, a string or bytes in UTF-8.",
             form="{input-field}",
         )
 
@@ -173,7 +173,9 @@ def _parse_line(text: str, chosen: str) -> LogEntry:
 def _parse_cloudfront(text: str) -> LogEntry:
     columns = text.split("\t")
     if len(columns) <= _AGENT:
-        raise LineError(f"it has {len(columns)} columns, a {_CLOUDFRONT} log more than {_AGENT}")
+        raise LineError(
+            f"it has {len(columns)} columns, a {_CLOUDFRONT} log has more than {_AGENT}"
+        )
     if not columns[_STATUS].isdigit():
         raise LineError(f"its HTTP status is '{columns[_STATUS]}'")
     millis = _to_millis(f"{columns[_DATE]} {columns[_HOUR]}", _CLOUDFRONT_TIME)
@@ -192,11 +194,11 @@ def _to_millis(text: str, pattern: str) -> int:
 
 @lru_cache(maxsize=4096)
 def parse_user_agent(user_agent: str) -> tuple[str, str]:
-    """The browser's family and the kind of device.
+    """Return the browser family and the device type of a user agent.
 
-    Kinds are ``Personal computer``, ``Smartphone``, ``Tablet`` and ``Other``. Both are ``unknown`` for a text
-    that says neither. The families are those of the uap-core project; CDAP has an older list, so that single
-    names may differ.
+    Device types are ``Personal computer``, ``Smartphone``, ``Tablet`` and ``Other``. Both results are
+    ``unknown`` if the text does not identify them. Browser families come from the uap-core project; CDAP uses
+    an older list, so that a few names differ.
     """
     from ua_parser import parse
 

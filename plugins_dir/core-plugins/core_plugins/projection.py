@@ -46,20 +46,20 @@ class Projection(Transform):
 
     class Config(PluginConfig):
         drop: list[str] = field(
-            description="The fields to drop, comma-separated. Not together with keep.",
+            description="Fields to drop, comma-separated. Not together with keep.",
             default=[],
             form="{input-field}",
         )
         keep: list[str] = field(
-            description="The fields to keep, comma-separated. Not together with drop.",
+            description="Fields to keep, comma-separated. Not together with drop.",
             default=[],
             form="{input-field}",
         )
         convert: str = field(
             description=(
                 "Fields to convert, a comma-separated list of 'field:type', such as "
-                "'count:long,price:double'. Everything simple becomes a string or bytes, strings and "
-                "bytes become every simple type, and numbers become wider ones."
+                "'count:long,price:double'. Simple types convert to strings and bytes, strings and bytes "
+                "convert to simple types, and numbers convert to wider ones."
             ),
             default="",
             form="{input-field}:{type},",
@@ -160,7 +160,7 @@ class Projection(Transform):
             name = renames.get(given.name, given.name)
             if any(f.name == name for f in fields):
                 stage.failures.add(
-                    f"Output field '{name}' would be there twice.",
+                    f"Output field '{name}' would occur twice.",
                     "Drop one of the two fields, or rename it to something else.",
                 ).with_config_property("rename")
             fields.append(Field(name, _convert_schema(given.schema, target)))
@@ -187,7 +187,7 @@ class Projection(Transform):
 
 
 def _parse_pairs(stage: StageConfigurer, name: str, text: str) -> list[tuple[str, str, str]]:
-    """Each ``key:value`` of a property, as it stands and in its two parts."""
+    """Parse ``key:value, …`` into the text, the key and the value of each element."""
     pairs = []
     for element in (part.strip() for part in text.split(",")):
         key, colon, value = (part.strip() for part in element.partition(":"))

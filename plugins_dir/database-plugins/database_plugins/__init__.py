@@ -1,1 +1,1 @@
-"""Databases through JDBC drivers."""
+"""Sources, sinks and actions of databases, with JDBC drivers."""

@@ -1,7 +1,8 @@
-"""What a driver is told beside user and password: the user's connection arguments and what Spark needs.
+"""Connection arguments of JDBC drivers: those of the user, and defaults that Spark needs.
 
-Spark Connect's reader makes the names of its options lower-case, which drivers do not know: sessionVariables,
-connectTimeout. So they are part of the connection string wherever its syntax has a place for them.
+Spark Connect's reader makes the names of its options lower-case, so that drivers would not know
+sessionVariables or connectTimeout. Arguments are therefore added to the connection string if its syntax
+allows.
 """
 
 from __future__ import annotations
@@ -18,27 +19,28 @@ _SYNTAX: Final = {
     "derby": ";;",
     "h2": ";;",
 }
-"""What precedes the first and each other argument in a connection string, by the kind of database."""
+"""The separators before the first and before each other argument, by the kind of database."""
 _ZONES: Final = ("sessionVariables", "serverTimezone", "connectionTimeZone", "timezone")
 
 
 def get_database_kind(connection_string: str) -> str:
-    """``mysql`` of ``jdbc:mysql://…``."""
+    """Return the kind of database: ``mysql`` of ``jdbc:mysql://…``."""
     return connection_string.split(":")[1].lower()
 
 
 def split_arguments(arguments: str | None) -> list[str]:
-    """The parts of ``a=1;b=2``, as they are written."""
+    """Split ``a=1;b=2`` into its elements."""
     return [each for each in (arguments or "").split(";") if each.strip()]
 
 
 def parse_arguments(arguments: str | None) -> dict[str, str]:
+    """Parse ``a=1;b=2`` into values by name."""
     parts = (each.partition("=") for each in split_arguments(arguments))
     return {name.strip(): value.strip() for name, _, value in parts}
 
 
 def add_defaults(url: str, arguments: Mapping[str, str]) -> dict[str, str]:
-    """The arguments, with those that the kind of database needs where the user says nothing of them."""
+    """Return the arguments, and the defaults of the kind of database for those that the user does not set."""
     given = " ".join([url, *arguments])
     usual = {}
     match get_database_kind(url):
@@ -54,9 +56,9 @@ def add_defaults(url: str, arguments: Mapping[str, str]) -> dict[str, str]:
 def add_to_url(
     url: str, arguments: Mapping[str, str], driver: str | None
 ) -> tuple[str, dict[str, str]]:
-    """The connection string with the arguments, and those that have no place in it.
+    """Return the connection string with the arguments, and the arguments that its syntax does not allow.
 
-    :param driver: the driver's class; None where it is not known.
+    :param driver: the driver's class; None if it is not known.
     """
     signs = _SYNTAX.get(get_database_kind(url))
     if signs is None:

@@ -1,4 +1,4 @@
-"""Statements that databases carry out before or after the records are handled."""
+"""The action Database and the post action DatabaseQuery, which execute a statement in a database."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from .jdbc import DatabaseConfig, JdbcConfig, execute_statement
 
 
 class StatementConfig(JdbcConfig):
-    query: str = field(
-        "The SQL statement; rows that it gives are dropped.", macro=True, syntax="sql"
-    )
+    """The property of plugins that execute a statement."""
+
+    query: str = field("SQL statement; its result rows are dropped.", macro=True, syntax="sql")
 
 
 class DatabaseActionBase(Action):
+    """The base of actions that execute a statement."""
+
     config: StatementConfig
 
     def configure(self, stage: StageConfigurer) -> None:
@@ -38,7 +40,7 @@ class DatabaseActionBase(Action):
 @plugin(
     type="action",
     name="Database",
-    description="Has a database carry out an SQL statement, through a JDBC driver of yours.",
+    description="Executes an SQL statement in a database, with a JDBC driver that you supply.",
 )
 class DatabaseAction(DatabaseActionBase):
     class Config(StatementConfig, DatabaseConfig):
@@ -48,7 +50,7 @@ class DatabaseAction(DatabaseActionBase):
 @plugin(
     type="postaction",
     name="DatabaseQuery",
-    description="Has a database carry out an SQL statement when the run has ended.",
+    description="Executes an SQL statement in a database when the run has ended.",
 )
 class DatabaseQuery(PostAction):
     class Config(StatementConfig, DatabaseConfig, PostActionConfig):

@@ -31,24 +31,26 @@ _TABLE = "tableName"
 
 
 class DatabaseSinkConfig(JdbcConfig):
+    """The properties of sinks of databases."""
+
     reference_name: str | None = field(
         "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
         name="referenceName",
     )
     table: str = field(
-        "Table that the rows are added to, with its schema where needed: sales.orders. It must exist.",
+        "Table to insert rows into, with its schema if needed: sales.orders. It must exist.",
         macro=True,
         name=_TABLE,
     )
     columns: list[str] = field(
-        "Fields that are written, each into the column of its name; all of the input by default.",
+        "Fields to write, each into the column of its name; by default, all fields of the input.",
         default=[],
         macro=True,
         form="{input-field},",
     )
     operation: str = field(
-        "Must be insert: rows are added.",
+        "Operation; only insert is supported.",
         default="insert",
         choices=("insert",),
         macro=True,
@@ -64,12 +66,12 @@ class DatabaseSinkConfig(JdbcConfig):
     )
 
     def get_table_name(self) -> str:
-        """The table, as SQL names it."""
+        """Return the table's name in SQL."""
         return self.table
 
 
 class DatabaseSinkBase(BatchSink):
-    """Adds rows to a table through Spark's JDBC writer, all in one transaction."""
+    """Inserts rows into a table with Spark's JDBC writer, all in one transaction."""
 
     config: DatabaseSinkConfig
 
@@ -109,9 +111,9 @@ class DatabaseSinkBase(BatchSink):
     def _select_columns(
         self, context: SinkContext, given: dict[str, str], there: dict[str, str]
     ) -> list[Column]:
-        """The values to write, under the names that the table has for them.
+        """Return the values to write, with the column names of the table.
 
-        :raises StageError: when the table lacks one.
+        :raises StageError: when the table lacks a column.
         """
         folded = {name.lower(): name for name in there}
         columns = []
@@ -121,7 +123,7 @@ class DatabaseSinkBase(BatchSink):
                 raise context.fail(
                     f"table '{self.config.table}' has no column '{name}'; its columns are: "
                     f"{', '.join(there)}.",
-                    "Rename or drop the field, or name those that are written in 'columns'.",
+                    "Rename or drop the field, or set 'columns' to the fields to write.",
                 )
             value = get_column(name)
             if (given[name], there[target]) == ("timestamp", "timestamp_ntz"):
@@ -133,10 +135,10 @@ class DatabaseSinkBase(BatchSink):
 @plugin(
     type="batchsink",
     name="Database",
-    description="Adds each record as a row to a table of a database, through a JDBC driver of yours.",
+    description="Inserts each record as a row into a table, with a JDBC driver that you supply.",
 )
 class DatabaseSink(DatabaseSinkBase):
-    """The rows are in the table as soon as this sink is done, even when another stage fails the run later."""
+    """The rows are in the table as soon as this sink has ended, even if another stage fails the run later."""
 
     class Config(DatabaseSinkConfig, DatabaseConfig):
         """Any database."""

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 Number = int | float | Decimal
 CONDITIONS: Final = "$CONDITIONS"
 _MAX_SPLITS: Final = 8
-"""More queries at once would only burden the database."""
+"""The limit of parallel queries; more would only load the database."""
 _NAMES_COLUMNS: Final = ("oracle", "mysql", "mariadb", "sqlite")
-"""Databases that give MIN(x) a name of their own."""
+"""Databases that name the column of MIN(x) themselves."""
 _READ_AS: Final = {
     ("decimal", "string"),
     ("array", "string"),
@@ -50,20 +50,21 @@ _CASES: Final = ("No change", "Upper", "Lower")
 
 
 class DatabaseSourceConfig(JdbcConfig):
+    """The properties of sources of databases."""
+
     reference_name: str | None = field(
         "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
         name="referenceName",
     )
     query: str = field(
-        "The SELECT statement whose rows are read. '$CONDITIONS' in it stands for the condition of each "
-        "part, when it is read in several.",
+        "SELECT statement whose rows are read. '$CONDITIONS' in it stands for the condition of each split.",
         macro=True,
         name="importQuery",
         syntax="sql",
     )
     query_type: str = field(
-        "Must be nativeQuery: the rows of the query are read.",
+        "Query type; only nativeQuery is supported.",
         default="nativeQuery",
         choices=("nativeQuery",),
         macro=True,
@@ -71,13 +72,13 @@ class DatabaseSourceConfig(JdbcConfig):
         group="more",
     )
     schema: Schema | None = field(
-        "Schema of the records: columns of the query. Columns that are left out are not kept; a field that "
-        "the query lacks is null.",
+        "Schema of the records: columns of the query. Other columns are dropped; a field that the query "
+        "lacks is null.",
         default=None,
         macro=True,
     )
     splits: int = field(
-        f"In how many parts the rows are read at once, {_MAX_SPLITS} at most. More than one need "
+        f"Number of splits that are read in parallel, at most {_MAX_SPLITS}. More than one require "
         "'splitBy' and 'boundingQuery'.",
         default=1,
         macro=True,
@@ -85,14 +86,14 @@ class DatabaseSourceConfig(JdbcConfig):
         group="reading in parts",
     )
     split_by: str | None = field(
-        "Column by whose values the rows are parted; numbers only, others are read in one part.",
+        "Numeric column that splits the rows; with a column of another type, there is one split.",
         default=None,
         macro=True,
         name="splitBy",
         group="reading in parts",
     )
     bounding_query: str | None = field(
-        "Query of the least and the greatest value of that column: SELECT MIN(id), MAX(id) FROM t.",
+        "Query of the smallest and the largest value of the column: SELECT MIN(id), MAX(id) FROM t.",
         default=None,
         macro=True,
         name="boundingQuery",
@@ -100,14 +101,14 @@ class DatabaseSourceConfig(JdbcConfig):
         group="reading in parts",
     )
     fetch_size: int = field(
-        "Rows that the driver fetches at a time.",
+        "Number of rows that the driver fetches at once.",
         default=1000,
         macro=True,
         name="fetchSize",
         group="more",
     )
     name_case: str = field(
-        "Case of the fields' names, other than the columns have.",
+        "Case of the field names.",
         default=_CASES[0],
         choices=_CASES,
         macro=True,
@@ -115,17 +116,17 @@ class DatabaseSourceConfig(JdbcConfig):
         group="more",
     )
     pattern: str | None = field(
-        "Regular expression of what is replaced in the columns' names.",
+        "Regular expression of the parts of column names that are replaced.",
         default=None,
         macro=True,
         name="patternToReplace",
         group="more",
     )
     replacement: str = field(
-        "What it is replaced by.", default="", macro=True, name="replaceWith", group="more"
+        "Replacement of these parts.", default="", macro=True, name="replaceWith", group="more"
     )
     isolation: str = field(
-        "Isolation level; reading uses the database's own here.",
+        "Isolation level; without effect, because reading uses the database's default.",
         default="TRANSACTION_SERIALIZABLE",
         macro=True,
         name="transactionIsolationLevel",
@@ -134,7 +135,7 @@ class DatabaseSourceConfig(JdbcConfig):
 
 
 class DatabaseSourceBase(BatchSource):
-    """Reads the rows of a query through Spark's JDBC reader."""
+    """Reads the rows of a query with Spark's JDBC reader."""
 
     config: DatabaseSourceConfig
 
@@ -149,7 +150,7 @@ class DatabaseSourceBase(BatchSource):
         except re.error as error:
             stage.failures.add(
                 f"Invalid regular expression '{config.pattern}': {error}.",
-                "Change it so that it matches parts of the columns' names.",
+                "Write a valid regular expression that matches parts of column names.",
             ).with_config_property("patternToReplace")
         stage.output_schema = config.schema
         if config.schema is None and not config.contains_macro("schema"):
@@ -161,7 +162,7 @@ class DatabaseSourceBase(BatchSource):
         self.config.check_driver(stage)
 
     def _check_splits(self, stage: StageConfigurer) -> None:
-        """The rules of CDAP 6 ``DBSource``."""
+        """Apply the rules of CDAP 6 ``DBSource``."""
         config = self.config
         if config.contains_macro("numSplits"):
             return
@@ -210,7 +211,7 @@ class DatabaseSourceBase(BatchSource):
         return named.select(conform_columns(context, named, schema))
 
     def _build_conditions(self, context: SourceContext, options: dict[str, str]) -> list[str]:
-        """The condition of each part."""
+        """Return the condition of each split."""
         config = self.config
         if config.splits > 1 and config.split_by and config.bounding_query:
             query = _strip_semicolon(config.bounding_query).replace(CONDITIONS, "1 = 1")
@@ -227,12 +228,11 @@ class DatabaseSourceBase(BatchSource):
         return ["1 = 1"]
 
     def _build_custom_schema(self, found: dict[str, str], schema: Schema) -> str:
-        """The columns that the driver is asked for as another type than Spark takes them for.
+        """Return the columns that Spark reads as another type than its default, as DDL.
 
-        CDAP gives texts for numbers of any precision, arrays and times with a zone, and numbers for years.
+        CDAP reads numbers without a precision, arrays and times with a zone as strings, and years as ints.
 
-        :param found: Spark's types by the columns' names.
-        :returns: the columns as in DDL.
+        :param found: Spark's default types by column name.
         """
         asked = []
         for name, actual in found.items():
@@ -258,19 +258,19 @@ class DatabaseSourceBase(BatchSource):
 @plugin(
     type="batchsource",
     name="Database",
-    description="Reads the rows of a query from a database, through a JDBC driver of yours.",
+    description="Reads the rows of a query from a database, with a JDBC driver that you supply.",
 )
 class DatabaseSource(DatabaseSourceBase):
-    """Timestamps without a time zone are taken for UTC."""
+    """Timestamps without a time zone are read as UTC."""
 
     class Config(DatabaseSourceConfig, DatabaseConfig):
         """Any database."""
 
 
 def split_conditions(column: str, least: Number, greatest: Number, parts: int) -> list[str]:
-    """SQL conditions that each row satisfies exactly one of; rows without a value are in the first part.
+    """Return SQL conditions of which each row satisfies exactly one; null satisfies the first one.
 
-    :param parts: how many at most; fewer when there are not so many whole numbers between the bounds.
+    :param parts: the largest number of conditions; there are fewer if the bounds contain fewer integers.
 
     >>> split_conditions("id", 1, 10, 2)
     ['(id < 6 OR id IS NULL)', '(id >= 6)']
@@ -291,5 +291,5 @@ def _is_number(value: object) -> bool:
 
 
 def _strip_semicolon(query: str) -> str:
-    """A query without the semicolon at its end."""
+    """Return a query without the semicolon at its end."""
     return query.strip().rstrip(";").rstrip()

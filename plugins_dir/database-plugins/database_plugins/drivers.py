@@ -1,9 +1,9 @@
 """JDBC drivers that the user supplies: jars in the folder ``jdbc`` of the instance's folder.
 
-A driver called ``mysql`` is the jar ``jdbc/mysql.jar``, the jars in the folder ``jdbc/mysql``, or the jar
-beside a JSON file of its name, as it is deployed in CDAP: ``{"plugins": [{"name": "mysql", "type": "jdbc",
-"className": "com.mysql.jdbc.Driver"}]}``. The line ``"jdbc://mysql" = "path"`` of ``[locations]`` names
-another jar or folder.
+The driver ``mysql`` is the jar ``jdbc/mysql.jar``, the jars in the folder ``jdbc/mysql``, or a jar with a
+JSON file of the same name, as CDAP deploys it: ``{"plugins": [{"name": "mysql", "type": "jdbc", "className":
+"com.mysql.jdbc.Driver"}]}``. The line ``"jdbc://mysql" = "path"`` of ``[locations]`` names another jar or
+folder.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _FOLDER: Final = "jdbc"
 
 
 class Driver(NamedTuple):
-    """A JDBC driver."""
+    """The jars and the class of a JDBC driver."""
 
     jars: list[str]
     class_name: str | None
-    """None where its jars do not say it; Java finds it by the connection string then, if it can."""
+    """None if the jars do not declare it; Java then searches for it by the connection string."""
 
 
 class DriverNotFoundError(Exception):
-    """There is no such driver. The message says what there is; ``action`` says what to do."""
+    """A driver was not found. The message lists the existing ones; ``action`` says what to do."""
 
     def __init__(self, message: str, action: str) -> None:
         super().__init__(message)
@@ -39,10 +39,10 @@ class DriverNotFoundError(Exception):
 
 
 def find_driver(name: str, resolve: Callable[[str], str]) -> Driver:
-    """The driver of a name.
+    """Return the driver with a name.
 
-    :param resolve: says where a path of a pipeline document lies on this machine.
-    :raises DriverNotFoundError: when there is none.
+    :param resolve: returns the local path of a path in a pipeline document.
+    :raises DriverNotFoundError: when there is no such driver.
     """
     try:
         named = Path(resolve(f"jdbc://{name}"))
@@ -59,10 +59,10 @@ def find_driver(name: str, resolve: Callable[[str], str]) -> Driver:
 
 
 def copy_for_spark(jar: Path, folder: Path) -> Path:
-    """A copy of a jar in a folder of the Spark server, named after its content. Made when it is not there.
+    """Copy a jar into a folder of the Spark server, named after its content, and return the copy.
 
-    Spark takes no second jar of a file name, and the server outlives instances, which may each have a
-    ``postgresql.jar`` of their own, and a jar that is replaced.
+    Spark does not load a second jar with the same file name. The server is shared by instances with different
+    jars ``postgresql.jar``, and a jar may be replaced while the server runs.
     """
     content = jar.read_bytes()
     path = folder / f"{hashlib.sha256(content).hexdigest()}.jar"
@@ -96,7 +96,7 @@ def _list_jars(path: Path) -> list[str]:
 
 
 def _read_declared(folder: Path) -> Iterator[tuple[str, Driver]]:
-    """The drivers of jars with a JSON file of their name."""
+    """Yield the drivers that JSON files next to jars declare."""
     for jar in sorted(folder.glob("*.jar")):
         try:
             document: Any = json.loads(jar.with_suffix(".json").read_bytes())
@@ -108,7 +108,7 @@ def _read_declared(folder: Path) -> Iterator[tuple[str, Driver]]:
 
 
 def _find_class_name(jars: list[str]) -> str | None:
-    """The class that the jars register as a driver."""
+    """Return the driver class that the jars register; None if there is none."""
     for jar in jars:
         try:
             with zipfile.ZipFile(jar) as archive:

@@ -1,4 +1,4 @@
-"""What a database says when it cannot be reached or refuses, told as the failure of a stage."""
+"""Errors of databases as failures of a stage."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ _DENIED: Final = re.compile(
 
 
 class ErrorContext(Protocol):
+    """The parts of a stage context that error handling uses."""
+
     def read_error_text(self, error: Exception) -> str: ...
 
     def fail(self, message: str, corrective_action: str | None = None) -> Exception: ...
 
 
 def call_database(context: ErrorContext, url: str, ask: Callable[[], Any]) -> Any:
-    """What a call that reaches the database gives.
+    """Call a function that accesses the database, and return its result.
 
-    :param url: its connection string.
-    :raises StageError: in the database's words when it fails.
+    :param url: the connection string.
+    :raises StageError: with the message of the database when the call fails.
     """
     from pyspark.errors import PySparkException
 
@@ -40,24 +42,24 @@ def call_database(context: ErrorContext, url: str, ask: Callable[[], Any]) -> An
         return ask()
     except PySparkException as error:
         text = context.read_error_text(error)
-    place, reason = _describe_server(url), _find_reason(text)
+    server, reason = _describe_server(url), _find_reason(text)
     if _DENIED.search(text):
-        action = "Correct 'user' and 'password', or allow the user into the database at the server."
-        raise context.fail(f"the database{place} does not let the user in: {reason}", action)
+        action = "Correct 'user' and 'password', or grant the user access to the database."
+        raise context.fail(f"the database{server} denies access: {reason}", action)
     if _UNREACHABLE.search(text):
-        action = "Start the server there, or correct where it is: its host and port."
-        raise context.fail(f"the database{place} cannot be reached: {reason}", action)
-    raise context.fail(f"the database{place} refuses: {reason}")
+        action = "Start the server, or correct its host and port."
+        raise context.fail(f"the database{server} cannot be reached: {reason}", action)
+    raise context.fail(f"the database{server} reports an error: {reason}")
 
 
 def _describe_server(url: str) -> str:
-    """Where the database is, without anything that may be secret; empty where there is no server."""
+    """Return the server of a connection string, without secrets, for a message; empty if there is none."""
     found = _HOST.search(url)
     return f" at {found[1] or found[2]}" if found else ""
 
 
 def _find_reason(text: str) -> str:
-    """What the driver says, in the text of Spark's error with all its causes."""
+    """Return the driver's message in the text of Spark's error with its causes."""
     causes: list[tuple[str, str]] = _CAUSE.findall(text)
     messages = [message for name, message in causes if "SQL" in name] or [m for _, m in causes]
     failed = _FAILED_TASK.search(text)

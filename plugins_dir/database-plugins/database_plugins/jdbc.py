@@ -1,4 +1,4 @@
-"""What all plugins for databases have in common: their properties, and Spark's way to the database."""
+"""Common parts of the database plugins: properties, the JDBC driver, and access with Spark's JDBC reader."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ONE_ROW: Final = {
     "hsqldb": "SELECT 1 AS one FROM (VALUES (0))",
     "sap": "SELECT 1 AS one FROM DUMMY",
 }
-"""A query of one row, by the part of the connection string that names the kind of database."""
+"""A query of one row, by the kind of database."""
 _LOADABLE: Final = re.compile(r"[\w./@+,=~-]+")
 
 
 class JdbcContext(Protocol):
-    """What is needed of the context of a stage; all that a run gives have it, those of actions too."""
+    """The parts of a stage context that database plugins use; contexts of actions have them too."""
 
     spark: SparkSession
     is_remote: bool
@@ -42,10 +42,10 @@ class JdbcContext(Protocol):
 
 
 class JdbcConfig(PluginConfig):
-    """How a database is reached; where it is, a subclass says."""
+    """The properties of a database connection. A subclass defines the connection string."""
 
     use_connection: bool = field(
-        "Whether a connection of the instance says the driver, the database and the user.",
+        "Whether a connection of the instance supplies the driver, the database and the user.",
         default=False,
         name="useConnection",
         group="more",
@@ -54,29 +54,29 @@ class JdbcConfig(PluginConfig):
         "The connection, as ${conn(name)}.", default=None, macro=True, group="more"
     )
     driver: str = field(
-        "Name of the JDBC driver: its jar is 'jdbc/NAME.jar' in the instance's folder, or what "
-        '[locations] in localcdap.toml says: "jdbc://NAME" = "driver.jar".',
+        "Name of the JDBC driver. Its jar is 'jdbc/NAME.jar' in the instance's folder, or the one that "
+        '[locations] in localcdap.toml names: "jdbc://NAME" = "driver.jar".',
         name="jdbcPluginName",
     )
     driver_type: str = field(
-        "Type of the driver's plugin in CDAP; without effect here.",
+        "Type of the driver's plugin in CDAP; without effect.",
         default="jdbc",
         name="jdbcPluginType",
         group="more",
     )
-    user: str | None = field("Name of the user.", default=None, macro=True, group="account")
+    user: str | None = field("User name.", default=None, macro=True, group="account")
     password: str | None = field(
         "Password of the user.", default=None, macro=True, secret=True, group="account"
     )
     arguments: str | None = field(
-        "Properties for the driver, as useSSL=false;connectTimeout=5000.",
+        "Arguments of the driver, as useSSL=false;connectTimeout=5000.",
         default=None,
         macro=True,
         name="connectionArguments",
         group="more",
     )
     auto_commit: bool = field(
-        "Whether each statement is a transaction of its own.",
+        "Whether each statement is a separate transaction.",
         default=False,
         macro=True,
         name="enableAutoCommit",
@@ -84,7 +84,7 @@ class JdbcConfig(PluginConfig):
     )
 
     def get_url(self) -> str:
-        """The connection string."""
+        """Return the connection string."""
         raise NotImplementedError
 
     def check(self, stage: StageConfigurer) -> None:
@@ -93,11 +93,11 @@ class JdbcConfig(PluginConfig):
             for each in arguments.split_arguments(self.arguments):
                 if not each.partition("=")[1]:
                     stage.failures.add(
-                        f"'{each}' is no connection argument.", "Write 'name=value'."
+                        f"'{each}' is not a connection argument.", "Write 'name=value'."
                     ).with_config_property("connectionArguments", element=each)
 
     def check_driver(self, stage: StageConfigurer) -> None:
-        """Add a failure when the driver is not there. For ``configure_connected``."""
+        """Add a failure if the driver does not exist. Call it in ``configure_connected``."""
         known = self.driver and not self.contains_macro("jdbcPluginName")
         if stage.locations is None or stage.locations.remote or not known:
             return
@@ -107,11 +107,11 @@ class JdbcConfig(PluginConfig):
             stage.failures.add(str(error), error.action).with_config_property("jdbcPluginName")
 
     def build_options(self, context: JdbcContext) -> dict[str, str]:
-        """The options of Spark's JDBC reader and writer, once the driver is with Spark.
+        """Load the driver into Spark, and return the options of Spark's JDBC reader and writer.
 
-        On a cluster the driver must be there.
+        A cluster must have the driver already.
 
-        :raises StageError: when there is no such driver.
+        :raises StageError: when the driver does not exist.
         """
         driver = None if context.is_remote else self._load(context)
         name = driver.class_name if driver is not None else None
@@ -124,7 +124,7 @@ class JdbcConfig(PluginConfig):
         return {"url": url, "preferTimestampNTZ": "true"} | rest | told
 
     def _load(self, context: JdbcContext) -> Driver:
-        """The driver, once it is with Spark."""
+        """Load the driver into Spark and return it."""
         try:
             driver = find_driver(self.driver, context.resolve_path)
         except DriverNotFoundError as error:
@@ -133,21 +133,23 @@ class JdbcConfig(PluginConfig):
         # one that came as an artifact of an earlier session.
         folder = Path(str(context.spark.conf.get("spark.local.dir"))) / "drivers"
         for jar in driver.jars:
-            place = str(copy_for_spark(Path(jar), folder))
-            if not _LOADABLE.fullmatch(place):
+            path = str(copy_for_spark(Path(jar), folder))
+            if not _LOADABLE.fullmatch(path):
                 raise context.fail(
-                    f"Spark cannot load '{place}': there are blanks or special characters in its path.",
-                    "Set engine.directory in localcdap.toml to a folder without them.",
+                    f"Spark cannot load '{path}': its path contains blanks or special characters.",
+                    "Set engine.directory in localcdap.toml to a path without them.",
                 )
-            context.spark.sql(f"ADD JAR '{place}'")
+            context.spark.sql(f"ADD JAR '{path}'")
         return driver
 
 
 class DatabaseConfig(JdbcConfig):
-    """A database of any kind, by its connection string."""
+    """The properties of a database of any kind, with its connection string."""
 
     connection_string: str = field(
-        "The database, as jdbc:mysql://localhost:3306/shop.", macro=True, name="connectionString"
+        "JDBC connection string, as jdbc:mysql://localhost:3306/shop.",
+        macro=True,
+        name="connectionString",
     )
 
     def get_url(self) -> str:
@@ -158,8 +160,8 @@ class DatabaseConfig(JdbcConfig):
         known = text is not None and not self.contains_macro("connectionString")
         if known and not text.strip().lower().startswith("jdbc:"):
             stage.failures.add(
-                f"'{text}' is no JDBC connection string.",
-                "It begins with 'jdbc:', as jdbc:mysql://localhost:3306/shop.",
+                f"'{text}' is not a JDBC connection string.",
+                "Begin it with 'jdbc:', as jdbc:mysql://localhost:3306/shop.",
             ).with_config_property("connectionString")
         super().check(stage)
 
@@ -169,10 +171,10 @@ def make_reader(context: JdbcContext, options: dict[str, str]) -> DataFrameReade
 
 
 def execute_statement(context: Any, config: JdbcConfig, statement: str) -> None:
-    """Have the database carry out a statement, whatever it is; rows that it gives are dropped.
+    """Execute any statement in the database; its result rows are dropped.
 
     :param context: a :class:`JdbcContext`.
-    :raises StageError: when the database refuses.
+    :raises StageError: when the database reports an error.
     """
     # Spark has no way of its own to do only this: it does it before it reads.
     options = config.build_options(context)
@@ -186,16 +188,17 @@ def execute_statement(context: Any, config: JdbcConfig, statement: str) -> None:
 
 
 def get_column_types(df: DataFrame) -> dict[str, str]:
-    """Spark's types of the columns by their names."""
+    """Return Spark's types by column name."""
     return dict(df.dtypes)
 
 
 def to_isolation_level(text: str) -> str:
-    """Spark's name of an isolation level such as ``TRANSACTION_SERIALIZABLE``."""
+    """Return Spark's name of an isolation level such as ``TRANSACTION_SERIALIZABLE``."""
     return text.strip().upper().removeprefix(_ISOLATION)
 
 
 def check_isolation(stage: StageConfigurer, config: PluginConfig, text: str) -> None:
+    """Add a failure for an unknown isolation level."""
     name = "transactionIsolationLevel"
     if not config.contains_macro(name) and to_isolation_level(text) not in LEVELS:
         stage.failures.add(

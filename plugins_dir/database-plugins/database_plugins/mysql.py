@@ -1,4 +1,4 @@
-"""MySQL by host and database, at Google Cloud SQL too."""
+"""Plugins of MySQL, on a server and at Google Cloud SQL."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from .servers import CloudSqlConfig, ServerConfig
 
 
 class MysqlConfig(ServerConfig):
+    """A MySQL server."""
+
     _url, _port = "jdbc:mysql://{}:{}/{}", 3306
 
 
 class CloudSqlMysqlConfig(CloudSqlConfig):
+    """MySQL at Cloud SQL."""
+
     _public = "jdbc:mysql:///{}?cloudSqlInstance={}&socketFactory=com.google.cloud.sql.mysql.SocketFactory"
     _private, _port = "jdbc:mysql://{}:{}/{}", 3306
 
@@ -26,14 +30,16 @@ class MysqlSource(DatabaseSourceBase):
 
 
 @plugin(
-    type="batchsink", name="Mysql", description="Adds each record as a row to a table of MySQL."
+    type="batchsink",
+    name="Mysql",
+    description="Inserts each record as a row into a table of MySQL.",
 )
 class MysqlSink(DatabaseSinkBase):
     class Config(DatabaseSinkConfig, MysqlConfig):
         """MySQL."""
 
 
-@plugin(type="action", name="Mysql", description="Has MySQL carry out an SQL statement.")
+@plugin(type="action", name="Mysql", description="Executes an SQL statement in MySQL.")
 class MysqlAction(DatabaseActionBase):
     class Config(StatementConfig, MysqlConfig):
         """MySQL."""
@@ -52,7 +58,7 @@ class CloudSqlMysqlSource(DatabaseSourceBase):
 @plugin(
     type="batchsink",
     name="CloudSQLMySQL",
-    description="Adds each record as a row to a table of MySQL at Cloud SQL.",
+    description="Inserts each record as a row into a table of MySQL at Cloud SQL.",
 )
 class CloudSqlMysqlSink(DatabaseSinkBase):
     class Config(DatabaseSinkConfig, CloudSqlMysqlConfig):
@@ -62,7 +68,7 @@ class CloudSqlMysqlSink(DatabaseSinkBase):
 @plugin(
     type="action",
     name="CloudSQLMySQL",
-    description="Has MySQL at Cloud SQL carry out an SQL statement.",
+    description="Executes an SQL statement in MySQL at Cloud SQL.",
 )
 class CloudSqlMysqlAction(DatabaseActionBase):
     class Config(StatementConfig, CloudSqlMysqlConfig):

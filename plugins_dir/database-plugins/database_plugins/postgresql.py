@@ -1,4 +1,4 @@
-"""PostgreSQL by host and database, at Google Cloud SQL too."""
+"""Plugins of PostgreSQL, on a server and at Google Cloud SQL."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ _PLAIN = re.compile(r"\w+")
 
 
 class PostgresConfig(ServerConfig):
+    """A PostgreSQL server."""
+
     _url, _port = "jdbc:postgresql://{}:{}/{}", 5432
 
 
 class CloudSqlPostgresConfig(CloudSqlConfig):
+    """PostgreSQL at Cloud SQL."""
+
     _public = (
         "jdbc:postgresql:///{}?cloudSqlInstance={}"
         "&socketFactory=com.google.cloud.sql.postgres.SocketFactory"
@@ -30,14 +34,14 @@ class PostgresTableConfig(DatabaseSinkConfig):
     """A table of PostgreSQL."""
 
     schema_name: str | None = field(
-        "Schema of the table; without it, the one that the user has by default.",
+        "Schema of the table; by default, the default schema of the user.",
         default=None,
         macro=True,
         name="dbSchemaName",
     )
 
     def get_table_name(self) -> str:
-        """Quoted, as by CDAP, so that capitals count; PostgreSQL takes others for small letters."""
+        """Return the table's name in quotes, as CDAP does: PostgreSQL folds other names to lower case."""
         parts = [each.strip() for each in (self.schema_name or "", self.table)]
         return ".".join(f'"{p}"' if _PLAIN.fullmatch(p) else p for p in parts if p)
 
@@ -53,14 +57,14 @@ class PostgresSource(DatabaseSourceBase):
 @plugin(
     type="batchsink",
     name="Postgres",
-    description="Adds each record as a row to a table of PostgreSQL.",
+    description="Inserts each record as a row into a table of PostgreSQL.",
 )
 class PostgresSink(DatabaseSinkBase):
     class Config(PostgresTableConfig, PostgresConfig):
         """PostgreSQL."""
 
 
-@plugin(type="action", name="Postgres", description="Has PostgreSQL carry out an SQL statement.")
+@plugin(type="action", name="Postgres", description="Executes an SQL statement in PostgreSQL.")
 class PostgresAction(DatabaseActionBase):
     class Config(StatementConfig, PostgresConfig):
         """PostgreSQL."""
@@ -79,7 +83,7 @@ class CloudSqlPostgresSource(DatabaseSourceBase):
 @plugin(
     type="batchsink",
     name="CloudSQLPostgreSQL",
-    description="Adds each record as a row to a table of PostgreSQL at Cloud SQL.",
+    description="Inserts each record as a row into a table of PostgreSQL at Cloud SQL.",
 )
 class CloudSqlPostgresSink(DatabaseSinkBase):
     class Config(PostgresTableConfig, CloudSqlPostgresConfig):
@@ -89,7 +93,7 @@ class CloudSqlPostgresSink(DatabaseSinkBase):
 @plugin(
     type="action",
     name="CloudSQLPostgreSQL",
-    description="Has PostgreSQL at Cloud SQL carry out an SQL statement.",
+    description="Executes an SQL statement in PostgreSQL at Cloud SQL.",
 )
 class CloudSqlPostgresAction(DatabaseActionBase):
     class Config(StatementConfig, CloudSqlPostgresConfig):

@@ -1,6 +1,6 @@
-"""Where a database is by host and name, on a server of one's own and at Google Cloud SQL.
+"""Properties of databases by host and database name, on a server and at Google Cloud SQL.
 
-That is all that tells the plugins that CDAP has for a kind of database from those for any.
+They are the only difference between the plugins for one kind of database and those for any database.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PRIVATE = "private"
 
 def _timeout_field() -> Any:
     return field(
-        "Seconds to wait for the connection; without effect here.",
+        "Seconds to wait for the connection; without effect.",
         default=None,
         macro=True,
         name="connectionTimeout",
@@ -25,13 +25,15 @@ def _timeout_field() -> Any:
 
 
 class ServerConfig(JdbcConfig):
-    """A database of a server."""
+    """A database on a server."""
 
     _url: ClassVar[str]
     _port: ClassVar[int]
 
-    host: str = field("Name of the server.", default="localhost", macro=True)
-    port: int = field("Its port; that of such servers by default.", default=0, macro=True)
+    host: str = field("Host name of the server.", default="localhost", macro=True)
+    port: int = field(
+        "Port of the server, by default the usual one of the database.", default=0, macro=True
+    )
     database: str = field("Name of the database.", macro=True)
     timeout: str | None = _timeout_field()
 
@@ -40,9 +42,9 @@ class ServerConfig(JdbcConfig):
 
 
 class CloudSqlConfig(JdbcConfig):
-    """A database of an instance of Cloud SQL.
+    """A database of a Cloud SQL instance.
 
-    A public one is reached through Google's socket factory, whose jar must be with the driver's.
+    Google's socket factory connects to a public instance; its jar must be in the folder of the driver.
     """
 
     _public: ClassVar[str]
@@ -50,19 +52,21 @@ class CloudSqlConfig(JdbcConfig):
     _port: ClassVar[int]
 
     connection_name: str = field(
-        "The instance: project:region:name of a public one, the address of a private one.",
+        "Instance: project:region:name of a public one, the address of a private one.",
         macro=True,
         name="connectionName",
     )
     instance_type: str = field(
-        "Whether the instance is public or private. A server of yours that stands for it is a private one.",
+        "Whether the instance is public or private. A server of yours that replaces it is private.",
         default="public",
         choices=("public", _PRIVATE),
         macro=True,
         name="instanceType",
     )
     port: int = field(
-        "Port of a private one; that of such servers by default.", default=0, macro=True
+        "Port of a private instance, by default the usual one of the database.",
+        default=0,
+        macro=True,
     )
     database: str = field("Name of the database.", macro=True)
     timeout: str | None = _timeout_field()

@@ -1,1 +1,1 @@
-"""Requests to web services."""
+"""The HTTPCallback post action."""

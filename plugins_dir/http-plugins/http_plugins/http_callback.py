@@ -26,11 +26,11 @@ _PAUSE_S: Final = 1.0
     description="Sends a request to a web service when the run has ended.",
 )
 class HttpCallback(PostAction):
-    """Whatever the service answers, as in the original, is told in the log and no failure."""
+    """Every response of the service is logged; as in CDAP, an error status is not a failure."""
 
     class Config(PostActionConfig, WebRequestConfig):
         timeout_ms: int = field(
-            "Milliseconds to wait for an answer; 0 to wait for ever.",
+            "Milliseconds to wait for a response; 0 to wait forever.",
             default=TIMEOUT_MS,
             macro=True,
             name="connectTimeout",
@@ -46,14 +46,16 @@ class HttpCallback(PostAction):
         for attempt in range(config.retries + 1):
             try:
                 answer = config.send(max_bytes=0)
-                context.logger.info("'%s' answers %s %s", config.url, answer.status, answer.reason)
+                context.logger.info(
+                    "'%s' responded %s %s", config.url, answer.status, answer.reason
+                )
                 return
             except HTTPError as error:
-                context.logger.warning("'%s' answers %s %s", config.url, error.code, error.reason)
+                context.logger.warning("'%s' responded %s %s", config.url, error.code, error.reason)
                 return
             except (OSError, HTTPException, ValueError) as error:
-                problem = f"'{config.url}' gives no answer: {error}."
+                problem = f"'{config.url}' did not respond: {error}."
                 context.logger.warning("%s", problem)
                 if attempt == config.retries:
-                    raise context.fail(problem, "Check the address and its service.") from None
+                    raise context.fail(problem, "Check the URL and the service.") from None
                 time.sleep(_PAUSE_S)

@@ -1,1 +1,1 @@
-"""A sink that keeps nothing."""
+"""The Trash sink."""

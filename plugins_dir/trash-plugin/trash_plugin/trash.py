@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @plugin(
     type="batchsink",
     name="Trash",
-    description="Computes and counts all records, and keeps none of them.",
+    description="Computes and counts all records, and discards them.",
 )
 class Trash(BatchSink):
     class Config(PluginConfig):

@@ -95,7 +95,7 @@ def test_answers_that_are_none_fail_the_run(service: str, path: str, expected: s
 def test_what_is_wrong_is_said():
     properties = {"url": "file:///etc/passwd", "requestHeaders": "x", "numRetries": "-1"}
     assert messages(configure(ArgumentSetter, properties)) == [
-        "'file:///etc/passwd' is no address of a web service.",
+        "'file:///etc/passwd' is not the URL of a web service.",
         "Property 'numRetries' must be at least 0, not -1.",
-        "'x' is no header.",
+        "'x' is not a header.",
     ]

@@ -81,7 +81,7 @@ def test_nothing_is_replaced_or_half_done_unless_asked(tmp_path: Path):
     assert inside(tmp_path / "y") == ["b"]
     stage_of("GCSCopy", tmp_path, overwrite="true", **both).act()
     assert (tmp_path / "y/b").read_text() == "x/b"
-    with pytest.raises(Exception, match="nothing at 'gs://x/none'"):
+    with pytest.raises(Exception, match="'gs://x/none' does not exist"):
         stage_of("GCSMove", tmp_path, sourcePath="gs://x/none", destPath="gs://y").act()
 
 

@@ -98,7 +98,7 @@ def test_everything_wrong_is_told_at_once(instance):
         "Invalid BigQuery table name 'a/b'.",
         "Table key must be set if the operation is 'Update' or 'Upsert'.",
         "Truncate must only be used with operation 'Insert'.",
-        "'U.x' is no column of the table (line 1, column 1).",
+        "'U.x' is not a column of the table (line 1, column 1).",
         "Input schema of stage 'Out' is unknown because stage 'In' is invalid.",
     ]
 
@@ -110,7 +110,7 @@ def test_keys_and_orders_are_fields(instance):
         ("Out", "Table key field 'nr' does not exist in the schema."),
         ("Out", "Table key field 'id' is duplicated."),
         ("Out", "Dedupe by field 'when' does not exist in the schema."),
-        ("Out", "'at up' names no order."),
+        ("Out", "'at up' has no valid order."),
     ]
     assert failures(instance, source, table("batchsink", operation="Insert", **keys)) == []
 
@@ -141,9 +141,10 @@ def test_a_statement_is_no_condition(instance):
 
 def test_without_a_schema_the_table_must_be_there(instance):
     source = table("batchsource", table="nowhere")
-    assert ("In", "There is no table 'shop.nowhere' whose schema could be taken.") in failures(
-        instance, source, table("batchsink"), connected=True
-    )
+    assert (
+        "In",
+        "The schema is not known, because table 'shop.nowhere' does not exist.",
+    ) in failures(instance, source, table("batchsink"), connected=True)
 
 
 def multi(**more: str) -> dict[str, Any]:
@@ -157,7 +158,7 @@ def test_several_tables_are_told_apart_by_a_text(instance):
     assert failures(instance, source, multi()) == []
     assert failures(instance, source, multi(splitField="id", allowFlexibleSchema="on")) == [
         ("Out", "Records of arbitrary schemas cannot be written here."),
-        ("Out", "Field 'id' is no string."),
+        ("Out", "Field 'id' is not a string."),
     ]
 
 

@@ -33,7 +33,7 @@ def test_conditions_become_those_of_spark(text, shown):
         ("EXTRACT(WEEK FROM day) = 1", "'EXTRACT(WEEK FROM day)' is not translated (line 1"),
         ("TIME(ts) > TIME '10:00:00'", "is not translated"),
         ("_PARTITIONTIME IS NULL", "There is no '_PARTITIONTIME' here"),
-        ("WHERE _PARTITIONDATE IS NULL", "is not kept (line 1, column 7)."),
+        ("WHERE _PARTITIONDATE IS NULL", "ingestion times are not stored (line 1, column 7)."),
     ],
 )
 def test_what_spark_would_misunderstand_is_refused(text, told):

@@ -227,7 +227,7 @@ def test_several_folders_are_told_apart_by_a_text(instance):
     wrong = multi(splitField="a", format="xml", path="gs://other/x")
     assert [failure.message for failure in validate(instance, gcs_source(), wrong).errors] == [
         "Invalid format 'xml'. The value must be one of avro, csv, delimited, json, orc, parquet, tsv",
-        "Field 'a' is no string.",
+        "Field 'a' is not a string.",
         "'gs://other/x' does not lie on this machine.",
     ]
 

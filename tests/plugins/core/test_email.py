@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said():
     wrong = {"username": "u", "port": "0", "includeWorkflowToken": "true"}
     assert messages(configure(Email, MAIL | wrong)) == [
         "You must either set both username and password or neither username nor password.",
-        "There is no port 0.",
-        "There is no workflow token here.",
+        "0 is not a port.",
+        "Workflow tokens do not exist here.",
     ]
     assert messages(configure(Email, MAIL)) == []

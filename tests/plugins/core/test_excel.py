@@ -83,7 +83,7 @@ def test_columns_are_chosen_named_and_typed():
         ),
         ({"sheet": "Sheet Number"}, "Invalid sheet number: 'People'."),
         ({"rowsLimit": "many"}, "Invalid row limit: 'many'."),
-        ({"columnList": "A1"}, "'A1' is no column of a sheet."),
+        ({"columnList": "A1"}, "'A1' is not a column of a sheet."),
         ({"outputSchema": "A:date"}, "Invalid type 'date' of column 'A'."),
         (
             {"columnMapping": "C:x"},
@@ -93,8 +93,8 @@ def test_columns_are_chosen_named_and_typed():
             {"columnMapping": "A"},
             "Column: 'A' in 'Column-Label Mapping' must have an alias specified.",
         ),
-        ({"columnMapping": "A:sheet"}, "There would be several fields 'sheet'."),
-        ({"memoryTableName": "seen"}, "Files that were read before are not remembered here."),
+        ({"columnMapping": "A:sheet"}, "Several fields would have the name 'sheet'."),
+        ({"memoryTableName": "seen"}, "Files that were already read are not tracked here."),
         (
             {"ifErrorRecord": "Write to error dataset"},
             "Rows with errors cannot be written into a table here.",
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_said(properties: dict[str, str], expected: str):
 
 def test_rows_that_do_not_fit_are_left_out_or_fail(book: Path, caplog: pytest.LogCaptureFixture):
     assert rows(book) == [{"n": 1, "B": "Ann"}, {"n": 2, "B": "Bo <&>"}]
-    assert f"row 5 of sheet 'People' of '{book}': 'x' is no whole number" in caplog.text
+    assert f"row 5 of sheet 'People' of '{book}': 'x' is not an integer" in caplog.text
     with pytest.raises(StageError, match="Terminating processing on error: row 5"):
         rows(book, fails=True)
     with pytest.raises(StageError, match=r"Encountered empty row .*row 3"):

@@ -211,10 +211,10 @@ def test_wrong_times_formats_and_zones_are_told_at_once(instance):
     )
     answer = instance.cdap.studio.validate_pipeline(PipelineRequest(pipeline((source, sink))))
     assert [(failure.stage, failure.message.split(":")[0]) for failure in answer.errors] == [
-        ("In", "'day' is no duration."),
-        ("In", "'1x' is no duration."),
+        ("In", "'day' is not a duration."),
+        ("In", "'1x' is not a duration."),
         ("In", "Format 'grok' of streams cannot be read here."),
-        ("Out", "'1' is no duration."),
+        ("Out", "'1' is not a duration."),
         ("Out", "Invalid 'timeZone'"),
         ("Out", "Invalid 'filePathFormat'"),
         ("Out", "Input schema of stage 'Out' is unknown because stage 'In' is invalid."),

@@ -263,8 +263,8 @@ SOURCE = {"jdbcPluginName": "x", "connectionString": "jdbc:x:", "importQuery": "
     ("properties", "expected"),
     [
         ({}, []),
-        ({"connectionString": "mysql://h"}, ["'mysql://h' is no JDBC connection string."]),
-        ({"connectionArguments": "a=1;b;"}, ["'b' is no connection argument."]),
+        ({"connectionString": "mysql://h"}, ["'mysql://h' is not a JDBC connection string."]),
+        ({"connectionArguments": "a=1;b;"}, ["'b' is not a connection argument."]),
         ({"schema": ""}, ["Schema must be specified."]),
         (
             {"numSplits": "4"},

@@ -62,7 +62,7 @@ def test_an_answer_that_says_no_is_an_answer(service: str):
 
 
 def test_it_is_tried_again_when_there_is_no_answer(service: str):
-    with pytest.raises(StageError, match="gives no answer"):
+    with pytest.raises(StageError, match="did not respond"):
         call(f"{service}/shaky")
     Service.heard = []
     call(f"{service}/shaky", numRetries="1")
@@ -73,8 +73,8 @@ def test_what_is_wrong_is_said():
     properties = {"url": "ftp://x", "method": "TELL", "requestHeaders": "x", "connectTimeout": "-1"}
     told = messages(configure(HttpCallback, properties))
     assert told[1:] == [
-        "'ftp://x' is no address of a web service.",
+        "'ftp://x' is not the URL of a web service.",
         "Property 'connectTimeout' must be at least 0, not -1.",
-        "'x' is no header.",
+        "'x' is not a header.",
     ]
     assert "TELL" in told[0]

@@ -32,7 +32,7 @@ def test_distinct_with_wrong_fields():
     )
     assert causes(failure) == [{"stageConfig": "fields", "configElement": "x"}]
     assert messages(configure(Distinct, {}, WITH_MAP)) == [
-        "Field 'kv' is or holds a map, and maps cannot be compared."
+        "Field 'kv' is or contains a map, and maps cannot be compared."
     ]
 
 

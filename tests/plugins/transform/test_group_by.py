@@ -92,7 +92,7 @@ def test_output_types(aggregate, type):
         ),
         ("a:sumIf(n):condition(x > 1)", "Field x not found in output schema."),
         ("user:count(*)", "Aggregate 'user' has the name of a field to group by."),
-        ("a:collectSet(kv)", "Field 'kv' is or holds a map, and maps cannot be compared."),
+        ("a:collectSet(kv)", "Field 'kv' is or contains a map, and maps cannot be compared."),
     ],
 )
 def test_wrong_aggregates(aggregates, message):
@@ -115,7 +115,7 @@ def test_failures_are_found_all_at_once():
     assert messages(stage) == [
         "Could not find ':' separating aggregate name from its function in 'c'.",
         "Cannot group by field 'x' because it does not exist in input schema.",
-        "Field 'kv' is or holds a map, and maps cannot be compared.",
+        "Field 'kv' is or contains a map, and maps cannot be compared.",
         "Invalid aggregate Sum(x): Field 'x' does not exist in input schema.",
     ]
 

@@ -254,7 +254,7 @@ def test_memory_is_limited():
         memory_bytes=64 * 2**20,
     )
 
-    with pytest.raises(ScriptError, match="needs more memory"):
+    with pytest.raises(ScriptError, match="exceeded its memory limit"):
         greedy.run('[{"name": "x"}]')
 
 

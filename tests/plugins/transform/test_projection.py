@@ -106,7 +106,7 @@ def test_empty_properties_change_nothing():
         ),
         (
             {"rename": "id:ts"},
-            "Output field 'ts' would be there twice.",
+            "Output field 'ts' would occur twice.",
             [{"stageConfig": "rename"}],
         ),
         (

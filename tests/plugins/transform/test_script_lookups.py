@@ -234,7 +234,7 @@ def test_tables_are_looked_at_in_connected_checks_only():
 
 def test_tables_that_are_too_large_for_a_script_are_refused(monkeypatch):
     monkeypatch.setattr(javascript_lookups, "MAX_BYTES", 1000)
-    with pytest.raises(StageError, match="tables that the script looks into take 0 MiB; at most 0"):
+    with pytest.raises(StageError, match="lookup tables of the script have 0 MiB; the limit is 0"):
         javascript("1")
 
 

@@ -1,7 +1,7 @@
 """Aggregates as Spark expressions.
 
-Where the order of records matters, it is their order in the input, so that a result does not change
-from run to run.
+Aggregates that depend on the order of records use their order in the input, so that all runs give the same
+result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 ORDER: Final = "__localcdap_order"
-"""Column with the place of each record in the input."""
+"""Column with the position of each record in the input."""
 _ORDERED: Final = (
     "First",
     "Last",
@@ -33,18 +33,18 @@ _SEPARATOR: Final = ", "
 
 
 def needs_order(aggregates: list[Aggregate]) -> bool:
-    """Whether one of the aggregates reads :data:`ORDER`."""
+    """Return whether one of the aggregates reads :data:`ORDER`."""
     return any(aggregate.function in _ORDERED for aggregate in aggregates)
 
 
 def build_aggregate(
     aggregate: Aggregate, schema: Schema, raising: Callable[[Column], Column]
 ) -> Column:
-    """The expression of an aggregate, named and of the type that the aggregate declares.
+    """Build the expression of an aggregate, with its name and its declared type.
 
-    A sum that does not fit its type fails the run; in CDAP it would wrap around.
+    A sum that does not fit its type fails the run; CDAP would let it overflow.
 
-    :param raising: an expression that fails the stage with a message.
+    :param raising: returns an expression that fails the stage with a message.
     """
     condition = aggregate.compile_condition(schema)
     condition_column = None if condition is None else condition.build_column()
@@ -57,7 +57,7 @@ def build_aggregate(
 def _cast_to_declared(
     made: Column, aggregate: Aggregate, schema: Schema, raising: Callable[[Column], Column]
 ) -> Column:
-    """Numbers that Spark widens are narrowed again."""
+    """Cast a result that Spark widens to the declared type."""
     from pyspark.sql import functions as F  # noqa: N812
 
     type = aggregate.make_output_field(schema).schema.non_nullable
@@ -89,14 +89,14 @@ def _build_count_all(condition_column: Column | None) -> Column:
 
 
 def _filter_value(value: Column, condition_column: Column | None) -> Column:
-    """The value of a record that counts, else null."""
+    """Return the value if the condition is true, else null."""
     from pyspark.sql import functions as F  # noqa: N812
 
     return value if condition_column is None else F.when(condition_column, value)
 
 
 def _box(value: Column, condition_column: Column | None) -> Column:
-    """The value in a struct, so that a null value is no null."""
+    """Put the value into a struct, so that a null value is not ignored."""
     from pyspark.sql import functions as F  # noqa: N812
 
     return _filter_value(F.struct(value.alias("v")), condition_column)

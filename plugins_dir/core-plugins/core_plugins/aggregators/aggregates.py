@@ -1,4 +1,4 @@
-"""The aggregates of a GroupByAggregate: the property read and checked (CDAP ``GroupByConfig``)."""
+"""The aggregates of a GroupByAggregate: parsing and validation of the property (CDAP ``GroupByConfig``)."""
 
 from __future__ import annotations
 
@@ -70,20 +70,20 @@ _CONDITION: Final = "condition"
 
 
 class AggregateError(ValueError):
-    """An aggregate that is not of the right form."""
+    """The text of an aggregate is invalid; the message says why."""
 
 
 class Aggregate(NamedTuple):
-    """One aggregate."""
+    """One aggregate of a group."""
 
     name: str
-    """Of the output field."""
+    """Name of the output field."""
     function: str
     """One of :data:`FUNCTIONS`, without ``If``."""
     field: str
     """The input field, or ``*``."""
     condition: str | None
-    """Which records count; None for all."""
+    """The condition on the records that are aggregated; None for all records."""
 
     @property
     def display_name(self) -> str:
@@ -93,14 +93,14 @@ class Aggregate(NamedTuple):
         return f"{self.name}:{self.display_name}({self.field})"
 
     def compile_condition(self, schema: Schema) -> AggregateCondition | None:
-        """The condition over records of the schema.
+        """Compile the condition for records of the schema.
 
-        :raises ConditionError: when it cannot be compiled.
+        :raises ConditionError: when the condition is invalid.
         """
         return None if self.condition is None else compile_condition(self.condition, schema)
 
     def make_output_field(self, schema: Schema) -> Field:
-        """The field that it adds, for a field that exists."""
+        """Return the output field of the aggregate; its input field must exist."""
         return Field(self.name, self._infer_type(schema))
 
     def _infer_type(self, schema: Schema) -> Schema:
@@ -125,7 +125,7 @@ class Aggregate(NamedTuple):
         return type.as_nullable if may_be_null else type
 
     def check(self, schema: Schema, failures: FailureCollector) -> None:
-        """Report what does not fit the input."""
+        """Add failures for an aggregate that does not fit the input schema."""
         self._check_field(schema, failures)
         try:
             self.compile_condition(schema)
@@ -170,7 +170,7 @@ class Aggregate(NamedTuple):
 
 
 def parse_aggregates(text: str, failures: FailureCollector) -> list[Aggregate]:
-    """Read ``name:function(field)[:condition(…)], …``. What is wrong is reported, all at once."""
+    """Parse ``name:function(field)[:condition(…)], …``, and add a failure for each invalid aggregate."""
     found: list[Aggregate] = []
     names: set[str] = set()
     for element in (part.strip() for part in text.split(",")):

@@ -1,9 +1,9 @@
-"""Conditions of aggregate functions: a part of JEXL, compiled to Spark expressions.
+"""Conditions of aggregate functions: a subset of JEXL, compiled to Spark expressions.
 
-Supported are field names (``a.b`` for a member of a nested record), texts, numbers, ``true``, ``false``,
+Conditions have field names (``a.b`` for a member of a nested record), strings, numbers, ``true``, ``false``,
 ``null``, comparisons, ``&& || !`` (also ``and or not eq ne lt le gt ge``), arithmetic, and some methods of
-Java's strings. Null is equal to null only, smaller and greater than nothing, and every other operation
-on it counts as false, where JEXL would fail the run.
+Java's strings. Null equals only null and is neither less nor greater than any value. Other operations on null
+are false, where JEXL would fail the run.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _NUMBERS: Final = (_INTEGER, _NUMBER)
 
 
 class ConditionError(ValueError):
-    """A condition that cannot be compiled. The message says what and where."""
+    """A condition is invalid; the message says why and where."""
 
 
 class UnknownFieldError(ConditionError):
-    """A condition names a field that the input does not have."""
+    """A condition names a field that the input lacks."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Field {name} not found in output schema.")
@@ -64,14 +64,14 @@ class UnknownFieldError(ConditionError):
 
 
 class CompiledExpression(NamedTuple):
-    """A part of a condition: the kind of its value and how to compute it."""
+    """A compiled part of a condition: the kind of its value and its column."""
 
     kind: str
     """``integer``, ``number``, ``string``, ``boolean``, ``null``, ``record``, or another type's name."""
     build_column: Callable[[], Column]
-    """Makes the expression; only then is pyspark imported."""
+    """Builds the column; pyspark is only imported then."""
     schema: Schema | None = None
-    """Of a field."""
+    """The schema of a field; None for other parts."""
 
 
 class AggregateCondition(NamedTuple):
@@ -79,16 +79,16 @@ class AggregateCondition(NamedTuple):
 
     text: str
     fields: frozenset[str]
-    """The input fields that it reads."""
+    """The input fields that the condition reads."""
     build_column: Callable[[], Column]
-    """Makes an expression that is true or false, never null."""
+    """Builds a column that is true or false, never null."""
 
 
 def compile_condition(text: str, schema: Schema) -> AggregateCondition:
-    """Compile a condition over the fields of a record.
+    """Compile a condition on the fields of a record.
 
-    :raises UnknownFieldError: for a field that the record does not have.
-    :raises ConditionError: for anything else that is not supported.
+    :raises UnknownFieldError: for a field that the record lacks.
+    :raises ConditionError: for any other invalid or unsupported part.
     """
     from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
@@ -123,7 +123,7 @@ def _describe_unexpected(text: str, found: str, position: int) -> str:
 
 
 class _Compiler:
-    """One pass over one condition; remembers the fields met."""
+    """Compiles the syntax tree of one condition and collects its fields."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema

@@ -1,4 +1,4 @@
-"""The Deduplicate aggregator: one record remains of those that are equal in some fields."""
+"""The Deduplicate aggregator: keeps one of the records that are equal in some fields."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RECORD: Final = "__localcdap_record"
 
 
 class Choice(NamedTuple):
-    """Which of the equal records remains."""
+    """The rule that selects the record to keep."""
 
     field: str
     function: str
@@ -38,18 +38,17 @@ class Choice(NamedTuple):
     type="batchaggregator",
     name="Deduplicate",
     description=(
-        "Keeps one record of those that have the same values in some fields, chosen by the value of "
+        "Keeps one of the records that have the same values in some fields, selected by the value of "
         "another field."
     ),
 )
 class Deduplicate(BatchAggregator):
-    """Of several records that are equally good, ``min`` and ``max`` keep the last, ``any`` the first."""
+    """Of records that rank equally, ``min`` and ``max`` keep the last, ``any`` keeps the first."""
 
     class Config(PluginConfig):
         unique_fields: list[str] = field(
             description=(
-                "The fields that make a record unique, comma-separated. Left empty, whole records "
-                "are compared."
+                "Fields that make a record unique, comma-separated. If empty, whole records are compared."
             ),
             default=[],
             macro=True,
@@ -59,7 +58,7 @@ class Deduplicate(BatchAggregator):
         filter_operation: str | None = field(
             description=(
                 "Which record to keep, as 'field:function'. The function is max or min (of a numeric "
-                "field) or any (the first with a value). Left empty, the first record is kept. "
+                "field) or any (the first with a value). If empty, the first record is kept. "
                 "Example: 'cost:max'."
             ),
             default=None,
@@ -148,7 +147,10 @@ def _is_number(schema: Schema) -> bool:
 
 
 def _build_choice(record: Column, choice: Choice | None, order: Column) -> Column:
-    """The aggregate that picks the record to keep. ``order`` is its place in the input."""
+    """Build the aggregate that selects the record to keep.
+
+    :param order: the position of the record in the input.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     if choice is None or choice.function == "FIRST":

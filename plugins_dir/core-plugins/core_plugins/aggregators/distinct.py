@@ -1,4 +1,4 @@
-"""The Distinct aggregator: equal records come out once."""
+"""The Distinct aggregator: removes duplicate records."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ if TYPE_CHECKING:
     type="batchaggregator",
     name="Distinct",
     description=(
-        "Removes duplicates, so that all records that come out are different. With a list of fields, "
-        "only these come out."
+        "Removes duplicate records. With a list of fields, the output has only these fields."
     ),
 )
 class Distinct(BatchAggregator):
     class Config(PluginConfig):
         fields: list[str] = field(
             description=(
-                "The fields to compare, comma-separated; all others are left out. Left empty, whole "
-                "records are compared."
+                "Fields to compare, comma-separated; others are dropped. If empty, whole records are "
+                "compared."
             ),
             default=[],
             macro=True,

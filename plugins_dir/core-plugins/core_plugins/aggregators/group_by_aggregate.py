@@ -1,4 +1,4 @@
-"""The GroupByAggregate: groups records by fields and aggregates each group."""
+"""The GroupByAggregate aggregator: groups records by fields and aggregates each group."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class GroupByAggregate(BatchAggregator):
     class Config(PluginConfig):
         group_by_fields: list[str] = field(
             description=(
-                "The fields to group by, comma-separated. Null is a value like any other. They are the "
-                "first output fields."
+                "Fields to group by, comma-separated. They are the first output fields. Null is an ordinary "
+                "value."
             ),
             macro=True,
             name="groupByFields",
@@ -44,11 +44,11 @@ class GroupByAggregate(BatchAggregator):
         )
         aggregates: str = field(
             description=(
-                "The aggregates, a comma-separated list of 'name:function(field)'. Functions: count, "
+                "Aggregates, a comma-separated list of 'name:function(field)'. Functions: count, "
                 "count(*), countDistinct, countNulls, sum, avg, min, max, first, last, any, stddev, "
                 "variance, collectList, collectSet, longestString, shortestString, concat, "
-                "concatDistinct, logicalAnd, logicalOr, sumOfSquares, correctedSumOfSquares. All but "
-                "first, last and countNulls have a form that counts some records only: "
+                "concatDistinct, logicalAnd, logicalOr, sumOfSquares, correctedSumOfSquares. All except "
+                "first, last and countNulls have a form with a condition: "
                 "\"total:sumIf(price):condition(city.equals('LA'))\"."
             ),
             macro=True,

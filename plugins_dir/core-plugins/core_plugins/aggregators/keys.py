@@ -1,4 +1,4 @@
-"""What aggregators have in common: values that can be compared, and a number of partitions."""
+"""Common parts of aggregators: checks of keys, and the property ``numPartitions``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from localcdap.api import Schema, StageConfigurer, Type, field
 
 
 def num_partitions_field() -> Any:
-    """The property ``numPartitions``."""
+    """Return the property ``numPartitions``."""
     return field(
-        "Number of partitions to work in. Left empty, the engine decides.",
+        "Number of partitions. If empty, the engine decides.",
         default=None,
         macro=True,
         name="numPartitions",
@@ -18,7 +18,7 @@ def num_partitions_field() -> Any:
 
 
 def is_comparable(schema: Schema) -> bool:
-    """Whether values can be keys of groups and joins: neither a map nor something with a map in it."""
+    """Return whether values can be keys of groups and joins: they must not be or contain maps."""
     if schema.type is Type.MAP:
         return False
     parts = [*schema.members, *(part.schema for part in schema.fields or ())]
@@ -28,11 +28,11 @@ def is_comparable(schema: Schema) -> bool:
 
 
 def check_comparable(stage: StageConfigurer, name: str, schema: Schema, property: str) -> bool:
-    """Whether a field's values can be compared; if not, a failure of the property that names it is added."""
+    """Return whether a field's values can be keys; if not, add a failure for the property that names it."""
     if is_comparable(schema):
         return True
     stage.failures.add(
-        f"Field '{name}' is or holds a map, and maps cannot be compared.",
+        f"Field '{name}' is or contains a map, and maps cannot be compared.",
         "Choose other fields, or drop this one in an earlier stage.",
     ).with_config_property(property, element=name).with_input_field(name)
     return False

@@ -1,4 +1,4 @@
-"""The RowDenormalizer: records that hold one named value each become one wide record per key."""
+"""The RowDenormalizer aggregator: records with one named value each become one wide record per key."""
 
 from __future__ import annotations
 
@@ -30,44 +30,44 @@ _PROPERTIES: Final = ("keyField", "nameField", "valueField")
     type="batchaggregator",
     name="RowDenormalizer",
     description=(
-        "Makes one record of all records with the same key: their names become fields, their values "
-        "the fields' values. Records without a key are dropped."
+        "Combines the records of a key into one record: their names become fields, their values become "
+        "the values of these fields. Records without a key are dropped."
     ),
 )
 class RowDenormalizer(BatchAggregator):
-    """When a key has a name several times, the last value counts."""
+    """If a key has several values for a name, the last one is used."""
 
     class Config(PluginConfig):
         key_field: str = field(
-            description="The field whose values say which records belong together, a string.",
+            description="String field whose value groups the records.",
             macro=True,
             name="keyField",
             form="{input-field}",
         )
         name_field: str = field(
-            description="The field that holds the names of output fields, a string.",
+            description="String field with the names of output fields.",
             macro=True,
             name="nameField",
             form="{input-field}",
         )
         value_field: str = field(
-            description="The field that holds the values of output fields, a string.",
+            description="String field with the values of output fields.",
             macro=True,
             name="valueField",
             form="{input-field}",
         )
         output_fields: list[str] = field(
             description=(
-                "The names that become output fields, comma-separated. Other names are left out, and "
-                "a name that a key does not have is null."
+                "Names that become output fields, comma-separated. Other names are dropped; a name that a "
+                "key lacks is null."
             ),
             macro=True,
             name="outputFields",
         )
         field_aliases: str = field(
             description=(
-                "Other names for output fields, a comma-separated list of 'name:output field', such "
-                "as 'ADDRESS:addr'."
+                "Aliases of output fields, a comma-separated list of 'name:output field', such as "
+                "'ADDRESS:addr'."
             ),
             default="",
             macro=True,
@@ -113,7 +113,7 @@ class RowDenormalizer(BatchAggregator):
         return aliases
 
     def _find_outputs(self, failures: FailureCollector) -> dict[str, list[str]]:
-        """The output fields, each with the names in the data that lead to it."""
+        """Return the names in the data of each output field."""
         aliases = self._parse_aliases(failures)
         names = {aliases.get(name, name): list[str]() for name in self.config.output_fields or ()}
         for output, sources in names.items():

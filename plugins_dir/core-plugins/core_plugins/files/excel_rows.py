@@ -1,4 +1,4 @@
-"""Workbooks as records, read in Spark's Python workers."""
+"""Rows of workbooks as records, read in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ TYPES: Final = {
 _MAX_COLUMNS: Final = 16_384
 _BATCH: Final = 10_000
 _WHOLE: Final = {Schema.INT: 31, Schema.LONG: 63}
-"""How many bits a number has beside its sign."""
+"""The bits of an integer without its sign."""
 _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
 class ExcelSelection:
-    """What is read of each workbook."""
+    """The part of each workbook that is read."""
 
     sheet: str | int
-    """Its name, or its number from 0."""
+    """The sheet's name, or its number from 0."""
     columns: tuple[int, ...]
-    """From 0, in the order of the fields."""
+    """Column numbers from 0, in the order of the fields."""
     skip_first_row: bool
     ends_at_empty_row: bool
     rows_limit: int | None
     fails: bool
-    """Whether a value that does not fit fails the run; otherwise its row is left out."""
+    """Whether a value that does not fit fails the run; otherwise its row is skipped."""
 
 
 def parse_column_letters(letters: str) -> int | None:
-    """The number of a column from 0 by its letters; None when they are none.
+    """Return the number of a column, from 0, by its letters; None for an invalid text.
 
     >>> column_index("A"), column_index("AA"), column_index("a1")
     (0, 26, None)
@@ -62,9 +62,9 @@ def parse_column_letters(letters: str) -> int | None:
 
 
 def read_workbook(file: str, schema: Schema, selection: ExcelSelection) -> Iterator[pa.RecordBatch]:
-    """The records of a workbook: its name, the sheet's, and the values of the columns.
+    """Yield the records of a workbook: the file's name, the sheet's name, and the values of the columns.
 
-    :raises StageError: when it cannot be read, lacks the sheet, or has a row that fails the run.
+    :raises StageError: when the workbook cannot be read, lacks the sheet, or has a row that fails the run.
     """
     name, codec = Path(file).name, RecordCodec(schema)
     sheet_name, rows = _read_rows(file, selection)
@@ -81,7 +81,7 @@ def read_workbook(file: str, schema: Schema, selection: ExcelSelection) -> Itera
             problem = f"row {number} of sheet '{sheet_name}' of '{file}': {error}"
             if selection.fails:
                 raise StageError(f"Terminating processing on error: {problem}.") from None
-            _LOG.error("Left out %s", problem)
+            _LOG.error("Skipped %s", problem)
             continue
         records.append(dict(zip(names, [name, sheet_name, *values], strict=True)))
         if len(records) == _BATCH:
@@ -92,7 +92,7 @@ def read_workbook(file: str, schema: Schema, selection: ExcelSelection) -> Itera
 
 
 def _read_rows(file: str, selection: ExcelSelection) -> tuple[str, Iterator[tuple[int, list[Any]]]]:
-    """The sheet's name, and its rows that have values, with their numbers from 1."""
+    """Return the sheet's name and its rows with values, numbered from 1."""
     sheet_name, cells = read_sheet_cells(file, selection.sheet)
     return sheet_name, _find_filled_rows(file, cells, selection)
 
@@ -113,9 +113,9 @@ def _find_filled_rows(
 
 
 def _convert_cell(cell: Any, kind: Schema) -> Any:
-    """A cell as a value of a field.
+    """Convert a cell to a value of a field.
 
-    :raises ValueError: when it is none.
+    :raises ValueError: when the cell does not have such a value.
     """
     if kind == Schema.STRING:
         return format_cell(cell)
@@ -127,7 +127,7 @@ def _convert_cell(cell: Any, kind: Schema) -> Any:
 def _to_integer(cell: Any, bits: int) -> int:
     text = format_cell(cell).strip()
     if not re.fullmatch("[+-]?[0-9]+", text):
-        raise ValueError(f"'{text}' is no whole number")
+        raise ValueError(f"'{text}' is not an integer")
     number = int(text)
     if not -(2**bits) <= number < 2**bits:
         raise ValueError(f"{number} has more than {bits + 1} bits")
@@ -139,7 +139,7 @@ def _to_double(cell: Any) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"'{text}' is no number") from None
+        raise ValueError(f"'{text}' is not a number") from None
 
 
 def _to_boolean(cell: Any) -> bool:

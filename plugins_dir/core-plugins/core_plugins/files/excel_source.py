@@ -38,6 +38,8 @@ _TO_DATASET: Final = "Write to error dataset"
 
 
 class ExcelConfig(PluginConfig):
+    """The properties of the Excel source."""
+
     reference_name: str = field(
         "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         name="referenceName",
@@ -48,75 +50,79 @@ class ExcelConfig(PluginConfig):
         name="filePath",
     )
     pattern: str = field(
-        "Regular expression that the name or the full path of a file must match.",
+        "Regular expression that matches the name or the full path of the files to read.",
         default=".*",
         macro=True,
         name="filePattern",
     )
     memory_table: str | None = field(
-        "Table of the files that were read already. Files are not remembered here: it must be empty unless "
-        "'reprocess' is true.",
+        "Table of files that were already read. It is not supported: leave it empty, or set 'reprocess' to "
+        "true.",
         default=None,
         name="memoryTableName",
         group="files read before",
     )
     expiry: str | None = field(
-        "Days for which files are remembered.",
+        "Days after which the table forgets a file.",
         default=None,
         name="tableExpiryPeriod",
         group="files read before",
     )
     reprocess: bool = field(
-        "Whether files that were read before are read again.",
+        "Whether files that were already read are read again.",
         default=False,
         group="files read before",
     )
-    sheet: str = field("How the sheet is found.", default=_BY_NAME, choices=[_BY_NAME, _BY_NUMBER])
+    sheet: str = field(
+        "Whether 'sheetValue' is a name or a number.",
+        default=_BY_NAME,
+        choices=[_BY_NAME, _BY_NUMBER],
+    )
     sheet_value: str = field(
-        "Name of the sheet, or its number: 0 is the first.", macro=True, name="sheetValue"
+        "Name of the sheet, or its number from 0.", macro=True, name="sheetValue"
     )
     columns: list[str] = field(
-        "Letters of the columns that are read, as A,B. By default those that have a type.",
+        "Letters of the columns to read, as A,B. By default, all columns that have a type.",
         default=[],
         name="columnList",
     )
     renamed: list[str] = field(
-        "Names of fields by the letter of their column, as A:id,B:name.",
+        "Field names by column letter, as A:id,B:name.",
         default=[],
         name="columnMapping",
         form="{column}:{field},",
     )
     skip_first_row: bool = field(
-        "Whether the first row is skipped, because it has the titles.",
+        "Whether the first row, which contains titles, is skipped.",
         default=False,
         name="skipFirstRow",
     )
     ends_at_empty_row: bool = field(
-        "Whether a row without values fails the run. Otherwise it is skipped.",
+        "Whether an empty row fails the run. Otherwise it is skipped.",
         default=False,
         name="terminateIfEmptyRow",
     )
     rows_limit: str | None = field(
-        "Most rows of a sheet that are read; all by default.",
+        "Largest number of rows of a sheet to read, by default all.",
         default=None,
         macro=True,
         name="rowsLimit",
     )
     types: list[str] = field(
-        f"Types of fields by the letter of their column, as A:string,B:int: {', '.join(TYPES)}. Columns "
-        "without one are strings.",
+        f"Field types by column letter, as A:string,B:int. Types: {', '.join(TYPES)}. Columns without a "
+        "type are strings.",
         default=[],
         name="outputSchema",
         form="{column}:{type:" + "|".join(TYPES) + "},",
     )
     on_error: str = field(
-        "What happens when a value does not fit its type: the row is left out, or the run fails.",
+        "What happens if a value does not fit its type: the row is skipped, or the run fails.",
         default=_SKIP,
         choices=[_SKIP, _FAIL, _TO_DATASET],
         name="ifErrorRecord",
     )
     error_table: str | None = field(
-        "Table for rows with errors, which cannot be written here.",
+        "Table for rows with errors. It is not supported.",
         default=None,
         name="errorDatasetName",
     )
@@ -128,8 +134,10 @@ class ExcelConfig(PluginConfig):
     description="Reads the rows of a sheet of each workbook: .xlsx, .xlsm, .xlsb, .xls, .ods.",
 )
 class ExcelSource(BatchSource):
-    """Fields are ``file`` (its name), ``sheet``, and the columns. An empty cell is an empty text, an error in
-    a field of another type. Formulas have the values that the workbook was saved with.
+    """Output fields are ``file`` (the file's name), ``sheet``, and the columns.
+
+    An empty cell is an empty string; in a field of another type it is an error. Formulas have the values with
+    which the workbook was saved.
     """
 
     Config = ExcelConfig
@@ -145,13 +153,13 @@ class ExcelSource(BatchSource):
         names = [name for name, _ in fields]
         for name in sorted({each for each in names if names.count(each) > 1}):
             stage.failures.add(
-                f"There would be several fields '{name}'.", "Choose another name."
+                f"Several fields would have the name '{name}'.", "Choose another name."
             ).with_config_property("columnMapping")
         if not len(stage.failures):
             stage.output_schema = Schema.record("outputSchema", fields)
 
     def _parse_columns(self, stage: StageConfigurer) -> dict[str, tuple[str, Schema]]:
-        """Name and type of the field of each column, by the column's letters."""
+        """Return the name and type of the field of each column, by the column's letters."""
         config = self.config
         names = _parse_pairs(stage, "columnMapping", config.renamed, config.columns, "an alias")
         types = _parse_pairs(stage, "outputSchema", config.types, config.columns, "a type")
@@ -165,8 +173,8 @@ class ExcelSource(BatchSource):
             written = types.get(letters, "string")
             if parse_column_letters(letters) is None:
                 stage.failures.add(
-                    f"'{letters}' is no column of a sheet.",
-                    "Use the letters at its top, as A or BC.",
+                    f"'{letters}' is not a column of a sheet.",
+                    "Use the letters of a column, such as A or BC.",
                 ).with_config_property("columnList" if config.columns else "outputSchema")
             elif written.lower() not in TYPES:
                 stage.failures.add(
@@ -215,7 +223,7 @@ class ExcelSource(BatchSource):
 
 
 def _check_values(stage: StageConfigurer, config: ExcelConfig) -> None:
-    """The rules of CDAP 6 ``ExcelInputReaderConfig``."""
+    """Apply the rules of CDAP 6 ``ExcelInputReaderConfig``."""
     number, limit = config.sheet_value, config.rows_limit
     is_known = not config.contains_macro("sheetValue") and number is not None
     if is_known and config.sheet == _BY_NUMBER and not re.fullmatch("[0-9]+", number):
@@ -237,27 +245,27 @@ def _check_values(stage: StageConfigurer, config: ExcelConfig) -> None:
     except re.error as error:
         stage.failures.add(
             f"Invalid regular expression '{config.pattern}': {error}.",
-            "Change it so that it matches the names of files.",
+            "Write a valid regular expression that matches the names of files.",
         ).with_config_property("filePattern")
 
 
 def _check_unavailable(stage: StageConfigurer, config: ExcelConfig) -> None:
     if config.memory_table and not config.reprocess:
         stage.failures.add(
-            "Files that were read before are not remembered here.",
-            "Set 'reprocess' to true, and move files away that are done.",
+            "Files that were already read are not tracked here.",
+            "Set 'reprocess' to true, and move files that are done to another folder.",
         ).with_config_property("memoryTableName").with_config_property("reprocess")
     if config.on_error == _TO_DATASET:
         stage.failures.add(
             "Rows with errors cannot be written into a table here.",
-            f"Choose '{_SKIP}' or '{_FAIL}', or read strings and let a transform find the errors.",
+            f"Choose '{_SKIP}' or '{_FAIL}', or read strings and validate them in a transform.",
         ).with_config_property("ifErrorRecord")
 
 
 def _parse_pairs(
     stage: StageConfigurer, name: str, texts: list[str], columns: list[str], what: str
 ) -> dict[str, str]:
-    """The elements ``A:value`` of a property, by column."""
+    """Parse the elements ``A:value`` of a property; return the values by column."""
     title = "Column-Label Mapping" if name == "columnMapping" else "Field Name Schema Type Mapping"
     found = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""Actions on files: FileMove and FileDelete."""
+"""The actions FileMove and FileDelete."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from localcdap.plugin_lib.files.inputs import is_remote
 
 _REGEX: Final = "fileRegex"
 _WHICH: Final = (
-    "Regular expression that the names of the files must match, when the path is a folder; all files by "
-    "default."
+    "Regular expression that matches the names of the files, if the path is a folder. By default, all files "
+    "match."
 )
-_CONTINUE: Final = "Whether the pipeline goes on when a file cannot be {}; the log tells which."
+_CONTINUE: Final = "Whether the pipeline continues if a file cannot be {}. The log names the file."
 
 
 @plugin(
     type="action",
     name="FileMove",
-    description="Moves a file, or files of a folder, to another place.",
+    description="Moves a file, or the files of a folder, to another path.",
 )
 class FileMove(Action):
     class Config(PluginConfig):
         source: str = field("File or folder to move from.", macro=True, name="sourcePath")
         target: str = field(
-            "Where to move to: the new path of the file, or a folder if it ends with '/' or a folder's files "
-            "are moved. Folders that do not exist are made; files that do are not replaced.",
+            "New path of the file; or a folder, if the path ends with '/' or a folder's files are moved. "
+            "Missing folders are created. Existing files are not replaced.",
             macro=True,
             name="destPath",
         )
@@ -63,12 +63,12 @@ class FileMove(Action):
 @plugin(
     type="action",
     name="FileDelete",
-    description="Deletes a file, a folder, or files of a folder.",
+    description="Deletes a file, or the contents of a folder.",
 )
 class FileDelete(Action):
     class Config(PluginConfig):
         path: str = field(
-            "File or folder to delete. Of a folder all files are deleted, the folders in it too.",
+            "File to delete, or folder whose files and subfolders are deleted.",
             macro=True,
         )
         file_regex: str | None = field(_WHICH, default=None, macro=True, name=_REGEX)
@@ -94,17 +94,20 @@ def _check_regex(stage: StageConfigurer, regex: str | None) -> None:
     except re.error as error:
         stage.failures.add(
             f"Invalid regular expression '{regex}': {error}.",
-            "Change it so that it matches the names of files.",
+            "Write a valid regular expression that matches the names of files.",
         ).with_config_property(_REGEX)
 
 
 def _resolve_local(context: ActionContext, path: str) -> Path:
-    """:raises StageError: for a path that does not lie on this machine."""
+    """Return the local path of a path in a pipeline document.
+
+    :raises StageError: for a path that is not on this machine.
+    """
     destination = context.resolve_path(path)
     if context.is_remote or is_remote(destination):
         raise context.fail(
-            f"'{destination}' does not lie on this machine, whose files alone actions reach.",
-            "Name a local folder for it under [locations] in localcdap.toml, and run it here.",
+            f"'{destination}' is not on this machine; actions can only access local files.",
+            "Map it to a local folder under [locations] in localcdap.toml, and run the pipeline here.",
         )
     return Path(destination)
 
@@ -112,9 +115,9 @@ def _resolve_local(context: ActionContext, path: str) -> Path:
 def _find_files(
     context: ActionContext, path: Path, regex: str | None, continue_on_error: bool
 ) -> list[Path]:
-    """What a path means: itself, or what is in the folder and matches.
+    """Return a file itself, or the matching entries of a folder.
 
-    :raises StageError: when there is nothing of that path.
+    :raises StageError: when the path does not exist.
     """
     if not path.is_dir():
         if path.exists() or path.is_symlink():
@@ -146,7 +149,7 @@ def _apply_to_each(
         except OSError as error:
             message = f"'{file}' cannot be {done}: {error}."
             if not continue_on_error:
-                raise context.fail(message, "Set 'continueOnError' to go on.") from None
+                raise context.fail(message, "Set 'continueOnError' to true to continue.") from None
             context.logger.warning("%s", message)
     context.logger.info("%d files %s", count, done)
 

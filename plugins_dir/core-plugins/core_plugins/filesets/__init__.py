@@ -1,1 +1,1 @@
-"""File sets and streams of CDAP 3 to 5."""
+"""Sources and sinks of the file sets and streams of CDAP 3 to 5."""

@@ -1,9 +1,9 @@
-"""File sets of CDAP 3 to 5: folders of partitions, each written by one run and known by its time.
+"""Partitions of file sets of CDAP 3 to 5: folders that one run writes, identified by a time.
 
 The folder of file set ``name`` is ``filesets/NAMESPACE/name`` in the instance's folder, or the property
-``basePath``. A partition is a folder in it with the file ``.partition.json``, which says its time; one
-without it is known by the name that CDAP gives: ``2015-01-20/20-42.1421786520000``, of a snapshot
-``1421786520000``.
+``basePath``. A partition is a folder in it with the file ``.partition.json``, which contains its time.
+Without this file, the time is the end of the folder's name, as CDAP writes it:
+``2015-01-20/20-42.1421786520000``, for a snapshot ``1421786520000``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MARK: Final = ".partition.json"
 _DURATION: Final = re.compile(r"\s*(\d+)\s*([smhd])\s*")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _NAMED: Final = re.compile(r"(?:.*\.)?(\d{10,})")
-"""The end of a partition's name that is its time, in milliseconds since 1970."""
-DURATION_ACTION: Final = "Write a whole number and s, m, h or d: 30m, 1d."
+"""A partition's name; its end is the time in milliseconds since 1970."""
+DURATION_ACTION: Final = "Write an integer and s, m, h or d, such as 30m or 1d."
 
 
 class Partition(NamedTuple):
@@ -40,9 +40,9 @@ class _Mark(msgspec.Struct):
 
 
 def parse_duration(text: str) -> datetime.timedelta:
-    """A duration such as ``30m``.
+    """Parse a duration such as ``30m``.
 
-    :raises ValueError: for a text that is none.
+    :raises ValueError: for any other text.
     """
     match = _DURATION.fullmatch(text)
     if match is None:
@@ -51,20 +51,20 @@ def parse_duration(text: str) -> datetime.timedelta:
 
 
 def check_duration(stage: StageConfigurer, name: str, text: str | None) -> None:
-    """Add a failure for a property that is set and no duration."""
+    """Add a failure for a property that is set but is not a duration."""
     if text:
         try:
             parse_duration(text)
         except ValueError:
-            stage.failures.add(f"'{text}' is no duration.", DURATION_ACTION).with_config_property(
-                name
-            )
+            stage.failures.add(
+                f"'{text}' is not a duration.", DURATION_ACTION
+            ).with_config_property(name)
 
 
 def resolve_folder(context: SparkContext, name: str, base_path: str | None) -> str:
-    """Where a file set lies.
+    """Return the folder of a file set.
 
-    :raises StageError: when the base path has no place on this machine.
+    :raises StageError: when the base path is not on this machine.
     """
     written = base_path or f"filesets/{context.namespace}/{name}"
     return context.resolve_path(written).rstrip("/")
@@ -75,12 +75,12 @@ def to_milliseconds(moment: datetime.datetime) -> int:
 
 
 def write_mark(directory: str, time_ms: int) -> None:
-    """Say the time of a partition that is being written."""
+    """Write the time of a partition into its folder."""
     Path(directory, MARK).write_bytes(msgspec.json.encode(_Mark(time_ms)))
 
 
 def list_partitions(folder: str) -> list[Partition]:
-    """The partitions of a file set, oldest first; none when there is no such folder."""
+    """Return the partitions of a file set, oldest first; none if the folder does not exist."""
     return sorted(_find_partitions(Path(folder)))
 
 
@@ -106,7 +106,7 @@ def _read_time(directory: Path) -> int | None:
 
 
 def remove_older(folder: str, limit_ms: int) -> int:
-    """Remove the partitions before a time; how many there were."""
+    """Remove the partitions before a time. Return their number."""
     old = [each for each in list_partitions(folder) if each.time_ms < limit_ms]
     for each in old:
         shutil.rmtree(each.directory, ignore_errors=True)
@@ -114,5 +114,5 @@ def remove_older(folder: str, limit_ms: int) -> int:
 
 
 def ignore_failures() -> FailureCollector:
-    """For a configuration whose parts were checked as those of another one."""
+    """Return a collector whose failures nobody reads, for properties that were already validated."""
     return FailureCollector("")

@@ -30,19 +30,21 @@ _ZERO: Final = datetime.timedelta()
 _NAME: Final = "Name of the file set: a folder in 'filesets/NAMESPACE' of the instance's folder."
 _BASE: Final = "Folder of the file set, instead of the one named after it."
 _CLEAN: Final = (
-    "Age beyond which partitions are removed before one is written, as 30d; by default they stay."
+    "Age of partitions that are removed before a new one is written, as 30d; by default, none are."
 )
 
 
 class FilesetSinkConfig(PluginConfig):
+    """The properties of all sinks of file sets."""
+
     name: str = field(_NAME, macro=True)
     base_path: str | None = field(_BASE, default=None, macro=True, name="basePath")
     schema: Schema | None = field(
-        "Fields that are written: all of the input, or some of them.", default=None, macro=True
+        "Fields that are written: some or all fields of the input.", default=None, macro=True
     )
     clean: str | None = field(_CLEAN, default=None, macro=True, name="cleanPartitionsOlderThan")
     codec: str | None = field(
-        "Compression, such as None, Snappy, GZip or Deflate, as the format has them.",
+        "Compression of the format, such as None, Snappy, GZip or Deflate.",
         default=None,
         macro=True,
         name="compressionCodec",
@@ -57,18 +59,20 @@ class FilesetSinkConfig(PluginConfig):
 
 
 class TimedSinkConfig(FilesetSinkConfig):
+    """The properties of sinks of partitions by time."""
+
     path_format: str = field(
-        "Folder of the partition in the file set, by a Java time pattern: yyyy-MM-dd/HH-mm, to which the "
-        "time in milliseconds is added unless it is given here.",
+        "Folder of the partition in the file set, as a Java time pattern. By default it is yyyy-MM-dd/HH-mm "
+        "followed by the time in milliseconds.",
         default="",
         macro=True,
         name="filePathFormat",
     )
     time_zone: str = field(
-        "Time zone of that folder's name.", default="UTC", macro=True, name="timeZone"
+        "Time zone of the folder's name.", default="UTC", macro=True, name="timeZone"
     )
     offset: str = field(
-        "How far the partition's time lies before the logical start time, as 1h.",
+        "Duration between the partition's time and the later logical start time, as 1h.",
         default="",
         macro=True,
         name="partitionOffset",
@@ -76,7 +80,9 @@ class TimedSinkConfig(FilesetSinkConfig):
 
 
 class TextSinkConfig(FilesetSinkConfig):
-    delimiter: str = field("What stands between two values.", default=",", macro=True)
+    """The properties of the sink of delimited text."""
+
+    delimiter: str = field("Text between two values.", default=",", macro=True)
 
 
 class FilesetSink(BatchSink):
@@ -92,7 +98,7 @@ class FilesetSink(BatchSink):
             self._make_files_sink("").configure(stage)
 
     def name_partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
-        """The time of the partition of a run, and the name of its folder."""
+        """Return the time of a run's partition, and the name of its folder."""
         return at, str(partitions.to_milliseconds(at))
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
@@ -110,7 +116,7 @@ class FilesetSink(BatchSink):
         partitions.write_mark(written, partitions.to_milliseconds(at))
 
     def _make_files_sink(self, path: str) -> FilesSink:
-        """The sink of files that writes the partition."""
+        """Return the sink that writes the files of the partition."""
         properties = {"path": path, "format": self.format}
         if self.config.schema is not None:
             properties["schema"] = str(self.config.schema)
@@ -122,7 +128,7 @@ class FilesetSink(BatchSink):
 
 
 class TimedSink(FilesetSink):
-    """A partition for the time of the run, whatever partitions there are."""
+    """Writes the partition of the run's time."""
 
     Config = TimedSinkConfig
 

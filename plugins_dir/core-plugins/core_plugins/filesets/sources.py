@@ -30,6 +30,8 @@ _TEXT: Final = Schema.record("textfile", [("offset", Schema.LONG), ("body", Sche
 
 
 class FilesetSourceConfig(PluginConfig):
+    """The properties of all sources of file sets."""
+
     name: str = field(_NAME, macro=True)
     base_path: str | None = field(_BASE, default=None, macro=True, name="basePath")
     schema: Schema | None = field("Schema of the records.", default=None, macro=True)
@@ -43,17 +45,21 @@ class FilesetSourceConfig(PluginConfig):
 
 
 class TimedSourceConfig(FilesetSourceConfig):
+    """The properties of sources of partitions by time."""
+
     duration: str = field(
-        "Length of the time whose partitions are read, as 1d. It ends at the logical start time.",
+        "Length of the time range of the partitions to read, as 1d. It ends at the logical start time.",
         macro=True,
     )
     delay: str = field(
-        "How long before the logical start time that time ends, as 1h.", default="", macro=True
+        "Duration from the end of this time range to the logical start time, as 1h.",
+        default="",
+        macro=True,
     )
 
 
 class FilesetSource(BatchSource):
-    """Reads partitions of a file set."""
+    """Reads the latest partition of a file set."""
 
     Config = FilesetSourceConfig
     config: Any
@@ -69,7 +75,7 @@ class FilesetSource(BatchSource):
     def choose_partitions(
         self, found: Sequence[Partition], context: SourceContext
     ) -> list[Partition]:
-        """The partitions to read; of snapshots the latest."""
+        """Return the partitions to read, by default the latest one."""
         return list(found[-1:])
 
     def read(self, context: SourceContext) -> DataFrame:
@@ -84,11 +90,11 @@ class FilesetSource(BatchSource):
         if not found:
             raise context.fail(
                 f"file set '{self.config.name}' has no partitions in '{place}'.",
-                "Run the pipeline that writes it, or put folders there whose names end in their time, as "
+                "Run the pipeline that writes it, or create folders whose names end with a time, such as "
                 "2015-01-20/20-42.1421786520000.",
             )
         chosen = self.choose_partitions(found, context)
-        context.logger.info("Reads %d of %d partitions in '%s'", len(chosen), len(found), place)
+        context.logger.info("Reading %d of %d partitions in '%s'", len(chosen), len(found), place)
         files = [file for each in chosen for file in _list_files(each.directory)]
         config = FileSourceConfig.build(
             {"path": place, "format": self.format}, partitions.ignore_failures()
@@ -97,7 +103,7 @@ class FilesetSource(BatchSource):
 
 
 class TimedSource(FilesetSource):
-    """Reads the partitions of a time that ends with the run."""
+    """Reads the partitions of a time range."""
 
     Config = TimedSourceConfig
 
@@ -114,7 +120,7 @@ class TimedSource(FilesetSource):
 
 
 def get_time_range(duration: str, delay: str, context: SourceContext) -> tuple[int, int]:
-    """The time that a source reads, its end excluded, in milliseconds since 1970."""
+    """Return the time range that a source reads, in milliseconds since 1970, without its end."""
     end = context.logical_start_time
     if delay:
         end -= partitions.parse_duration(delay)

@@ -1,4 +1,4 @@
-"""The Stream source: events that CDAP 3 to 5 took in over HTTP, here the lines of files."""
+"""The Stream source: events of CDAP's streams, which are lines of files here."""
 
 from __future__ import annotations
 
@@ -51,42 +51,43 @@ _LINE: Final = r'^(\S+) (\S+) (\S+) \[([^\]]+)\] "([^"]*)" (\S+) (\S+)(?: "([^"]
     type="batchsource",
     name="Stream",
     description=(
-        "Reads events of a stream, as CDAP 3 to 5 did: the lines of the files in the folder that stands "
-        "for it."
+        "Reads events of a stream of CDAP 3 to 5: the lines of the files in the stream's folder."
     ),
 )
 class StreamSource(BatchSource):
-    """Each line is an event. Its time is that of its file's last change, its headers are empty.
+    """Each line is an event. Its time is the modification time of the file, its headers are empty.
 
-    The folder is ``streams/NAMESPACE/name`` in the instance's folder, or what ``[locations]`` says for
-    ``stream://name``. Only files changed in the given time are read.
+    The folder is ``streams/NAMESPACE/name`` in the instance's folder, or the folder that ``[locations]``
+    names for ``stream://name``. Only files that were modified in the time range are read.
     """
 
     class Config(PluginConfig):
         name: str = field(
-            "Name of the stream: the folder 'streams/NAMESPACE/name' of the instance's folder, or the one "
+            "Name of the stream. Its folder is 'streams/NAMESPACE/name' in the instance's folder, or the one "
             'that [locations] in localcdap.toml names: "stream://name" = "folder".',
             macro=True,
         )
         duration: str = field(
-            "Length of the time whose events are read, as 1d. It ends at the logical start time.",
+            "Length of the time range of the events to read, as 1d. It ends at the logical start time.",
             macro=True,
         )
         delay: str = field(
-            "How long before the logical start time that time ends, as 1h.", default="", macro=True
+            "Duration from the end of this time range to the logical start time, as 1h.",
+            default="",
+            macro=True,
         )
         format: str | None = field(
-            f"Format of the lines: {', '.join(FORMATS)} (combined log format). Without one the line is "
-            "'body', as bytes.",
+            f"Format of the lines: {', '.join(FORMATS)} (combined log format). If not set, the line is the "
+            "field 'body', as bytes.",
             default=None,
             form="{format:" + "|".join(FORMATS) + "}",
         )
         schema: Schema | None = field(
-            "Fields of the line, behind 'ts' and 'headers'. Text has one string field.",
+            "Fields of the line, after 'ts' and 'headers'. The format text has one string field.",
             default=None,
         )
         delimiter: str | None = field(
-            "What stands between two values (csv).", default=None, name=_DELIMITER
+            "Text between two values (csv).", default=None, name=_DELIMITER
         )
 
     config: Config
@@ -98,7 +99,7 @@ class StreamSource(BatchSource):
         format = (config.format or "").lower()
         if format and format not in FORMATS:
             stage.failures.add(
-                f"Format '{config.format}' of streams cannot be read here.",
+                f"Format '{config.format}' of streams is not supported here.",
                 f"Use one of {', '.join(FORMATS)}.",
             ).with_config_property("format")
             return
@@ -107,7 +108,7 @@ class StreamSource(BatchSource):
             stage.output_schema = Schema.record("event", [_TS, _HEADERS, *body])
 
     def _find_body_schema(self, stage: StageConfigurer, format: str) -> Schema | None:
-        """The fields of the line; None when they are not known."""
+        """Return the fields of a line; None if they are not known."""
         given = self.config.schema
         if not format:
             return Schema.record(_BODY, [(_BODY, Schema.BYTES)])
@@ -151,14 +152,14 @@ class StreamSource(BatchSource):
         )
 
     def _find_files(self, context: SourceContext) -> dict[str, int]:
-        """The files to read, with their times in milliseconds since 1970."""
+        """Return the files to read, with their times in milliseconds since 1970."""
         folder = self._resolve_folder(context)
         try:
             found = find_input_files(folder, recursive=True)
         except FilesNotFoundError:
             raise context.fail(
                 f"stream '{self.config.name}' has no files in '{folder}'.",
-                "Put files with an event in each line there, or name another folder under [locations] in "
+                "Put files with one event in each line there, or name another folder under [locations] in "
                 f'localcdap.toml: "stream://{self.config.name}" = "data/folder"',
             ) from None
         first, end = get_time_range(self.config.duration, self.config.delay, context)
@@ -166,7 +167,7 @@ class StreamSource(BatchSource):
         chosen = {file: time for file, time in times.items() if first <= time < end}
         if len(chosen) < len(times):
             context.logger.warning(
-                "Stream '%s': %d of %d files were not changed in the time that is read",
+                "Stream '%s': %d of %d files were not modified in the time range",
                 self.config.name,
                 len(times) - len(chosen),
                 len(times),
@@ -201,7 +202,7 @@ def _build_headers() -> Column:
 
 
 def _build_values(format: str, body: Schema) -> list[Column]:
-    """The fields of the line."""
+    """Build the columns of the fields of a line."""
     from pyspark.sql import functions as F  # noqa: N812
 
     line = get_column(_BODY)
@@ -214,7 +215,10 @@ def _build_values(format: str, body: Schema) -> list[Column]:
 
 
 def build_combined_log_columns(line: Column, schema: Schema) -> list[Column]:
-    """The fields of a line, by their order; null where the line has ``-``, or is none of the format."""
+    """Build the fields of a line of the combined log format (CDAP ``CombinedLogRecordFormat``).
+
+    A field is null if the line has ``-`` there, or the line does not have the format.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     columns = []

@@ -1,1 +1,1 @@
-"""The Joiner."""
+"""The Joiner, and the definition of a join."""

@@ -1,4 +1,4 @@
-"""What a Joiner joins: its properties, read and checked (CDAP 6 ``JoinerConfig``, ``JoinDefinition``)."""
+"""The definition of a join: parsing and validation (CDAP 6 ``JoinerConfig``, ``JoinDefinition``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SQL_TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]
 
 
 class SelectedField(NamedTuple):
-    """A field of the output."""
+    """An output field: a field of an input, under an alias."""
 
     stage: str
     field: str
@@ -28,23 +28,23 @@ class SelectedField(NamedTuple):
 
 @dataclass(frozen=True)
 class JoinDefinition:
-    """A join that was read; :meth:`check` says whether it fits the inputs."""
+    """A parsed join; :meth:`check` compares it with the inputs."""
 
     selected: tuple[SelectedField, ...]
     required: frozenset[str]
     in_memory: frozenset[str]
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Fields to compare by stage, in the same order for each. Empty for a condition."""
+    """Key fields by stage, in the same order for each stage; empty for a join on a condition."""
     condition: str | None = None
-    """An SQL expression over the aliases; None for a join on keys."""
+    """An SQL expression on fields of the aliases; None for a join on keys."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Alias by stage; a stage without one goes by its name."""
+    """Alias by stage; the alias of any other stage is its name."""
 
     def get_alias(self, stage: str) -> str:
         return self.aliases.get(stage, stage)
 
     def check(self, inputs: Mapping[str, Schema | None], failures: FailureCollector) -> None:
-        """Report every property that does not fit the inputs."""
+        """Add failures for all properties that do not fit the inputs."""
         if self.condition is None:
             self._check_keys(inputs, failures)
         else:
@@ -104,7 +104,7 @@ class JoinDefinition:
                 type = _get_field_type(schema, name)
                 if not is_comparable(type):
                     failures.add(
-                        f"Join key '{stage}'.'{name}' is or holds a map, and maps cannot be "
+                        f"Join key '{stage}'.'{name}' is or contains a map, and maps cannot be "
                         "compared."
                     ).with_config_property("joinKeys").with_input_field(name, stage)
                 if first is None:
@@ -173,7 +173,7 @@ class JoinDefinition:
                 failures.add(message).with_config_property("selectedFields", element=str(selected))
 
     def build_output_schema(self, inputs: Mapping[str, Schema | None]) -> Schema | None:
-        """The schema of the joined records, for a join that fits; None when a selected stage has none."""
+        """Return the schema of the joined records of a valid join; None if a selected input has no schema."""
         fields = []
         for selected in self.selected:
             schema = inputs[selected.stage]
@@ -185,7 +185,7 @@ class JoinDefinition:
         return Schema.record("join.output", fields)
 
     def list_input_fields(self, stage: str, schema: Schema) -> list[str]:
-        """The fields of an input that the join reads."""
+        """Return the fields of an input that the join reads."""
         needed = {s.field for s in self.selected if s.stage == stage}
         needed.update(self.keys.get(stage, ()))
         words = {token.strip("`").lower() for token in _SQL_TOKEN.findall(self.condition or "")}
@@ -193,7 +193,7 @@ class JoinDefinition:
 
 
 def check_output(expected: Schema, given: Schema, failures: FailureCollector) -> None:
-    """Compare the schema that a join gives with the one in its properties."""
+    """Compare the schema of a join with the schema in its properties."""
     for made in expected:
         declared = given.field(made.name)
         if declared is None:
@@ -221,7 +221,7 @@ def check_output(expected: Schema, given: Schema, failures: FailureCollector) ->
 
 
 def parse_selected(text: str, failures: FailureCollector) -> tuple[SelectedField, ...]:
-    """Read ``stage.field as alias, …``."""
+    """Parse ``stage.field as alias, …``."""
     found = []
     for element in _split(text, ","):
         parts = _split(element, _AS)
@@ -239,7 +239,7 @@ def parse_selected(text: str, failures: FailureCollector) -> tuple[SelectedField
 
 
 def parse_keys(text: str, failures: FailureCollector) -> dict[str, tuple[str, ...]]:
-    """Read ``a.x = b.y & a.z = b.w`` into the fields of each stage."""
+    """Parse ``a.x = b.y & a.z = b.w`` into the key fields of each stage."""
     keys: dict[str, tuple[str, ...]] = {}
     comparisons = _split(text, "&")
     if not comparisons:
@@ -265,7 +265,7 @@ def parse_keys(text: str, failures: FailureCollector) -> dict[str, tuple[str, ..
 
 
 def parse_aliases(text: str, failures: FailureCollector) -> dict[str, str]:
-    """Read ``stage=alias;stage2=alias2``."""
+    """Parse ``stage=alias;stage2=alias2``."""
     aliases = {}
     for element in _split(text, ";"):
         stage, equals, alias = (part.strip() for part in element.partition("="))
@@ -279,7 +279,7 @@ def parse_aliases(text: str, failures: FailureCollector) -> dict[str, str]:
 
 
 def find_qualified_names(sql: str) -> Iterator[tuple[str, str]]:
-    """Each ``name.field`` of an SQL expression, the first two parts of a longer path."""
+    """Yield each ``name.field`` of an SQL expression, for a longer path its first two parts."""
     tokens = _SQL_TOKEN.findall(sql)
     at = 0
     while at + 2 < len(tokens):

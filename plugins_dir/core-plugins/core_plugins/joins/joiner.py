@@ -1,4 +1,4 @@
-"""The Joiner: records of two or more inputs that have the same keys, or fit a condition."""
+"""The Joiner: joins records of two or more inputs on keys or on a condition."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DEFINING: Final = (
     "inputAliases",
     "inMemoryInputs",
 )
-"""Properties without which nothing can be said about the join."""
+"""Properties that must not contain macros for the join to be validated."""
 
 
 @plugin(
@@ -111,8 +111,8 @@ class Joiner(BatchJoiner):
         )
         in_memory_inputs: list[str] = field(
             description=(
-                "Small inputs that are sent to every worker, comma-separated. A hint that makes joins "
-                "with a large input faster."
+                "Small inputs that are sent to every worker, comma-separated, which makes joins with a "
+                "large input faster."
             ),
             default=[],
             macro=True,
@@ -127,14 +127,14 @@ class Joiner(BatchJoiner):
             name="joinNullKeys",
         )
         num_partitions: int | None = field(
-            description="Number of partitions of the result. Left empty, the engine decides.",
+            description="Number of partitions of the result. If empty, the engine decides.",
             default=None,
             macro=True,
             name="numPartitions",
             group="performance",
         )
         most_skewed_input: str | None = field(
-            description="The input with the most uneven keys; it becomes the left side.",
+            description="The input with the most skewed keys; it becomes the left side.",
             default=None,
             macro=True,
             name="mostSkewedInput",
@@ -142,14 +142,14 @@ class Joiner(BatchJoiner):
             group="performance",
         )
         distribution_enabled: bool = field(
-            description="Whether one input has few keys with very many records.",
+            description="Whether one input has a few keys with very many records.",
             default=False,
             macro=True,
             name="distributionEnabled",
             group="performance",
         )
         distribution_stage: str | None = field(
-            description="The input with these keys. Needed when distribution is enabled.",
+            description="The input with these keys. Required if distribution is enabled.",
             default=None,
             macro=True,
             name="distributionStageName",
@@ -157,14 +157,14 @@ class Joiner(BatchJoiner):
             group="performance",
         )
         distribution_factor: int | None = field(
-            description="How many parts a key is split into. Needed when distribution is enabled.",
+            description="How many parts a key is split into. Required if distribution is enabled.",
             default=None,
             macro=True,
             name="distributionFactor",
             group="performance",
         )
         schema: Schema | None = field(
-            description="The output schema. Needed when the schema of an input is not known.",
+            description="The output schema. Required if the schema of an input is not known.",
             default=None,
             macro=True,
         )
@@ -270,14 +270,14 @@ class Joiner(BatchJoiner):
     def _order_inputs(
         self, definition: JoinDefinition, inputs: Mapping[str, DataFrame]
     ) -> list[str]:
-        """The inputs in the order of joining: required ones first, the most skewed before all."""
+        """Return the inputs in join order: required inputs first, the most skewed one before them."""
         skewed = self.config.most_skewed_input
         return sorted(inputs, key=lambda s: (s not in definition.required, s != skewed))
 
     def _join_on_keys(
         self, definition: JoinDefinition, inputs: Mapping[str, DataFrame]
     ) -> DataFrame:
-        """Every column is renamed to ``stage.field``, so that none is ambiguous."""
+        """Join on keys. All columns are named ``stage.field``, so that names are unique."""
         order = self._order_inputs(definition, inputs)
         sides = {name: _select_side(definition, name, inputs[name]) for name in order}
         first, *others = order
@@ -331,7 +331,10 @@ def _get_key_columns(definition: JoinDefinition, name: str) -> list[Column]:
 
 
 def _get_join_type(definition: JoinDefinition, first: str, name: str) -> str:
-    """Spark's type of join; ``first`` is required when any input is."""
+    """Return Spark's join type.
+
+    :param first: the first input in join order, which is required if any input is.
+    """
     if first not in definition.required:
         return "full"
     return "inner" if name in definition.required else "left"

@@ -1,7 +1,7 @@
-"""Values as scripts give them back, coerced to declared types (CDAP ``JavaScriptTransform.decode``).
+"""Coercion of values that scripts emit to declared types (CDAP ``JavaScriptTransform.decode``).
 
-Numbers are cut to whole ones for int and long. Unlike in CDAP, a number that does not fit its type is
-an error instead of being bent, and in a union a fraction is never cut.
+Fractions are truncated for int and long, but not in a union. Unlike in CDAP, a number out of the range of its
+type is an error.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
 
 
 class ScriptValueError(ValueError):
-    """A value does not fit its schema. The message names the field and both types."""
+    """A value of a script does not fit its schema; the message names the field, the type and the value."""
 
 
 def make_coercer(schema: Schema, name: str = "", *, cuts: bool = True) -> Coerce:
-    """What turns a script's value into a value of the schema; raises :class:`ScriptValueError`.
+    """Return the function that converts a script's value to the schema, or raises :class:`ScriptValueError`.
 
-    Dates and times may be ISO texts, epoch numbers of the schema's unit, or Python's own objects;
-    decimals numbers, texts or the bytes of the unscaled number; bytes may be a list of numbers.
+    Dates and times may be ISO texts, epoch numbers in the schema's unit, or Python objects. Decimals may be
+    numbers, texts or the bytes of the unscaled number. Bytes may be a list of numbers.
 
-    :param name: of the field, for messages; empty for a whole record.
-    :param cuts: whether fractions are cut off for whole numbers.
+    :param name: the field's name for messages; empty for a whole record.
+    :param cuts: whether fractions are truncated for integers.
     """
     inner = schema.non_nullable
     if inner.type is Type.RECORD:

@@ -1,4 +1,4 @@
-"""The JavaScript transform: a script turns each record into any number of records."""
+"""The JavaScript transform: a script that emits any number of records for each record."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _LEVELS: Final = {
 
 
 class ScriptTransform(Transform):
-    """A function in JavaScript that is called with each record."""
+    """The base of transforms that call a JavaScript function with each record."""
 
     usage = "transform(input, emitter, context)"
-    """Of the function that the script defines."""
+    """The signature of the function that the script must define."""
 
     config: Any
 
@@ -57,11 +57,11 @@ class ScriptTransform(Transform):
         return parse_declared_tables(self.config.lookup)
 
     def get_declared_schema(self) -> Schema | None:
-        """The output schema that the properties state; None for that of the input."""
+        """Return the output schema of the properties; None for the input schema."""
         return None
 
     def build_script(self) -> str:
-        """The script that is run; its function ``transform`` takes an emitter."""
+        """Return the script to run; its function ``transform`` has the parameters of :class:`JavaScript`."""
         raise NotImplementedError
 
     def initialize(self, context: StageContext) -> None:
@@ -82,9 +82,9 @@ class ScriptTransform(Transform):
         self.transform_records([record], emit)
 
     def transform_records(self, records: Sequence[Record], emit: Emitter) -> None:
-        """Transform many records with one crossing into V8, which is many times faster.
+        """Transform many records with one call into V8, which is many times faster than a call for each.
 
-        :raises ScriptError: when the script fails, or gives a value that does not fit the schema.
+        :raises ScriptError: when the script fails, or emits a value that does not fit the schema.
         """
         for events in run_in_turns(self._engine, list(records), self._encoder.encode):
             for event in events:
@@ -113,17 +113,17 @@ class ScriptTransform(Transform):
     description="Runs a JavaScript function on each record, which emits any number of records.",
 )
 class JavaScript(ScriptTransform):
-    """The script runs in V8, so that the Java classes that CDAP's Nashorn offers are not there.
+    """The script runs in V8, which does not have the Java classes of CDAP's Nashorn.
 
-    A long beyond 2^53 is a BigInt: it passes through unchanged and can be compared, but arithmetic with
-    ordinary numbers is an error, where CDAP would silently round it.
+    A long beyond 2^53 is a BigInt: it can be emitted unchanged and compared, but arithmetic with numbers is
+    an error, where CDAP would round it without an error.
     """
 
     class Config(PluginConfig):
         script: str = field(
             description=(
-                "The script. It must define 'function transform(input, emitter, context)'. The input "
-                "is an object with the record's fields. The emitter has emit(record), "
+                "Script that defines 'function transform(input, emitter, context)'. The input is an "
+                "object with the record's fields. The emitter has emit(record), "
                 "emitError({errorCode, errorMsg, invalidRecord}) and emitAlert(texts). The context has "
                 "getArguments().get(name), getLookup(table).lookup(key), getMetrics().count(name, delta) and "
                 "getLogger().info(text). Dates are days, times and timestamps milli- or microseconds "
@@ -132,7 +132,7 @@ class JavaScript(ScriptTransform):
             syntax="javascript",
         )
         schema: Schema | None = field(
-            description="The output schema. Left empty, it is the input schema.", default=None
+            description="The output schema. If empty, it is the input schema.", default=None
         )
         lookup: str | None = field(description=DESCRIPTION, default=None, syntax="json")
 

@@ -1,4 +1,4 @@
-"""Runs a script in V8: whole batches cross the border at once, as JSON."""
+"""Runs scripts in V8. Each call passes a whole batch of records as JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .javascript_lookups import HARNESS, UNDECLARED, ScriptTable, check_size
 from .javascript_values import MARK_IN_JSON, decode
 
 TIME_LIMIT_S: Final = 30.0
-"""The longest that one record may take."""
+"""The time limit of one record, in seconds."""
 MEMORY_BYTES: Final = 512 * 2**20
-"""The most memory of one script."""
+"""The memory limit of one script."""
 _TURN_MS: Final = 500
-"""After this long V8 hands back what it has, so that the time limit holds for single records."""
+"""The script returns its results after this time, so that the time limit applies to single records."""
 _NAME: Final = "script"
 _POSITION: Final = re.compile(rf"\b{_NAME}:(\d+)")
 _PARSE_POSITION: Final = re.compile(r"^<?\w+>?:(\d+): ")
@@ -120,13 +120,13 @@ _HARNESS: Final = r"""
 
 
 class ScriptError(StageError):
-    """The script failed, took too long or too much memory."""
+    """The script failed, or exceeded its time or memory limit."""
 
 
 def check_script(script: str, usage: str) -> str | None:
-    """What is wrong with the text of a script; None when V8 can read it. Nothing of it is run.
+    """Return what is wrong with a script; None if V8 can parse it. The script is not run.
 
-    :param usage: of the function that it must define: its name, and the arguments in brackets.
+    :param usage: the signature of the function that the script must define.
     """
     from py_mini_racer import JSEvalException, JSParseException, MiniRacer
 
@@ -143,10 +143,10 @@ def check_script(script: str, usage: str) -> str | None:
 
 
 class ScriptEngine:
-    """A script with its own V8, for one stage in one process.
+    """A script in its own V8, for one stage in one process.
 
-    :param lookups: the tables that the script may look into.
-    :raises ScriptError: when the script's outermost statements fail.
+    :param lookups: the tables in which the script may look up values.
+    :raises ScriptError: when the top-level statements of the script fail.
     """
 
     def __init__(
@@ -185,12 +185,13 @@ class ScriptEngine:
             raise ScriptError(f"Invalid script: {_describe_runtime_error(error_)}.") from None
 
     def run(self, batch: str) -> tuple[list[list[Any]], int]:
-        """What the script did with the first records of a batch, and how many they were.
+        """Run the script on the first records of a batch.
 
         :param batch: JSON text of a non-empty array of records.
-        :returns: events in order: ``["record", r]``, ``["error", code, message, r]``,
-            ``["alert", payload]``, ``["log", level, text]``, ``["metric", name, delta]``.
-        :raises ScriptError: when the script fails; what came before in the batch is lost.
+        :returns: the number of transformed records, and their events in order: ``["record", r]``,
+            ``["error", code, message, r]``, ``["alert", payload]``, ``["log", level, text]``, ``["metric",
+            name, delta]``.
+        :raises ScriptError: when the script fails; the events of the batch are lost.
         """
         from py_mini_racer import JSEvalException, JSTimeoutException
 
@@ -205,7 +206,7 @@ class ScriptEngine:
             raise ScriptError(
                 f"Could not transform input: the script worked on one record for more than "
                 f"{self._time_limit_s:g} seconds.",
-                "Look for a loop that does not end.",
+                "Look for an endless loop.",
             ) from None
         except JSEvalException as error:
             raise self._build_error(_describe_runtime_error(error)) from None
@@ -218,20 +219,20 @@ class ScriptEngine:
         # V8 reports the end of its memory in several ways, this is the one that is always right.
         if self._v8.was_hard_memory_limit_reached():
             return ScriptError(
-                "Could not transform input: the script needs more memory than it may have.",
-                "Look for a variable outside of 'transform' that grows with every record.",
+                "Could not transform input: the script exceeded its memory limit.",
+                "Look for a variable outside 'transform' that grows with every record.",
             )
         return ScriptError(f"Could not transform input: {problem}.")
 
     def close(self) -> None:
-        """Free the memory."""
+        """Free the memory of V8."""
         self._v8.close()
 
 
 def run_in_turns(
     engine: ScriptEngine, records: list[Any], encode: Any
 ) -> Iterator[list[list[Any]]]:
-    """The events of all records, as often as V8 hands them back."""
+    """Run the script on all records; yield the events of each turn."""
     while records:
         events, done = engine.run(encode(records))
         yield events
@@ -252,6 +253,6 @@ def _describe_runtime_error(error: Exception) -> str:
 
 
 def _add_line(message: str, stack: str) -> str:
-    """The message with the line of the script where it happened."""
+    """Return the message with the line of the script where the error occurred."""
     place = _POSITION.search(stack)
     return f"{message} (line {place[1]})" if place else message

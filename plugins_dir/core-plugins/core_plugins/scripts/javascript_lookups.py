@@ -1,7 +1,7 @@
-"""Tables inside V8, where a script's lookups are answered: nothing outside can be asked in the midst of one.
+"""Lookup tables inside V8, because a script cannot call Python while it runs.
 
-The keys and the columns lie in array buffers, as they lie in Arrow's, so that a million rows are there in a
-fraction of a second and take no more room than in the file.
+Keys and columns are array buffers in the layout of Arrow, so that a million rows load in a fraction of a
+second and take no more memory than in the file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_BYTES: Final = 256 * 2**20
-"""Of all tables of one script: every task that runs it holds them."""
+"""The size limit of all tables of one script; every task that runs the script loads them."""
 
 HARNESS: Final = r"""
 (function (settings, undeclared, revive) {
@@ -53,7 +53,7 @@ HARNESS: Final = r"""
   const VIEWS = {ends: BigInt64Array, nulls: Uint8Array};
   const DATA = {number: Float64Array, long: BigInt64Array};
 
-  // -1, 0 or 1 as the key of a row lies before, at or behind a wanted one, byte by byte.
+  // Negative, 0 or positive if the key of a row is before, equal to or after the wanted one, by bytes.
   function compare({ends, data}, row, wanted) {
     const begin = Number(ends[row]), length = Number(ends[row + 1]) - begin;
     const common = Math.min(length, wanted.length);
@@ -97,7 +97,7 @@ HARNESS: Final = r"""
   const tables = new Map(parse(settings).map(table => [table.name, table]));
   const lookups = new Map([...tables].map(([name, table]) => [name, lookupIn(table)]));
   return {
-    // A new buffer for a part of a column, -1 for the keys; whoever asked fills it.
+    // A new buffer for a part of a column, -1 for the keys; the caller fills it.
     allocate(name, column, part, bytes) {
       const table = tables.get(name), owner = column < 0 ? table.keys : table.columns[column];
       const buffer = new ArrayBuffer(bytes);
@@ -112,25 +112,27 @@ HARNESS: Final = r"""
   };
 })
 """
-"""A function from settings to two others. A column has the parts ``data``, ``nulls`` where there are any (a
-byte for each row), and ``ends`` where it is text (where each value begins, and where the last one ends)."""
+"""A JavaScript function that makes the functions ``allocate`` and ``getLookup`` of settings.
+
+A column has the parts ``data``, ``nulls`` if it has nulls (a byte for each row), and ``ends`` if it is text
+(the offset where each value begins, and where the last one ends)."""
 
 UNDECLARED: Final = describe_undeclared("{}")
 _NUMBERS: Final = (Schema.INT, Schema.FLOAT, Schema.DOUBLE)
 
 
 class ScriptColumn(msgspec.Struct):
-    """A column in the form in which it goes into V8."""
+    """A column in the layout for V8."""
 
     name: str
     kind: str
     """``text``, ``json``, ``number``, ``long`` or ``boolean``."""
     parts: dict[str, Any]
-    """Buffers by part."""
+    """Buffers by the name of the part."""
 
 
 class ScriptTable:
-    """A table in the form in which it goes into V8."""
+    """A lookup table in the layout for V8."""
 
     def __init__(self, lookup: Lookup) -> None:
         keys, rows = lookup.sorted_rows()
@@ -151,20 +153,22 @@ class ScriptTable:
         }
 
     def iterate_parts(self) -> Iterator[tuple[int, str, memoryview]]:
-        """The place of a column, -1 for the keys, the name of a part of it, and its bytes."""
+        """Yield the index of a column (-1 for the keys), the name of each part, and its bytes."""
         for place, column in enumerate([self.keys, *self.columns], start=-1):
             for name, part in column.parts.items():
                 yield place, name, memoryview(part).cast("B")
 
 
 def check_size(tables: Iterable[ScriptTable]) -> None:
-    """:raises StageError: (without a stage) when they are too large for a script."""
+    """Check the size of the tables of a script.
+
+    :raises StageError: (without a stage) when they are too large.
+    """
     size = sum(part.nbytes for table in tables for _, _, part in table.iterate_parts())
     if size > MAX_BYTES:
         raise StageError(
-            f"The tables that the script looks into take {size >> 20} MiB; at most "
-            f"{MAX_BYTES >> 20} MiB can be held beside a script.",
-            "Look the values up with a ValueMapper or a Joiner before it.",
+            f"The lookup tables of the script have {size >> 20} MiB; the limit is {MAX_BYTES >> 20} MiB.",
+            "Look up the values with a ValueMapper or a Joiner before the script.",
         )
 
 
@@ -186,7 +190,7 @@ def _build_column(field: Field, array: pa.Array) -> ScriptColumn:
 
 
 def _build_text_column(name: str, array: pa.Array) -> ScriptColumn:
-    """The values of a key-value table, which are texts whatever they are in the table."""
+    """Build the values of a key-value table, which are always texts."""
     import pyarrow as pa
 
     if not pa.types.is_string(array.type):
@@ -195,7 +199,7 @@ def _build_text_column(name: str, array: pa.Array) -> ScriptColumn:
 
 
 def _encode_json(field: Field, array: pa.Array) -> pa.Array:
-    """Values of other types as the script sees those of its input."""
+    """Encode values of other types as JSON, as for the input of the script."""
     import pyarrow as pa
 
     schema = Schema.record("row", [field])
@@ -220,7 +224,7 @@ def _build_text_parts(array: pa.Array) -> dict[str, Any]:
 
 
 def _fill_nulls(array: pa.Array, instead: float) -> Any:
-    """The values of an array of numbers, with others in place of nulls."""
+    """Return the values of an array of numbers, with a replacement for nulls."""
     return array.fill_null(instead).to_numpy(zero_copy_only=False)
 
 

@@ -1,8 +1,8 @@
-"""Records as JSON that crosses into V8, and back (CDAP ``JsonStructuredRecordDatumWriter``).
+"""Conversion of records to JSON for V8, and back (CDAP ``JsonStructuredRecordDatumWriter``).
 
-As in CDAP a script sees dates as days and times and timestamps as milliseconds or microseconds since
-the epoch, bytes and decimals as lists of signed bytes. What JSON cannot hold (long numbers beyond 2^53,
-NaN, infinities) travels in a marked object and is a BigInt or number on the other side.
+As in CDAP, dates are days, times and timestamps are milliseconds or microseconds since the epoch, and bytes
+and decimals are lists of signed bytes. Values that JSON cannot represent (longs beyond 2^53, NaN,
+infinities) are marked objects in JSON, and BigInts or numbers in V8.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from .coercion import EPOCH
 Encode = Callable[[Any], Any]
 
 MARK: Final = "\0\0"
-"""The only key of an object that stands for a value which JSON cannot hold.
+"""The only key of an object that stands for a value that JSON cannot represent.
 
-V8 misreads keys of a single character that is written with a backslash, so it has two.
+It has two characters, because V8 misreads keys of one escaped character.
 """
 MARK_IN_JSON: Final = '"\\u0000\\u0000":'
-"""How :data:`MARK` looks in JSON text; without it no value is marked."""
+"""The JSON text of :data:`MARK`; a text without it has no marked values."""
 _MISREAD: Final = frozenset(('"', "\\", *map(chr, range(32))))
-"""Such keys (V8's bug was seen in version 14)."""
+"""Keys that V8 misreads (seen in version 14)."""
 LARGEST_SAFE: Final = 2**53 - 1
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _MILLISECOND: Final = datetime.timedelta(milliseconds=1)
 
 
 class RecordEncoder:
-    """Turns records of one schema into the JSON text of an array."""
+    """Encodes records of one schema as the JSON text of an array."""
 
     def __init__(self, schema: Schema) -> None:
         self._encoders = {f.name: e for f in schema if (e := _make_encoder(f.schema)) is not None}
@@ -46,7 +46,7 @@ class RecordEncoder:
         return msgspec.json.encode(records).decode()
 
     def encode_record(self, record: Record) -> Record:
-        """A record of values that JSON can hold."""
+        """Return a record whose values JSON can represent."""
         changed = dict(record)
         for name, encode in self._encoders.items():
             value = changed.get(name)
@@ -56,7 +56,7 @@ class RecordEncoder:
 
 
 def decode(text: str) -> Any:
-    """The values of JSON text that the script's side made."""
+    """Decode JSON text from V8."""
     decoded = msgspec.json.decode(text)
     return _unmark(decoded) if MARK_IN_JSON in text else decoded
 
@@ -73,7 +73,7 @@ def _unmark(value: Any) -> Any:
 
 
 def _make_encoder(schema: Schema) -> Encode | None:
-    """What prepares a non-null value for JSON; None when nothing is to be done."""
+    """Return the function that prepares a non-null value for JSON; None if no preparation is needed."""
     inner = schema.non_nullable
     if inner.logical_type is not None:
         return _LOGICAL.get(inner.logical_type) or _make_decimal_encoder(inner.scale or 0)
@@ -125,7 +125,7 @@ def _make_map_encoder(item: Encode) -> Encode:
 
 
 def _encode_entries(values: dict[str, Any]) -> dict[str, Any]:
-    """A map, in another form where V8 would misread a key."""
+    """Return the map, or a list of its entries if V8 would misread a key."""
     if _MISREAD.isdisjoint(values):
         return values
     return {MARK: "e", "entries": list(values.items())}
@@ -150,7 +150,7 @@ def _make_record_encoder(members: dict[str, Encode]) -> Encode | None:
 
 
 def _encode_any(value: Any) -> Any:
-    """A union's value: what to do follows from its class."""
+    """Encode a value of a union by its Python class."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):

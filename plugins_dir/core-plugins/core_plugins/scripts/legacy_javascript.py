@@ -1,4 +1,4 @@
-"""The JavaScript transforms of CDAP 3 to 5, whose functions return something."""
+"""The transforms Script and ScriptFilter of CDAP 3 to 5, whose functions return a result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .lookups import DESCRIPTION
 _RETURNING: Final = """
 ;transform = (returning =>
   (input, emitter, context) => emitter.emit(returning(input, context)))(transform);"""
-"""Behind the script, whose lines keep their numbers."""
+"""Appended to the script, so that its line numbers stay the same."""
 _FILTERING: Final = """
 ;transform = (input, emitter, context) => {
   const given = {...input}, answer = shouldFilter(input, context);
@@ -25,10 +25,10 @@ _FILTERING: Final = """
 @plugin(
     type="transform",
     name="Script",
-    description="Runs a JavaScript function on each record, which returns the record that takes its place.",
+    description="Runs a JavaScript function on each record, which returns the output record.",
 )
 class Script(JavaScript):
-    """Older than :class:`JavaScript`, and run as it is."""
+    """The predecessor of :class:`JavaScript`, run in the same way."""
 
     one_to_one = True
     usage = "transform(input, context)"
@@ -36,13 +36,13 @@ class Script(JavaScript):
     class Config(JavaScript.Config):
         script: str = field(
             description=(
-                "The script. It must define 'function transform(input, context)', which returns an object "
-                "with the fields of the output. The context is that of the transform JavaScript."
+                "Script that defines 'function transform(input, context)', which returns an object with "
+                "the fields of the output. The context is that of the transform JavaScript."
             ),
             syntax="javascript",
         )
         schema: Schema | None = field(
-            description="The output schema. Left empty, it is the input schema.", default=None
+            description="The output schema. If empty, it is the input schema.", default=None
         )
 
     config: Config
@@ -54,18 +54,18 @@ class Script(JavaScript):
 @plugin(
     type="transform",
     name="ScriptFilter",
-    description="Leaves out the records for which a JavaScript function is true.",
+    description="Drops the records for which a JavaScript function returns true.",
 )
 class ScriptFilter(ScriptTransform):
-    """The others stay as they are, whatever the function does to them."""
+    """The other records are emitted unchanged, even if the function changes its input."""
 
     usage = "shouldFilter(input, context)"
 
     class Config(PluginConfig):
         script: str = field(
             description=(
-                "The script. It must define 'function shouldFilter(input, context)', which returns true for "
-                "records to leave out and false for others. The context is that of the transform JavaScript."
+                "Script that defines 'function shouldFilter(input, context)', which returns true for "
+                "records to drop and false for others. The context is that of the transform JavaScript."
             ),
             syntax="javascript",
         )

@@ -1,7 +1,7 @@
-"""Tables that scripts look values up in, as their property 'lookup' declares them.
+"""Lookup tables of scripts, which the property 'lookup' declares.
 
-As in CDAP a script finds a text in a key-value table, and an object in any other: the columns of the row
-but for its key.
+As in CDAP, a lookup in a key-value table returns a text, and a lookup in any other table returns an object
+with the columns of the row except the key.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from .coercion import ScriptValueError
 
 PROPERTY: Final = "lookup"
 DESCRIPTION: Final = (
-    'The tables of this namespace that the script looks into, as {"tables": {"jobs": {"type": "DATASET"}}}. '
-    "context.getLookup('jobs').lookup(key) is then the value of a key-value table (columns 'key' and "
-    "'value'), an object with the columns of any other table, or null; several keys give an object of what "
-    "is found."
+    'Tables of this namespace for lookups, as {"tables": {"jobs": {"type": "DATASET"}}}. '
+    "context.getLookup('jobs').lookup(key) returns the value of a key-value table (columns 'key' and "
+    "'value'), an object with the columns of any other table, or null; for several keys, an object with the "
+    "entries that exist."
 )
 _TYPE: Final = "DATASET"
 
 
 class LookupConfigError(Exception):
-    """The property is wrong; the message says how."""
+    """The property 'lookup' is invalid; the message says why."""
 
     def __init__(self, message: str, corrective_action: str) -> None:
         super().__init__(message)
@@ -34,12 +34,12 @@ class LookupConfigError(Exception):
 
 
 def parse_declared_tables(text: str | None) -> list[str]:
-    """The names of the tables that the property declares.
+    """Return the names of the tables that the property declares.
 
-    Older manuals of CDAP show the tables without 'tables' around them; that is read too. The properties of
-    a table have no meaning here.
+    The form of older manuals of CDAP, without 'tables' around the tables, is accepted too. The properties of
+    a table have no effect.
 
-    :raises LookupConfigError: when it is wrong.
+    :raises LookupConfigError: when the property is invalid.
     """
     if not text or not text.strip():
         return []
@@ -63,7 +63,7 @@ def parse_declared_tables(text: str | None) -> list[str]:
 
 
 def check_declared(stage: StageConfigurer, text: str | None) -> None:
-    """Tell what is wrong with the property."""
+    """Add a failure for an invalid property."""
     try:
         parse_declared_tables(text)
     except LookupConfigError as error:
@@ -71,12 +71,12 @@ def check_declared(stage: StageConfigurer, text: str | None) -> None:
 
 
 def check_tables(stage: StageConfigurer, text: str | None) -> None:
-    """Tell which of the tables are not there, or have no key. The property is right."""
+    """Add failures for tables that do not exist or have no key. The property must be valid."""
     for name in parse_declared_tables(text):
         shape = stage.find_table(name)
         if shape is None:
             problem = f"There is no table '{name}' to look values up in."
-            action = "Write it first; 'localcdap tables' lists those that are there."
+            action = "Write it first; 'localcdap tables' lists all tables."
         elif shape.found is None:
             problem = f"Table '{name}' has no key by which values could be looked up."
             action = "Write it with a key, or with the columns 'key' and 'value'."
@@ -86,19 +86,19 @@ def check_tables(stage: StageConfigurer, text: str | None) -> None:
 
 
 def describe_undeclared(name: Any) -> str:
-    """What a script is told that asks for another table."""
+    """Return the message for a script that looks into an undeclared table."""
     return f"table '{name}' is not declared; name it in the property '{PROPERTY}'"
 
 
 class ScriptLookup:
-    """The lookup that a Python script sees."""
+    """The lookup object of a Python script."""
 
     def __init__(self, table: Lookup) -> None:
         self._table = table
         self._is_key_value = table.shape.is_key_value
 
     def lookup(self, *keys: Any) -> Any:
-        """What a key finds, None for nothing; what several keys, or a list of them, find, by key."""
+        """Return the value of a key, or None; for several keys or a list, the values that exist, by key."""
         if len(keys) != 1:
             return self._look_up_several(keys)
         (key,) = keys
@@ -129,14 +129,17 @@ class ScriptLookups:
         self._lookups = {table.name: ScriptLookup(table) for table in tables}
 
     def get(self, name: str) -> ScriptLookup:
-        """:raises WrongValueError: when the table was not declared."""
+        """Return the lookup of a table.
+
+        :raises ScriptValueError: when the table is not declared.
+        """
         if name not in self._lookups:
             raise ScriptValueError(describe_undeclared(name))
         return self._lookups[name]
 
 
 def format_value(value: Any) -> str | None:
-    """The value of a key-value table as text."""
+    """Format a value of a key-value table as text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The PythonEvaluator transform: a Python function turns each record into any number of records."""
+"""The PythonEvaluator transform: a Python function that emits any number of records for each record."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _FUNCTION: Final = "transform"
     description="Runs a Python function on each record, which emits any number of records.",
 )
 class PythonEvaluator(Transform):
-    """The script runs inside the Python worker of the run, with all its rights: it is not fenced in.
+    """The script runs in the run's Python worker with all its rights; it is not sandboxed.
 
-    Values are Python's own: dates, times and decimals are objects of :mod:`datetime` and
-    :mod:`decimal`, where CDAP hands out the numbers behind them. CDAP's properties that choose an
-    interpreter (mode, path, time limit) are ignored: the script runs in the run's own Python.
+    Dates, times and decimals are objects of :mod:`datetime` and :mod:`decimal`, where CDAP passes numbers.
+    CDAP's properties of the interpreter (mode, path, time limit) are ignored, because the script runs in the
+    run's own Python.
     """
 
     class Config(PluginConfig):
         script: str = field(
             description=(
-                "The script. It must define 'def transform(record, emitter, context)'. The record is a "
+                "Script that defines 'def transform(record, emitter, context)'. The record is a "
                 "dictionary. The emitter has emit(record), emitError({'errorCode', 'errorMsg', "
                 "'invalidRecord'}) and emitAlert(texts). The context has getArguments().get(name), "
                 "getLookup(table).lookup(key), getMetrics().count(name, delta) and getLogger().info(text)."
@@ -59,7 +59,7 @@ class PythonEvaluator(Transform):
             syntax="python",
         )
         schema: Schema | None = field(
-            description="The output schema. Left empty, it is the input schema.", default=None
+            description="The output schema. If empty, it is the input schema.", default=None
         )
         lookup: str | None = field(description=DESCRIPTION, default=None, syntax="json")
 
@@ -127,7 +127,7 @@ class PythonEvaluator(Transform):
 
 
 class ScriptEmitter:
-    """The emitter that a script sees."""
+    """The emitter of a script."""
 
     def __init__(self, emit: Emitter, coerce: Coerce, coerce_error: Coerce) -> None:
         self._into = emit
@@ -138,7 +138,7 @@ class ScriptEmitter:
             put(coerce(record))
 
         self.emit = emit_coerced
-        """Emits a record, which may be changed afterwards."""
+        """Emit a record; the script may change its dictionary afterwards."""
 
     def emitError(self, error: Mapping[str, Any]) -> None:  # noqa: N802
         """Emit an error record: ``errorCode`` (a number), ``errorMsg``, ``invalidRecord``."""
@@ -151,12 +151,12 @@ class ScriptEmitter:
         self._into.error(record, int(code), str(error.get("errorMsg") or ""))
 
     def emitAlert(self, payload: Mapping[str, Any]) -> None:  # noqa: N802
-        """Emit an alert; all values become texts."""
+        """Emit an alert; all values are converted to text."""
         self._into.alert({str(key): str(value) for key, value in payload.items()})
 
 
 class ScriptContext:
-    """The context that a script sees."""
+    """The context of a script."""
 
     def __init__(self, context: StageContext, lookups: ScriptLookups) -> None:
         self._context = context
@@ -181,12 +181,12 @@ def _compile_script(script: str) -> CodeType:
 
 def _get_advice(error: SyntaxError) -> str | None:
     if "print" in (error.msg or "") or "except" in (error.text or ""):
-        return "The script is read as Python 3; older ones may need small changes."
+        return "The script must be Python 3; scripts for Python 2 may need small changes."
     return None
 
 
 def _describe_error(error: Exception) -> str:
-    """The error with the line of the script where it happened."""
+    """Return the error's text with the line of the script where it occurred."""
     line = None
     traceback = error.__traceback__
     while traceback is not None:

@@ -1,7 +1,7 @@
-"""Records of scripts, taken over by a function made for their schema.
+"""Coercion of records that scripts emit, by a function that is generated for their schema.
 
-Nearly all values have the class of their field already. A call for each of them would be the main cost of a
-script; one function for the whole record, written out field by field, costs a seventh.
+Nearly all values already have the class of their field. A call for each value would be the main cost of a
+script; one generated function for the whole record costs a seventh of that.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _FITTING: Final = {
     Schema.INT: f"v.__class__ is int and {INT_RANGE[0]} <= v <= {INT_RANGE[1]}",
     Schema.LONG: f"v.__class__ is int and {LONG_RANGE[0]} <= v <= {LONG_RANGE[1]}",
 }
-"""When a value needs no coercion."""
+"""Source of the test whether a value needs no coercion, by schema."""
 
 
 def make_record_coercer(schema: Schema, members: Sequence[Coerce], otherwise: Coerce) -> Coerce:
-    """A function that makes a new record of a dict that has all fields of a schema.
+    """Generate a function that makes a new record of a dict with all fields of a schema.
 
-    :param members: the coercers of the fields, for values that do not fit as they are.
-    :param otherwise: does the same for whatever else there is, and says what is wrong with it.
+    :param members: the coercers of the fields, for values that need coercion.
+    :param otherwise: the coercer of any other value, which raises the errors.
     """
     parts = [
         _write_entry(field.name, field.schema, f"m{number}") for number, field in enumerate(schema)
@@ -61,14 +61,14 @@ def coerce(record):
 
 
 def _write_entry(name: str, schema: Schema, member: str) -> str:
-    """The entry of one field in the display of the new record."""
+    """Return the source of one field's entry in the new record."""
     if schema.non_nullable not in _FITTING:
         return f"{name!r}: {member}(record[{name!r}])"
     return f"{name!r}: v if {_write_test(name, schema)} else {member}(v)"
 
 
 def _write_test(name: str, schema: Schema) -> str:
-    """Whether the value of one field, which becomes ``v``, needs no coercion."""
+    """Return the source of the test whether a field's value, assigned to ``v``, needs no coercion."""
     fits = _FITTING[schema.non_nullable]
     if schema.is_nullable:
         fits = f"({fits} or v is None)"

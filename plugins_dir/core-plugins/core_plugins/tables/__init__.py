@@ -1,1 +1,1 @@
-"""Tables of the instance: sources and sinks."""
+"""Sources and sinks of the namespace's tables."""

@@ -1,4 +1,4 @@
-"""Key-value tables of CDAP 3 to 5: tables of the instance with a key and one more column."""
+"""The KVTable source and sink: tables with a key and a value column."""
 
 from __future__ import annotations
 
@@ -35,12 +35,11 @@ _NAME: Final = "Name of the table in this namespace"
     description="Reads all keys and values of a key-value table, as they are when the run starts.",
 )
 class KeyValueSource(BatchSource):
-    """Both fields are bytes, what is no bytes in the table as text. A key without a value is no entry."""
+    """Both fields are bytes; other types are converted to text. Rows without a key or value are skipped."""
 
     class Config(PluginConfig):
         name: str = field(
-            f"{_NAME}: one with the columns 'key' and 'value', or with two columns of which the first is "
-            "the key.",
+            f"{_NAME}. It has the columns 'key' and 'value', or two columns of which the first is the key.",
             macro=True,
         )
 
@@ -64,18 +63,18 @@ def _to_bytes(rows: DataFrame, name: str) -> Column:
 @plugin(
     type="batchsink",
     name="KVTable",
-    description="Writes a key and a value of each record into a key-value table; equal keys are replaced.",
+    description="Writes a key and a value of each record into a key-value table; existing keys are replaced.",
 )
 class KeyValueSink(BatchSink):
-    """Text stays text in the table, so that SQL can read it."""
+    """Strings are stored as strings, so that SQL can read them."""
 
     class Config(PluginConfig):
         name: str = field(
-            f"{_NAME}; it is made, with the columns 'key' and 'value', when it does not exist.",
+            f"{_NAME}. It is created with the columns 'key' and 'value' if it does not exist.",
             macro=True,
         )
         key_field: str = field(
-            "Field that is the key, bytes or string. Of several records with one key the last is kept.",
+            "Field that is the key, bytes or string. Of several records with the same key, the last is kept.",
             default=KEY,
             macro=True,
             name="key.field",

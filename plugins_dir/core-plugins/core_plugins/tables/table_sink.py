@@ -37,16 +37,16 @@ _KEY = "schema.row.field"
 class TableSink(BatchSink):
     class Config(PluginConfig):
         name: str = field(
-            "Name of the table in this namespace; it is made when it does not exist.", macro=True
+            "Name of the table in this namespace; it is created if it does not exist.", macro=True
         )
         schema: Schema | None = field(
-            "Columns of the table: fields of the input, of simple types. All fields of the input by "
-            "default.",
+            "Columns of the table: fields of the input, of simple types. By default, all fields of the "
+            "input.",
             default=None,
             macro=True,
         )
         row_field: str = field(
-            "Field that is the key of a row. Of several records with one key the last is kept.",
+            "Field that is the key of a row. Of several records with the same key, the last is kept.",
             macro=True,
             name=_KEY,
             form="{input-field}",
@@ -75,7 +75,7 @@ class TableSink(BatchSink):
             check_table_key(stage, config.name, config.row_field)
 
     def _check_key(self, stage: StageConfigurer, schema: Schema, key: str) -> None:
-        """The rules of CDAP 6 ``TableSink``."""
+        """Apply the rules of CDAP 6 ``TableSink``."""
         if schema.field(key) is None:
             stage.failures.add(
                 "Output schema should contain the rowkey column.",
@@ -84,7 +84,7 @@ class TableSink(BatchSink):
         elif len(schema.field_names) == 1:
             stage.failures.add(
                 "Output schema should have columns other than rowkey.",
-                f"Add a field besides '{key}'.",
+                f"Add a field other than '{key}'.",
             ).with_config_property(_KEY)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:

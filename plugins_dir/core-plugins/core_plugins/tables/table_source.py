@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 class TableSource(BatchSource):
     class Config(PluginConfig):
         name: str = field(
-            "Name of the table. It must exist; 'localcdap tables' lists all.", macro=True
+            "Name of the table. It must exist; 'localcdap tables' lists all tables.", macro=True
         )
         schema: Schema | None = field(
-            "Schema of the records: columns of the table, of simple types. Columns that are left out "
-            "are not read; a field that the table lacks is null.",
+            "Schema of the records: columns of the table, of simple types. Other columns are not read; "
+            "a field that the table lacks is null.",
             default=None,
             macro=True,
         )
         row_field: str | None = field(
-            "Field that holds the key of the row. It must be in the schema and must not allow null.",
+            "Field with the key of the row. It must be in the schema and must not be nullable.",
             default=None,
             macro=True,
             name="schema.row.field",
