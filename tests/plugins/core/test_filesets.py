@@ -213,7 +213,7 @@ def test_wrong_times_formats_and_zones_are_told_at_once(instance):
     assert [(failure.stage, failure.message.split(":")[0]) for failure in answer.errors] == [
         ("In", "'day' is not a duration."),
         ("In", "'1x' is not a duration."),
-        ("In", "Format 'grok' of streams cannot be read here."),
+        ("In", "Format 'grok' of streams is not supported here."),
         ("Out", "'1' is not a duration."),
         ("Out", "Invalid 'timeZone'"),
         ("Out", "Invalid 'filePathFormat'"),

@@ -165,7 +165,7 @@ class Aggregate(NamedTuple):
         if self.function in _BOOLEAN and type.type is not Type.BOOLEAN:
             return f"Field '{self.field}' is of unsupported non-boolean type '{shown}'."
         if self.function == "CollectSet" and not is_comparable(type):
-            return f"Field '{self.field}' is or holds a map, and maps cannot be compared."
+            return f"Field '{self.field}' is or contains a map, and maps cannot be compared."
         return None
 
 
