@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 
 from localcdap.java.dates.patterns import DAYS, MONTHS
-from localcdap.java.unix_time import millis_of, seconds_of
+from localcdap.java.unix_time import to_epoch_millis, to_epoch_seconds
 from localcdap.plugin_lib.jexl.functions.data_quality import is_date, is_time
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
 
@@ -24,12 +24,12 @@ def _given(moment: _Moment) -> datetime.datetime:
 
 @date("Z -> L")
 def UNIXTIMESTAMP_MILLIS(moment: _Moment) -> int:
-    return millis_of(_given(moment))
+    return to_epoch_millis(_given(moment))
 
 
 @date("Z -> L")
 def UNIXTIMESTAMP_SECONDS(moment: _Moment) -> int:
-    return seconds_of(_given(moment))
+    return to_epoch_seconds(_given(moment))
 
 
 @date("Z -> I")

@@ -12,7 +12,7 @@ import datetime
 from typing import Any
 
 from localcdap.java.dates.patterns import MONTHS
-from localcdap.java.unix_time import seconds_of
+from localcdap.java.unix_time import to_epoch_seconds
 from localcdap.plugin_lib.jexl.functions.date_texts import read_date, read_datetime, read_time
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
 
@@ -325,7 +325,9 @@ def DateTimeOffsetBySeconds(moment: DateTime, seconds: int | None) -> DateTime:
 def EpochFromDateTime(moment: DateTime) -> int | None:
     if moment is None:
         return None
-    return seconds_of(moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC))
+    return to_epoch_seconds(
+        moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
+    )
 
 
 # ruff: noqa: N802 - functions have the names that expressions call them by

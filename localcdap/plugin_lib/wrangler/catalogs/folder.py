@@ -1,4 +1,4 @@
-"""Files that directives look things up in: catalogs of codes, schemas of messages.
+"""The folder of files that directives read: catalogs of codes, schemas of messages.
 
 They take the place of what CDAP has on its servers: the schema registry, catalogs that come with it. The
 runtime argument (or preference) :data:`ARGUMENT` names the folder.
@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Final
 
 ARGUMENT: Final = "wrangler.files"
-"""The runtime argument with the folder."""
-_MOST: Final = 256 * 2**20
+"""The runtime argument that names the folder."""
+_MAX_BYTES: Final = 256 * 2**20
 
 
 class FolderError(Exception):
-    """A file is not there; the text says which one, and what to do."""
+    """A file is missing; the message says which one, and what to do."""
 
 
 def read_file(arguments: Mapping[str, str], names: list[str], purpose: str) -> bytes:
-    """The first file there is of these names.
+    """Return the content of the first existing file of these names.
 
     :param arguments: those of the run.
     :param purpose: what the file is, for messages.
@@ -42,8 +42,8 @@ def read_file(arguments: Mapping[str, str], names: list[str], purpose: str) -> b
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _MOST:
-            raise FolderError(f"'{path}' is larger than {_MOST >> 20} MB")
+        if path.stat().st_size > _MAX_BYTES:
+            raise FolderError(f"'{path}' is larger than {_MAX_BYTES >> 20} MB")
         return path.read_bytes()
     except OSError as error:
         raise FolderError(f"'{path}' cannot be read: {error.strerror}") from None

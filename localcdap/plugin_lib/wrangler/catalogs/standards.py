@@ -1,4 +1,4 @@
-"""The JSON schema of a standard, and what is wrong with objects by it.
+"""The JSON schema of a standard, and the validation of objects by it.
 
 Nothing is fetched: references lead within the schema. Its patterns are matched in linear time.
 """
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
 _KIND: Final = "resourceType"
-"""The member of a FHIR resource that names the definition it has to meet."""
+"""The member of a FHIR resource that names its definition."""
 
-_PLACE: Final = "#/definitions/"
+_DEFINITIONS: Final = "#/definitions/"
 
 
 class StandardError(Exception):
-    """The file holds no schema; the text says why."""
+    """A file is not a valid schema; the message says why."""
 
 
 class Standard:
-    """A schema, where there are definitions for kinds of objects.
+    """A JSON schema that may define several kinds of objects.
 
     :param content: the JSON of the schema.
     :raises StandardError: when it is none.
@@ -34,14 +34,14 @@ class Standard:
             self._schema: Final[Any] = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise StandardError(f"the schema of the standard is no JSON: {error}") from None
-        self._kinds: Final = _kinds(self._schema)
+        self._kinds: Final = _list_kinds(self._schema)
         self._by_kind: Final[dict[str, Validator]] = {}
-        self._whole: Final = _validator(self._schema)
+        self._whole: Final = _make_validator(self._schema)
 
-    def issues(self, value: Mapping[str, Any]) -> list[str]:
-        """What is wrong with an object, each with the place in it: ``at #/active: …``."""
+    def find_issues(self, value: Mapping[str, Any]) -> list[str]:
+        """Return the problems of an object, each with its position: ``at #/active: …``."""
         try:
-            errors = list(self._validator_of(value).iter_errors(value))
+            errors = list(self._find_make_validator(value).iter_errors(value))
         except ValueError as error:  # it holds what JSON has not, such as bytes
             return [str(error)]
         return [
@@ -49,31 +49,31 @@ class Standard:
             for error in errors
         ]
 
-    def _validator_of(self, value: Mapping[str, Any]) -> Validator:
-        """That of the object's kind, which tells more than that it is none of all kinds."""
+    def _find_make_validator(self, value: Mapping[str, Any]) -> Validator:
+        """Return the validator of the object's kind: its messages say more than the schema's."""
         kind = value.get(_KIND)
         if not isinstance(kind, str) or kind not in self._kinds:
             return self._whole
         if kind not in self._by_kind:
             alone = {key: part for key, part in self._schema.items() if key != "oneOf"}
-            self._by_kind[kind] = _validator(alone | {"$ref": _PLACE + kind})
+            self._by_kind[kind] = _make_validator(alone | {"$ref": _DEFINITIONS + kind})
         return self._by_kind[kind]
 
 
-def _kinds(schema: Any) -> frozenset[str]:
-    """The kinds of objects of which each has to be one."""
+def _list_kinds(schema: Any) -> frozenset[str]:
+    """Return the kinds of objects that the schema defines."""
     alternatives = schema.get("oneOf") if isinstance(schema, dict) else None
     if not isinstance(alternatives, list):
         return frozenset()
     places = [each.get("$ref") for each in alternatives if isinstance(each, dict)]
     return frozenset(
-        place.removeprefix(_PLACE)
+        place.removeprefix(_DEFINITIONS)
         for place in places
-        if isinstance(place, str) and place.startswith(_PLACE)
+        if isinstance(place, str) and place.startswith(_DEFINITIONS)
     )
 
 
-def _validator(schema: Any) -> Validator:
+def _make_validator(schema: Any) -> Validator:
     try:
         import jsonschema_rs
     except ImportError:
@@ -85,5 +85,5 @@ def _validator(schema: Any) -> Validator:
             schema, offline=True, pattern_options=jsonschema_rs.RegexOptions()
         )
     except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
-        told = str(error).partition("\n")[0]
-        raise StandardError(f"the schema of the standard is none: {told}") from None
+        reason = str(error).partition("\n")[0]
+        raise StandardError(f"the schema of the standard is none: {reason}") from None

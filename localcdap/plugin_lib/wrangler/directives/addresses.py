@@ -1,4 +1,4 @@
-"""Addresses taken apart: of mail, of the web."""
+"""Directives that split mail addresses and URLs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.masks import text_of
-from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
+from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
+from localcdap.plugin_lib.wrangler.directives.masks import read_text
+from localcdap.plugin_lib.wrangler.directives.native_helpers import require_text_column
 
 _NULLABLE_TEXT: Final = Schema.STRING.as_nullable
 _PROTOCOLS: Final = ("http", "https", "ftp", "file", "mailto", "jar", "jmod", "jrt")
@@ -37,20 +37,22 @@ class SplitEmail(Directive):
     column: str = argument.column("The column with addresses, with or without a name before <…>.")
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.column, "split")
+        report_missing_column(columns, self.column, "split")
         for part in ("account", "domain"):
             columns.add(f"{self.column}_{part}", _NULLABLE_TEXT)
 
     def change(self, row: Row, context: RowContext) -> None:
-        value = row[needed(row, self.column)]
-        account, domain = (None, None) if value is None else mail_parts(text_of(row, self.column))
+        value = row[find_column(row, self.column)]
+        account, domain = (
+            (None, None) if value is None else split_mail_address(read_text(row, self.column))
+        )
         row.add(f"{self.column}_account", account)
         row.add(f"{self.column}_domain", domain)
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f
 
-        need_text(frame, self.column)
+        require_text_column(frame, self.column)
         value = frame.column(self.column)
         inner = f.when(
             f.contains(value, f.lit("<")), f.regexp_extract(value, r"(?s)\A.*<(.*)>", 1)
@@ -59,12 +61,12 @@ class SplitEmail(Directive):
             name = f"{self.column}_{part}"
             if frame.columns.find(name) is None:
                 found = f.regexp_extract(inner, r"(?s)\A(.*)@(.*)\z", group)
-                taken = f.when(f.contains(inner, f.lit("@")), found)
-                frame.put(name, taken, _NULLABLE_TEXT)
+                part_value = f.when(f.contains(inner, f.lit("@")), found)
+                frame.put(name, part_value, _NULLABLE_TEXT)
 
 
-def mail_parts(text: str) -> tuple[str | None, str | None]:
-    """Account and domain; None where there are none."""
+def split_mail_address(text: str) -> tuple[str | None, str | None]:
+    """Return account and domain; both None for a text that is not an address."""
     start = text.rfind("<")
     if start >= 0:
         end = text.rfind(">")
@@ -76,8 +78,7 @@ def mail_parts(text: str) -> tuple[str | None, str | None]:
 @plugin(
     type="directive",
     name="split-url",
-    description="Splits an address of the web to columns: protocol, authority, host, port, path, query, "
-    "filename.",
+    description="Splits a URL to columns: protocol, authority, host, port, path, query, filename.",
 )
 class SplitUrl(Directive):
     categories = ("transform", "url")
@@ -85,23 +86,23 @@ class SplitUrl(Directive):
     column: str = argument.column("The column with addresses.")
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.column, "split")
+        report_missing_column(columns, self.column, "split")
         for part in ("protocol", "authority", "host", "port", "path", "filename", "query"):
             schema = Schema.INT.as_nullable if part == "port" else _NULLABLE_TEXT
             columns.add(f"{self.column}_{part}", schema)
 
     def change(self, row: Row, context: RowContext) -> None:
         parts = None
-        if row[needed(row, self.column)] is not None:
-            parts = url_parts(text_of(row, self.column))
+        if row[find_column(row, self.column)] is not None:
+            parts = split_url(read_text(row, self.column))
         for part in ("protocol", "authority", "host", "port", "path", "filename", "query"):
             row.add(f"{self.column}_{part}", None if parts is None else parts[part])
 
 
-def url_parts(text: str) -> dict[str, str | int | None]:
-    """The parts as ``java.net.URL`` has them: port -1 and query None where there are none.
+def split_url(text: str) -> dict[str, str | int | None]:
+    """Return the parts as ``java.net.URL`` has them: port -1 and query None if the URL has none.
 
-    :raises DirectiveError: when the text is no address.
+    :raises DirectiveError: for a text that is not a URL.
     """
     protocol, colon, rest = text.strip(TRIM_CHARACTERS).partition(":")
     if not colon or not re.fullmatch(r"[a-zA-Z][a-zA-Z0-9+.-]*", protocol):
@@ -112,8 +113,8 @@ def url_parts(text: str) -> dict[str, str | int | None]:
     rest = rest.partition("#")[0]
     authority = _AUTHORITY.match(rest)
     named = authority[1] if authority else None
-    behind = rest[authority.end() :] if authority else rest
-    path, mark, query = behind.partition("?")
+    remainder = rest[authority.end() :] if authority else rest
+    path, mark, query = remainder.partition("?")
     host, port = _host_and_port(named or "", text)
     return {
         "protocol": protocol,

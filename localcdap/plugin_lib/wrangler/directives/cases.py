@@ -1,4 +1,4 @@
-"""The case of texts and the spaces around them."""
+"""Directives that change the case of texts, or trim them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SPACES: Final = (
     "\t\n\x0b\x0c\r \x85\xa0\u1680\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-"""What the trimming directives take for space."""
+"""The characters that the trimming directives remove."""
 
 _WORD_START: Final = re.compile(
     r"(?:^|(?<=[ \t\n\x0b\f\r\x1c-\x1f\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000])).",
@@ -22,7 +22,7 @@ _WORD_START: Final = re.compile(
 
 
 class _SparkText(TextMap):
-    """A change of texts that a function of Spark makes as well."""
+    """A change of texts for which Spark has a function."""
 
     spark: str
     """The name of the function in :mod:`pyspark.sql.functions`."""
@@ -62,18 +62,18 @@ class Lowercase(_SparkText):
 @plugin(
     type="directive",
     name="titlecase",
-    description="Writes the first letter of each word as a capital, the others small.",
+    description="Changes the first letter of each word to upper case, the others to lower case.",
 )
 class Titlecase(TextMap):
     categories = ("transform",)
     examples = ("titlecase :title",)
 
     def map_text(self, text: str) -> str:
-        return _WORD_START.sub(lambda first: _title(first.group()), text.lower())
+        return _WORD_START.sub(lambda first: _to_title_case(first.group()), text.lower())
 
 
-def _title(letter: str) -> str:
-    """As ``Character.toTitleCase``, which leaves a letter alone that several letters would stand for."""
+def _to_title_case(letter: str) -> str:
+    """Change a letter as ``Character.toTitleCase``: one whose title case is several letters stays."""
     titled = letter.title()
     return titled if len(titled) == 1 else letter
 

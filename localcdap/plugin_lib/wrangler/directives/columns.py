@@ -1,4 +1,4 @@
-"""Columns as a whole: renamed, copied, swapped, dropped, kept."""
+"""Directives that rename, copy, swap, drop or keep columns."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from localcdap.api.directive import (
 )
 
 
-def no_column(columns: Columns, name: str, purpose: str, *, fails: bool = True) -> bool:
-    """Tell that a column is missing, where that is certain; True when it was told.
+def report_missing_column(columns: Columns, name: str, purpose: str, *, fails: bool = True) -> bool:
+    """Report a column that is certainly missing; return whether it was reported.
 
-    :param fails: whether rows without it fail; else it is a warning.
+    :param fails: whether rows without the column fail; otherwise the report is a warning.
     """
     if not columns.is_missing(name):
         return False
-    tell = columns.fail if fails else columns.warn
-    tell(f"There is no column '{name}' to {purpose}.", f"Choose one of: {', '.join(columns)}.")
+    report = columns.fail if fails else columns.warn
+    report(f"There is no column '{name}' to {purpose}.", f"Choose one of: {', '.join(columns)}.")
     return True
 
 
-def needed(row: Row, name: str) -> str:
-    """The name of a column as the row has it.
+def find_column(row: Row, name: str) -> str:
+    """Return the name of a column as the row spells it.
 
-    :raises DirectiveError: when it is missing.
+    :raises DirectiveError: for a missing column.
     """
     found = row.find(name)
     if found is None:
@@ -48,7 +48,7 @@ class Rename(Directive):
     def propagate(self, columns: Columns) -> None:
         found = columns.find(self.source)
         if found is None:
-            no_column(columns, self.source, "rename", fails=False)
+            report_missing_column(columns, self.source, "rename", fails=False)
             return
         taken = columns.find(self.target)
         if taken is not None and taken != found:
@@ -91,7 +91,7 @@ class Copy(Directive):
     )
 
     def propagate(self, columns: Columns) -> None:
-        if no_column(columns, self.source, "copy"):
+        if report_missing_column(columns, self.source, "copy"):
             return
         source, destination = columns.find(self.source), columns.find(self.destination)
         if destination is not None and destination != source and not self.force:
@@ -103,7 +103,7 @@ class Copy(Directive):
         columns.put(self.destination, columns.schema(self.source))
 
     def change(self, row: Row, context: RowContext) -> None:
-        source = needed(row, self.source)
+        source = find_column(row, self.source)
         destination = row.find(self.destination)
         if destination == source:
             return
@@ -133,7 +133,7 @@ class Swap(Directive):
 
     def propagate(self, columns: Columns) -> None:
         for name in (self.left, self.right):
-            no_column(columns, name, "swap")
+            report_missing_column(columns, name, "swap")
         known = {columns.find(self.left): self.right, columns.find(self.right): self.left}
         columns.rename({found: name for found, name in known.items() if found is not None})
         for found, name in known.items():
@@ -141,7 +141,7 @@ class Swap(Directive):
                 columns.add(name, None)
 
     def change(self, row: Row, context: RowContext) -> None:
-        left, right = needed(row, self.left), needed(row, self.right)
+        left, right = find_column(row, self.left), find_column(row, self.right)
         row.rename({left: self.right, right: self.left})
 
     def native(self, frame: Frame) -> None:
@@ -155,7 +155,7 @@ class Swap(Directive):
 class Drop(Directive):
     categories = ("column",)
     examples = ("drop :body", "drop :body,:id")
-    column: list[str] = argument.columns("The columns to drop; missing ones are passed over.")
+    column: list[str] = argument.columns("The columns to drop; missing ones are ignored.")
 
     def propagate(self, columns: Columns) -> None:
         for name in self.column:
@@ -181,7 +181,7 @@ class Keep(Directive):
 
     def propagate(self, columns: Columns) -> None:
         for name in self.column:
-            no_column(columns, name, "keep", fails=False)
+            report_missing_column(columns, name, "keep", fails=False)
         for name in list(columns):
             if name not in self.column:
                 columns.remove(name)

@@ -1,4 +1,4 @@
-"""Directives that a condition decides about: rows dropped, rows sent to the error port, runs that fail."""
+"""Directives with a condition: they drop rows, send them to the error port, or fail the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.error_messages import coded
+from localcdap.plugin_lib.wrangler.directives.error_messages import format_error_record
 from localcdap.plugin_lib.wrangler.directives.native_helpers import is_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _NEITHER = "the condition is neither true nor false"
 
 
 class Conditional(Directive):
-    """A directive whose attribute ``condition`` is asked for every row."""
+    """A directive that evaluates its attribute ``condition`` for every row."""
 
     condition: Expression
 
@@ -37,9 +37,9 @@ class Conditional(Directive):
         self._evaluate = self.condition.compile()
 
     def is_met(self, row: Row, context: RowContext) -> bool:
-        """Whether the condition is true; a text is when it is ``true``.
+        """Whether the condition is true; a text is true if it is ``true``.
 
-        :raises DirectiveError: when it is neither.
+        :raises DirectiveError: for a value that is neither true nor false.
         """
         value: Any = self._evaluate(row, context.variables)
         if isinstance(value, bool):
@@ -55,8 +55,8 @@ class Conditional(Directive):
                 f"The condition '{self.condition.text}' is {schema.display_name}: {_NEITHER[4:]}."
             )
 
-    def met(self, frame: Frame) -> Column:
-        """The condition as a column; rows for which it cannot be told fail, and are null there."""
+    def evaluate_natively(self, frame: Frame) -> Column:
+        """Return the condition as a column; rows for which it has no value fail, and are null in it."""
         from pyspark.sql import functions as f
 
         native = frame.evaluate(self.condition)
@@ -75,7 +75,7 @@ class Conditional(Directive):
 class FilterRow(Conditional):
     categories = ("row", "data-quality")
     examples = ("filter-row exp:{age < 18}", "filter-row exp:{country == 'US'} false")
-    condition: Expression = argument.expression("What is asked.")
+    condition: Expression = argument.expression("The condition, an expression.")
     type: bool = argument.boolean(
         "true to drop rows for which the condition is true, false to drop the others.", default=True
     )
@@ -84,7 +84,7 @@ class FilterRow(Conditional):
         return () if self.is_met(row, context) == self.type else (row,)
 
     def native(self, frame: Frame) -> None:
-        met = self.met(frame)
+        met = self.evaluate_natively(frame)
         frame.keep_where(~met if self.type else met)
 
 
@@ -92,43 +92,43 @@ class FilterRow(Conditional):
 class Fail(Conditional):
     categories = ("row", "data-quality")
     examples = ("fail exp:{count < 0}",)
-    condition: Expression = argument.expression("What must not be.")
+    condition: Expression = argument.expression("The condition that must not be true.")
 
     def problem(self) -> str | None:
         return None if self.condition.text.strip() else "the condition is empty"
 
     def change(self, row: Row, context: RowContext) -> None:
         if self.is_met(row, context):
-            raise DirectiveError(self._message())
+            raise DirectiveError(self._explain())
 
     def native(self, frame: Frame) -> None:
-        frame.fail_where(self.met(frame), self._message())
+        frame.fail_where(self.evaluate_natively(frame), self._explain())
 
-    def _message(self) -> str:
+    def _explain(self) -> str:
         return f"the condition '{self.condition.text}' is true; processing ends"
 
 
-class _Sending(Conditional):
-    condition: Expression = argument.expression("What is asked.")
+class _SendDirective(Conditional):
+    condition: Expression = argument.expression("The condition, an expression.")
     metric: str | None = argument.identifier("The metric that counts the rows.", default=None)
-    message: str | None = argument.text("The message; else the condition is it.", default=None)
+    message: str | None = argument.text("The message; by default the condition.", default=None)
 
-    def told(self) -> str:
-        """The message as error records hold it."""
+    def format_message(self) -> str:
+        """Return the message of the error records."""
         raise NotImplementedError
 
-    def _text(self) -> str:
+    def _read_message(self) -> str:
         return self.condition.text if self.message is None else self.message
 
     def send(self, context: RowContext) -> None:
         if self.metric is not None:
             context.metrics.count(self.metric, 1)
-        raise ErrorRow(self.told(), 1)
+        raise ErrorRow(self.format_message(), 1)
 
     def native(self, frame: Frame) -> None:
         if self.metric is not None:
             raise NoNativeFormError("it counts a metric")
-        frame.error_where(self.met(frame), self.told(), 1)
+        frame.error_where(self.evaluate_natively(frame), self.format_message(), 1)
 
 
 @plugin(
@@ -136,15 +136,15 @@ class _Sending(Conditional):
     name="send-to-error",
     description="Sends the rows for which a condition is true to the error port.",
 )
-class SendToError(_Sending):
+class SendToError(_SendDirective):
     categories = ("row", "data-quality")
     examples = (
         "send-to-error exp:{age < 0}",
         "send-to-error exp:{age < 0} age_errors 'age below 0'",
     )
 
-    def told(self) -> str:
-        return coded(self._text(), 1, self.directive_name())
+    def format_message(self) -> str:
+        return format_error_record(self._read_message(), 1, self.directive_name())
 
     def change(self, row: Row, context: RowContext) -> None:
         if self.is_met(row, context):
@@ -154,16 +154,16 @@ class SendToError(_Sending):
 @plugin(
     type="directive",
     name="send-to-error-and-continue",
-    description="Sends the rows for which a condition is true to the error port, and counts what it asked "
-    "in the variables dq_total and dq_failure.",
+    description="Sends the rows for which a condition is true to the error port, and counts the tested and "
+    "the sent rows in the variables dq_total and dq_failure.",
 )
-class SendToErrorAndContinue(_Sending):
+class SendToErrorAndContinue(_SendDirective):
     categories = ("row", "data-quality")
     examples = ("send-to-error-and-continue exp:{age < 0} 'age below 0'",)
     variables = ("dq_total", "dq_failure")
 
-    def told(self) -> str:
-        return f"{self._text()} (ecode: 1)"
+    def format_message(self) -> str:
+        return f"{self._read_message()} (ecode: 1)"
 
     def change(self, row: Row, context: RowContext) -> None:
         variables = context.variables

@@ -1,4 +1,4 @@
-"""CSV within texts."""
+"""The directive that reads CSV in texts."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java import commons_csv
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import coded, mismatched
-from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
-from localcdap.plugin_lib.wrangler.values.text_edits import unescaped
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
+from localcdap.plugin_lib.wrangler.directives.error_messages import (
+    format_error_record,
+    make_type_error,
+)
+from localcdap.plugin_lib.wrangler.directives.native_helpers import require_text_column
+from localcdap.plugin_lib.wrangler.values.text_edits import unescape_java
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_MALFORMED: Final = coded(
+_MALFORMED: Final = format_error_record(
     "the text is no CSV: a quoted field has no end, or text before the next delimiter",
     1,
     "parse-as-csv",
@@ -42,13 +45,13 @@ _PARTS: Final = "__parts"
 @plugin(
     type="directive",
     name="parse-as-csv",
-    description="Parses a text as CSV to the columns <column>_1, <column>_2 and so on, or to those that the "
-    "first row names.",
+    description="Parses a text as CSV to the columns <column>_1, <column>_2 and so on, or to the columns "
+    "that the first row names.",
 )
 class ParseAsCsv(Directive):
     categories = ("parser", "csv")
     examples = ("parse-as-csv :body ','", "parse-as-csv :body '\\t' true")
-    col: str = argument.column("The column to parse; empty texts and null are passed over.")
+    col: str = argument.column("The column to parse; empty texts and null are ignored.")
     delimiter: str = argument.text(r"One character, or \t or \u0001.", default=",")
     header: bool = argument.boolean(
         "Whether the first row that each task sees holds the names, if all of its fields are words.",
@@ -58,7 +61,7 @@ class ParseAsCsv(Directive):
     @cached_property
     def _delimiter(self) -> str:
         text = self.delimiter
-        return (unescaped(text) if text.startswith("\\") else text)[:1]
+        return (unescape_java(text) if text.startswith("\\") else text)[:1]
 
     @cached_property
     def _format(self) -> commons_csv.CsvFormat:
@@ -72,7 +75,7 @@ class ParseAsCsv(Directive):
         return None
 
     def propagate(self, columns: Columns) -> None:
-        if not no_column(columns, self.col, "parse", fails=False):
+        if not report_missing_column(columns, self.col, "parse", fails=False):
             columns.open = True
 
     def start(self, context: RowContext) -> None:
@@ -84,7 +87,7 @@ class ParseAsCsv(Directive):
         if text is None or text == "":
             return (row,)
         if not isinstance(text, str):
-            raise mismatched(self.col, text)
+            raise make_type_error(self.col, text)
         try:
             parsed = self._format.parse_texts(text)
         except commons_csv.CsvError:
@@ -92,7 +95,7 @@ class ParseAsCsv(Directive):
         for fields in parsed:
             if self._looks_for_names:
                 self._looks_for_names = False
-                if _are_names(fields):
+                if _is_header(fields):
                     self._names = [
                         _SPACES.sub("_", field.strip(TRIM_CHARACTERS)) for field in fields
                     ]
@@ -112,35 +115,37 @@ class ParseAsCsv(Directive):
             raise NoNativeFormError("the first row that a task sees may hold the names")
         if frame.wanted is None:
             raise NoNativeFormError("only data tell how many columns there are")
-        need_text(frame, self.col)
+        require_text_column(frame, self.col)
         pattern = re.compile(re.escape(f"{self.col}_".lower()) + r"([1-9]\d{0,4})")
         found = sorted({int(m[1]) for m in map(pattern.fullmatch, frame.wanted) if m})
-        places = [place for place in found if frame.columns.find(f"{self.col}_{place}") is None]
-        self._parse(frame, places)
+        numbers = [number for number in found if frame.columns.find(f"{self.col}_{number}") is None]
+        self._parse(frame, numbers)
 
-    def _parse(self, frame: Frame, places: list[int]) -> None:
+    def _parse(self, frame: Frame, numbers: list[int]) -> None:
         from pyspark.sql import functions as f
 
         text = frame.column(self.col)
         delimiter = self._delimiter
-        # Looking for characters is many times faster than for a pattern, and most texts hold none of them.
+        # contains is many times faster than a pattern, and most texts hold none of these characters.
         is_special = text.contains('"') | text.contains("\n") | text.contains("\r")
         is_simple = ~is_special
-        quoted = _Quoted(delimiter)
+        quoted = _QuotedCsv(delimiter)
         frame.error_where(is_special & ~text.rlike(quoted.valid), _MALFORMED, 1)
         simple = f.split(text, re.escape(delimiter), -1)
-        parts = f.when(text == "", None).when(is_simple, simple).otherwise(quoted.fields(text))
+        parts = (
+            f.when(text == "", None).when(is_simple, simple).otherwise(quoted.split_fields(text))
+        )
         frame.put(_PARTS, parts, Schema.array(Schema.STRING).as_nullable)
         made = frame.column(_PARTS)
-        for place in places:
+        for number in numbers:
             frame.put(
-                f"{self.col}_{place}", f.get(made, f.lit(place - 1)), Schema.STRING.as_nullable
+                f"{self.col}_{number}", f.get(made, f.lit(number - 1)), Schema.STRING.as_nullable
             )
         frame.remove(_PARTS)
 
 
-class _Quoted:
-    """Texts with quotes or several lines, as regular expressions of Java."""
+class _QuotedCsv:
+    """The regular expressions of Java for texts with quotes or several lines."""
 
     def __init__(self, delimiter: str) -> None:
         quoted = re.escape(delimiter)
@@ -151,8 +156,8 @@ class _Quoted:
         self._record = f"{self._field}(?:{quoted}{self._field})*+"
         self.valid = f"\\A[\\r\\n]*+(?:{self._record}(?:[\\r\\n]++|\\z))*+\\z"
 
-    def fields(self, text: Column) -> Column:
-        """The fields of the first record, and those of later ones that reach beyond it."""
+    def split_fields(self, text: Column) -> Column:
+        """Return the fields of the first record, and the fields of later records that have more."""
         from pyspark.sql import functions as f
 
         lines = f.regexp_extract_all(
@@ -176,18 +181,18 @@ class _Quoted:
             f.lit(f"{self._separated}({self._field})"),
             f.lit(1),
         )
-        return f.transform(found, _unquoted)
+        return f.transform(found, _unquote)
 
 
-def _unquoted(field: Column) -> Column:
+def _unquote(field: Column) -> Column:
     from pyspark.sql import functions as f
 
     inner = f.regexp_replace(field, f'\\A"|"[{commons_csv.BLANKS}]*+\\z', "")
     return f.when(field.startswith('"'), f.replace(inner, f.lit('""'), f.lit('"'))).otherwise(field)
 
 
-def _are_names(fields: list[str]) -> bool:
-    """Whether a row is one of names: all different, and words rather than numbers, dates or times."""
+def _is_header(fields: list[str]) -> bool:
+    """Whether a row holds names: all different, and words rather than numbers, dates or times."""
     return len(set(fields)) == len(fields) and all(map(_is_word, fields))
 
 

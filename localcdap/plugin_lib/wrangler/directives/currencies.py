@@ -1,23 +1,23 @@
-"""Amounts of money, read and written."""
+"""Directives that read and write amounts of money."""
 
 from __future__ import annotations
 
 from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.error_messages import refused
-from localcdap.plugin_lib.wrangler.values.currency import LocaleError, currency_format
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
+from localcdap.plugin_lib.wrangler.values.currency import LocaleError, load_currency_format
 
 
-class _Currency(Directive):
-    """Rows without a value of the right kind are passed over, as in the original."""
+class _CurrencyDirective(Directive):
+    """Rows without a value of the right type are left as they are, as in the original."""
 
-    source: str = argument.column("The column to take.")
-    destination: str = argument.column("The column that gets the result.")
-    locale: str = argument.text("Whose way of writing, such as en_US.", default="en_US")
+    source: str = argument.column("The column to read.")
+    destination: str = argument.column("The column for the result.")
+    locale: str = argument.text("The locale, such as en_US.", default="en_US")
 
     def problem(self) -> str | None:
         try:
-            currency_format(self.locale)
+            load_currency_format(self.locale)
         except LocaleError as error:
             return str(error)
         return None
@@ -28,7 +28,7 @@ class _Currency(Directive):
     name="parse-as-currency",
     description="Reads amounts of money, such as $1,234.56, as numbers.",
 )
-class ParseAsCurrency(_Currency):
+class ParseAsCurrency(_CurrencyDirective):
     categories = ("currency",)
     examples = ("parse-as-currency :price :amount 'en_US'",)
 
@@ -41,17 +41,17 @@ class ParseAsCurrency(_Currency):
         if not isinstance(text, str) or not text.strip():
             return
         try:
-            row.put(self.destination, currency_format(self.locale).read(text))
+            row.put(self.destination, load_currency_format(self.locale).parse(text))
         except ValueError as error:
-            raise refused(str(error), 1, self.directive_name()) from None
+            raise make_error_row(str(error), 1, self.directive_name()) from None
 
 
 @plugin(
     type="directive",
     name="format-as-currency",
-    description="Writes numbers with a point as amounts of money.",
+    description="Writes floating-point numbers as amounts of money.",
 )
-class FormatAsCurrency(_Currency):
+class FormatAsCurrency(_CurrencyDirective):
     categories = ("currency",)
     examples = ("format-as-currency :amount :price 'en_US'",)
 
@@ -62,4 +62,4 @@ class FormatAsCurrency(_Currency):
     def change(self, row: Row, context: RowContext) -> None:
         amount = row.value(self.source)
         if isinstance(amount, float):
-            row.put(self.destination, currency_format(self.locale).write(amount))
+            row.put(self.destination, load_currency_format(self.locale).format(amount))

@@ -1,4 +1,4 @@
-"""Columns mapped to the fields of data models."""
+"""The directive that maps columns to the fields of data models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
-from localcdap.plugin_lib.wrangler.catalogs.data_models import DataModelError, type_name
+from localcdap.plugin_lib.wrangler.catalogs.data_models import DataModelError, find_type_name
 from localcdap.plugin_lib.wrangler.directives.columns import Rename
 from localcdap.plugin_lib.wrangler.directives.types import SetType
 from localcdap.plugin_lib.wrangler.values.conversion import KINDS
@@ -33,18 +33,21 @@ class DataModelMapColumn(Directive):
         "data-model-map-column 'https://models.example' 'org.OMOP' 6 'PERSON' 'birth_year' :year",
     )
     data_model_url: str = argument.text(
-        "Where manifest.json and the models are: an address, or a folder.", name="data-model-url"
+        "The URL or the folder of manifest.json and the models.", name="data-model-url"
     )
     data_model: str = argument.text("The full name of the data model.", name="data-model")
     revision: int = argument.number("Its revision.", name="revision")
-    model: str = argument.text("The model in it.")
+    model: str = argument.text("The model in the data model.")
     target_field: str = argument.text("The field of the model.", name="target-field")
     column: str = argument.column("The column to map.")
 
     @cached_property
     def _type(self) -> str:
-        """:raises DataModelError: when there is no such field, or columns cannot have its type."""
-        found = type_name(
+        """The type of the field.
+
+        :raises DataModelError: for an unknown field, or a type that columns cannot have.
+        """
+        found = find_type_name(
             self.data_model_url, self.data_model, int(self.revision), self.model, self.target_field
         )
         if found not in KINDS:

@@ -1,4 +1,4 @@
-"""Dates found in texts, written in a pattern, subtracted."""
+"""Directives that find dates in texts, format times, and subtract timestamps."""
 
 from __future__ import annotations
 
@@ -22,64 +22,71 @@ from localcdap.java.dates.zones import parse_zone
 from localcdap.java.unix_time import (
     OUT_OF_YEARS,
     UNITS,
-    millis_of,
-    moment_of,
-    whole_number,
+    from_epoch_micros,
+    parse_whole_number,
+    to_epoch_millis,
 )
-from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.datetime_bases import InPattern, is_timestamp
-from localcdap.plugin_lib.wrangler.directives.error_messages import mismatch, mismatched, refused
-from localcdap.plugin_lib.wrangler.directives.native_helpers import present
+from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
+from localcdap.plugin_lib.wrangler.directives.datetime_bases import PatternDirective, is_timestamp
+from localcdap.plugin_lib.wrangler.directives.error_messages import (
+    format_type_mismatch,
+    make_error_row,
+    make_type_error,
+)
+from localcdap.plugin_lib.wrangler.directives.native_helpers import require_column
 from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
 
 _FIRST_MILLIS: Final = 10**11
-"""What is less than this is Unix time in seconds, till the year 5138; as milliseconds it is of 1973."""
+"""Smaller numbers are Unix time in seconds, up to 5138; in milliseconds they would end in 1973."""
 
 
-class _Written(InPattern):
-    """A directive that writes moments in a pattern; null stays null."""
+class _FormatDirective(PatternDirective):
+    """A directive that formats times by a pattern; null stays null."""
 
     column: str
 
     @abstractmethod
-    def moment(self, value: Any) -> datetime.datetime:
-        """:raises DirectiveError: when the value is none."""
+    def read_time(self, value: Any) -> datetime.datetime:
+        """Return the time of a value.
+
+        :raises DirectiveError: for a value that is not a time.
+        """
 
     def propagate(self, columns: Columns) -> None:
-        if not no_column(columns, self.column, "format"):
+        if not report_missing_column(columns, self.column, "format"):
             columns.put(self.column, make_text_schema_like(columns, self.column))
 
     def change(self, row: Row, context: RowContext) -> None:
-        found = needed(row, self.column)
+        found = find_column(row, self.column)
         value = row[found]
         if value is not None:
-            row[found] = self.pattern.format(self.moment(value))
+            row[found] = self.pattern.format(self.read_time(value))
 
 
 @plugin(
-    type="directive", name="format-date", description="Writes timestamps and dates in a pattern."
+    type="directive", name="format-date", description="Formats timestamps and dates by a pattern."
 )
-class FormatDate(_Written):
+class FormatDate(_FormatDirective):
     categories = ("date", "format")
     examples = ("format-date :date 'MM/dd/yyyy'",)
     column: str = argument.column("The column with timestamps or dates; null stays null.")
     format: str = argument.text("A pattern of Java's DateTimeFormatter.")
 
-    def moment(self, value: Any) -> datetime.datetime:
+    def read_time(self, value: Any) -> datetime.datetime:
         if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
             return datetime.datetime.combine(value, datetime.time(), datetime.UTC)
         if is_timestamp(value):
             return value
-        raise mismatched(self.column, value, "make it a date with parse-as-simple-date")
+        raise make_type_error(self.column, value, "make it a date with parse-as-simple-date")
 
 
 @plugin(
     type="directive",
     name="format-unix-timestamp",
-    description="Writes Unix time in a pattern, in UTC. CDAP describes this directive but has it no more: "
-    "there it is parse-timestamp and format-date.",
+    description="Formats Unix time by a pattern, in UTC. CDAP documents this directive but no longer has it: "
+    "there, use parse-timestamp and format-date.",
 )
-class FormatUnixTimestamp(_Written):
+class FormatUnixTimestamp(_FormatDirective):
     categories = ("date", "format")
     examples = ("format-unix-timestamp :at 'yyyy-MM-dd HH:mm:ss'",)
     column: str = argument.column(
@@ -88,13 +95,13 @@ class FormatUnixTimestamp(_Written):
     )
     format: str = argument.text("A pattern of Java's DateTimeFormatter.")
 
-    def moment(self, value: Any) -> datetime.datetime:
-        number = whole_number(value)
+    def read_time(self, value: Any) -> datetime.datetime:
+        number = parse_whole_number(value)
         if number is None:
             raise DirectiveError(f"column '{self.column}' is no whole number, but Unix time is one")
         unit = UNITS["SECONDS" if abs(number) < _FIRST_MILLIS else "MILLISECONDS"]
         try:
-            return moment_of(number * unit)
+            return from_epoch_micros(number * unit)
         except OverflowError:
             raise DirectiveError(f"column '{self.column}' is {OUT_OF_YEARS}") from None
 
@@ -107,56 +114,58 @@ class FormatUnixTimestamp(_Written):
 class DiffDate(Directive):
     categories = ("date",)
     examples = ("diff-date :end :start :duration", "diff-date :now :start :age")
-    column1: str = argument.column("A timestamp; 'now' is the moment when the run began.")
-    column2: str = argument.column("What is subtracted; 'now' as well.")
-    destination: str = argument.column("The column that gets the difference.")
+    column1: str = argument.column("A timestamp; 'now' is the time at which the run began.")
+    column2: str = argument.column("The timestamp to subtract, or 'now'.")
+    destination: str = argument.column("The column for the difference.")
 
     def propagate(self, columns: Columns) -> None:
         for name in (self.column1, self.column2):
             if name.lower() != "now":
-                no_column(columns, name, "subtract")
+                report_missing_column(columns, name, "subtract")
         columns.put(self.destination, Schema.LONG.as_nullable)
 
     def start(self, context: RowContext) -> None:
         self._now = datetime.datetime.now(datetime.UTC)
 
     def change(self, row: Row, context: RowContext) -> None:
-        one, other = self._moment(row, self.column1), self._moment(row, self.column2)
+        one, other = self._find_time(row, self.column1), self._find_time(row, self.column2)
         difference = None
         if one is not None and other is not None:
-            difference = millis_of(one) - millis_of(other)
+            difference = to_epoch_millis(one) - to_epoch_millis(other)
         row.put(self.destination, difference)
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f
 
         if "now" in (self.column1.lower(), self.column2.lower()):
-            raise NoNativeFormError("the present is that of each task")
-        schemas = [present(frame, name) for name in (self.column1, self.column2)]
+            raise NoNativeFormError("each task has a present of its own")
+        schemas = [require_column(frame, name) for name in (self.column1, self.column2)]
         difference = f.lit(None).cast("bigint")
         if all(schema.non_nullable == Schema.TIMESTAMP for schema in schemas):
             one, other = frame.column(self.column1), frame.column(self.column2)
             difference = f.unix_millis(one) - f.unix_millis(other)
         frame.put(self.destination, difference, Schema.LONG.as_nullable)
 
-    def _moment(self, row: Row, name: str) -> datetime.datetime | None:
+    def _find_time(self, row: Row, name: str) -> datetime.datetime | None:
         if name.lower() == "now":
             return self._now
-        value = row[needed(row, name)]
+        value = row[find_column(row, name)]
         return value if is_timestamp(value) else None
 
 
 @plugin(
     type="directive",
     name="parse-as-date",
-    description="Finds the dates in a text, in whatever way they are written, and puts them into the columns "
+    description="Finds the dates in a text, in any notation, and puts them into the columns "
     "<column>_1, <column>_2 and so on.",
 )
 class ParseAsDate(Directive):
     categories = ("parser", "date")
     examples = ("parse-as-date :created", "parse-as-date :created 'US/Eastern'")
-    column: str = argument.column("The column to read; null and timestamps are passed over.")
-    timezone: str = argument.text("Whose time it is; UTC for an unknown one.", default="UTC")
+    column: str = argument.column("The column to read; null and timestamps are ignored.")
+    timezone: str = argument.text(
+        "The time zone of the dates; UTC for an unknown one.", default="UTC"
+    )
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
@@ -174,9 +183,9 @@ class ParseAsDate(Directive):
         if value is None or is_timestamp(value):
             return
         if not isinstance(value, str):
-            raise refused(mismatch(self.column, value), 1, self.directive_name())
-        from localcdap.plugin_lib.wrangler.values.natural_dates import natural_dates
+            raise make_error_row(format_type_mismatch(self.column, value), 1, self.directive_name())
+        from localcdap.plugin_lib.wrangler.values.natural_dates import find_dates
 
-        found = natural_dates(value, datetime.datetime.now(self._zone))
+        found = find_dates(value, datetime.datetime.now(self._zone))
         for number, moment in enumerate(found, 1):
             row.add(f"{self.column}_{number}", moment)

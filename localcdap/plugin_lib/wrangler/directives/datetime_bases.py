@@ -1,4 +1,4 @@
-"""What directives on dates and times share. A timestamp is a datetime with a zone, a datetime has none."""
+"""Bases of directives for times: a timestamp is a Python datetime with a zone, a datetime has none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localcdap.api.directive import Columns, Directive, ErrorRow
 from localcdap.api.schema import Schema
 from localcdap.java.dates.date_time_format import DateTimeFormat, PatternError
 from localcdap.java.dates.zones import parse_zone
-from localcdap.plugin_lib.wrangler.directives.error_messages import refused
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
 from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, make_schema_like
 
 
@@ -23,45 +23,48 @@ def is_datetime(value: object) -> TypeGuard[datetime.datetime]:
     return isinstance(value, datetime.datetime) and value.tzinfo is None
 
 
-class MomentMap(ColumnMap):
-    """A directive that makes moments of what is neither null nor one already."""
+class TimeMap(ColumnMap):
+    """A directive that converts values to times; null, and values that are times already, stay."""
 
     makes: ClassVar[Schema]
 
     @abstractmethod
-    def is_made(self, value: object) -> bool:
-        """Whether a value is a moment of the kind already."""
+    def is_converted(self, value: object) -> bool:
+        """Whether a value is already a time of the kind."""
 
     @abstractmethod
-    def made(self, value: Any) -> datetime.datetime:
-        """:raises ErrorRow: when the value is none; see :meth:`refused`."""
+    def convert(self, value: Any) -> datetime.datetime:
+        """Return the time of a value.
+
+        :raises ErrorRow: for a value that cannot be converted; see :meth:`make_error_row`.
+        """
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
             columns.put(self.column, make_schema_like(columns, self.column, self.makes))
 
     def map(self, value: Any) -> Any:
-        return value if value is None or self.is_made(value) else self.made(value)
+        return value if value is None or self.is_converted(value) else self.convert(value)
 
-    def refused(self, message: str, code: int) -> ErrorRow:
-        return refused(message, code, self.directive_name())
+    def make_error_row(self, message: str, code: int) -> ErrorRow:
+        return make_error_row(message, code, self.directive_name())
 
 
-class TimestampMap(MomentMap):
+class TimestampMap(TimeMap):
     makes = Schema.TIMESTAMP
 
-    def is_made(self, value: object) -> bool:
+    def is_converted(self, value: object) -> bool:
         return is_timestamp(value)
 
 
-class DatetimeMap(MomentMap):
+class DatetimeMap(TimeMap):
     makes = Schema.DATETIME
 
-    def is_made(self, value: object) -> bool:
+    def is_converted(self, value: object) -> bool:
         return is_datetime(value)
 
 
-class InPattern(Directive):
+class PatternDirective(Directive):
     """A directive with a pattern of Java's ``DateTimeFormatter``."""
 
     format: str
@@ -78,8 +81,8 @@ class InPattern(Directive):
         return None
 
 
-class InZone(Directive):
-    """A directive with a time zone; UTC when it is left out."""
+class TimeZoneDirective(Directive):
+    """A directive with a time zone; the default is UTC."""
 
     timezone: str | None
 

@@ -1,4 +1,4 @@
-"""Datetimes: dates with times and without a zone."""
+"""Directives for datetimes: dates with times, without a zone."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.datetime_bases import (
     DatetimeMap,
-    InPattern,
-    InZone,
+    PatternDirective,
+    TimeZoneDirective,
     is_datetime,
     is_timestamp,
 )
-from localcdap.plugin_lib.wrangler.directives.error_messages import refused
-from localcdap.plugin_lib.wrangler.directives.native_helpers import present
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
+from localcdap.plugin_lib.wrangler.directives.native_helpers import require_column
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     ColumnMap,
     make_schema_like,
@@ -33,35 +33,40 @@ from localcdap.plugin_lib.wrangler.recipe.base_directives import (
 )
 
 
-def _shown(column: str, value: object, wanted: str) -> str:
-    """That a column holds another value than is wanted."""
+def _describe_mismatch(column: str, value: object, wanted: str) -> str:
+    """Return the message for a value of another type than the wanted one."""
     kind = type(value).__name__
     return f"column '{column}' is '{to_java_string(value)[:80]}', a {kind}; a {wanted} is needed"
 
 
-class _OfDatetime(ColumnMap):
-    """A directive that makes something else of datetimes; null stays null."""
+class _DatetimeChange(ColumnMap):
+    """A directive that converts datetimes to something else; null stays null."""
 
     @abstractmethod
-    def made(self, value: datetime.datetime) -> Any:
-        """:raises ErrorRow: when it cannot be made."""
+    def convert(self, value: datetime.datetime) -> Any:
+        """Return the new value.
+
+        :raises ErrorRow: for a datetime that cannot be converted.
+        """
 
     def map(self, value: Any) -> Any:
         if value is None:
             return None
         if not is_datetime(value):
-            raise refused(_shown(self.column, value, "datetime"), 2, self.directive_name())
-        return self.made(value)
+            raise make_error_row(
+                _describe_mismatch(self.column, value, "datetime"), 2, self.directive_name()
+            )
+        return self.convert(value)
 
 
 @plugin(
     type="directive", name="current-datetime", description="Puts the present time into a column."
 )
-class CurrentDatetime(InZone):
+class CurrentDatetime(TimeZoneDirective):
     categories = ("datetime",)
     examples = ("current-datetime :loaded_at", "current-datetime :loaded_at 'Europe/Paris'")
-    column: str = argument.column("The column, new or not.")
-    timezone: str | None = argument.text("Whose time it is; UTC when left out.", default=None)
+    column: str = argument.column("The column, new or existing.")
+    timezone: str | None = argument.text("The time zone; UTC by default.", default=None)
 
     def propagate(self, columns: Columns) -> None:
         columns.put(self.column, Schema.DATETIME)
@@ -71,20 +76,20 @@ class CurrentDatetime(InZone):
 
 
 @plugin(
-    type="directive", name="datetime-to-timestamp", description="Makes timestamps of datetimes."
+    type="directive", name="datetime-to-timestamp", description="Converts datetimes to timestamps."
 )
-class DatetimeToTimestamp(InZone, _OfDatetime):
+class DatetimeToTimestamp(TimeZoneDirective, _DatetimeChange):
     categories = ("datetime",)
     examples = ("datetime-to-timestamp :at", "datetime-to-timestamp :at 'America/New_York'")
     column: str = argument.column("The column to change.")
-    timezone: str | None = argument.text("Whose time it is; UTC when left out.", default=None)
+    timezone: str | None = argument.text("The time zone; UTC by default.", default=None)
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
             made = make_schema_like(columns, self.column, Schema.TIMESTAMP)
             columns.put(self.column, made)
 
-    def made(self, value: datetime.datetime) -> datetime.datetime:
+    def convert(self, value: datetime.datetime) -> datetime.datetime:
         return value.replace(tzinfo=self.zone)
 
     def native(self, frame: Frame) -> None:
@@ -92,7 +97,7 @@ class DatetimeToTimestamp(InZone, _OfDatetime):
             return
         if self.zone is not datetime.UTC:
             raise NoNativeFormError("Spark's session is in UTC")
-        if present(frame, self.column).non_nullable != Schema.DATETIME:
+        if require_column(frame, self.column).non_nullable != Schema.DATETIME:
             raise NoNativeFormError(f"column '{self.column}' is no datetime")
         made = make_schema_like(frame.columns, self.column, Schema.TIMESTAMP)
         frame.put(self.column, frame.column(self.column).cast("timestamp"), made)
@@ -101,22 +106,22 @@ class DatetimeToTimestamp(InZone, _OfDatetime):
 @plugin(
     type="directive",
     name="timestamp-to-datetime",
-    description="Makes datetimes of timestamps, which lose their zone.",
+    description="Converts timestamps to datetimes, without the zone.",
 )
 class TimestampToDatetime(DatetimeMap):
     categories = ("datetime",)
     examples = ("timestamp-to-datetime :at",)
     column: str = argument.column("The column to change.")
 
-    def made(self, value: Any) -> datetime.datetime:
+    def convert(self, value: Any) -> datetime.datetime:
         if not is_timestamp(value):
-            raise self.refused(_shown(self.column, value, "timestamp"), 2)
+            raise self.make_error_row(_describe_mismatch(self.column, value, "timestamp"), 2)
         return value.replace(tzinfo=None)
 
     def native(self, frame: Frame) -> None:
         if frame.columns.find(self.column) is None:
             return
-        given = present(frame, self.column).non_nullable
+        given = require_column(frame, self.column).non_nullable
         if given == Schema.DATETIME:
             return
         if given != Schema.TIMESTAMP:
@@ -128,23 +133,23 @@ class TimestampToDatetime(DatetimeMap):
 @plugin(
     type="directive",
     name="parse-as-datetime",
-    description="Reads a text in a pattern as a datetime.",
+    description="Reads a text as a datetime by a pattern.",
 )
-class ParseAsDatetime(InPattern, DatetimeMap):
+class ParseAsDatetime(PatternDirective, DatetimeMap):
     categories = ("parser", "datetime")
     examples = ("parse-as-datetime :at \"yyyy-MM-dd'T'HH:mm:ss\"",)
     column: str = argument.column("The column to read; null and datetimes stay as they are.")
     format: str = argument.text("A pattern of Java's DateTimeFormatter.")
 
-    def made(self, value: Any) -> datetime.datetime:
+    def convert(self, value: Any) -> datetime.datetime:
         try:
             return self.pattern.parse(to_java_string(value))
         except ValueError as error:
-            raise self.refused(f"column '{self.column}': {error}", 2) from None
+            raise self.make_error_row(f"column '{self.column}': {error}", 2) from None
 
 
-@plugin(type="directive", name="format-datetime", description="Writes datetimes in a pattern.")
-class FormatDatetime(InPattern, _OfDatetime):
+@plugin(type="directive", name="format-datetime", description="Formats datetimes by a pattern.")
+class FormatDatetime(PatternDirective, _DatetimeChange):
     categories = ("format", "datetime")
     examples = ("format-datetime :at 'MM/dd/yyyy HH:mm'",)
     column: str = argument.column("The column with datetimes; null stays null.")
@@ -154,9 +159,9 @@ class FormatDatetime(InPattern, _OfDatetime):
         if not columns.is_missing(self.column):
             columns.put(self.column, make_text_schema_like(columns, self.column))
 
-    def made(self, value: datetime.datetime) -> str:
+    def convert(self, value: datetime.datetime) -> str:
         try:
             return self.pattern.format(value)
         except ValueError as error:
-            told = f"column '{self.column}': {error}"
-            raise refused(told, 2, self.directive_name()) from None
+            message = f"column '{self.column}': {error}"
+            raise make_error_row(message, 2, self.directive_name()) from None

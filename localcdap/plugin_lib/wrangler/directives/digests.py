@@ -1,4 +1,4 @@
-"""Digests of columns."""
+"""The directive that replaces columns by their digests."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.encodings import bytes_of
-from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
-from localcdap.plugin_lib.wrangler.values.digests import ALGORITHMS, digest, unavailable
+from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
+from localcdap.plugin_lib.wrangler.directives.encodings import read_bytes
+from localcdap.plugin_lib.wrangler.directives.native_helpers import require_text_column
+from localcdap.plugin_lib.wrangler.values.digests import (
+    ALGORITHMS,
+    compute_digest,
+    find_unavailability,
+)
 
 
 @plugin(
@@ -38,21 +42,21 @@ class Hash(Directive):
         name = self.algorithm
         if name not in ALGORITHMS:
             return f"there is no algorithm '{name}'; there are {', '.join(ALGORITHMS)}"
-        return unavailable(name)
+        return find_unavailability(name)
 
     def propagate(self, columns: Columns) -> None:
-        if not no_column(columns, self.column, "hash"):
+        if not report_missing_column(columns, self.column, "hash"):
             columns.put(self.column, Schema.STRING if self.encode else Schema.BYTES)
 
     def change(self, row: Row, context: RowContext) -> None:
-        found = needed(row, self.column)
-        hashed = digest(self.algorithm, bytes_of(row[found], self.column))
-        row[found] = hex_of(hashed) if self.encode else hashed
+        found = find_column(row, self.column)
+        hashed = compute_digest(self.algorithm, read_bytes(row[found], self.column))
+        row[found] = to_hex(hashed) if self.encode else hashed
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f
 
-        need_text(frame, self.column)
+        require_text_column(frame, self.column)
         value = frame.column(self.column)
         encoded = f.encode(value, "UTF-8")
         match self.algorithm:
@@ -75,6 +79,6 @@ class Hash(Directive):
             frame.put(self.column, f.unhex(digits), Schema.BYTES)
 
 
-def hex_of(hashed: bytes) -> str:
-    """A digest as a number: at least 64 digits, and no zeros before more than that, as the original."""
+def to_hex(hashed: bytes) -> str:
+    """Return a digest as a hexadecimal number, padded to 64 digits, as the original does."""
     return f"{int.from_bytes(hashed, 'big'):064x}"

@@ -1,4 +1,4 @@
-"""Texts and bytes in other forms: base64 and hex, those of URLs, character sets."""
+"""Directives for encodings of texts and bytes: base64, base32, hex, URLs, character sets."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.java.charsets import decode, find_encoding
-from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.masks import text_of
-from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
+from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
+from localcdap.plugin_lib.wrangler.directives.masks import read_text
+from localcdap.plugin_lib.wrangler.directives.native_helpers import require_text_column
 from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
 
 METHODS: Final = ("base64", "base32", "hex")
 
 
-def bytes_of(value: Any, name: str) -> bytes:
-    """The bytes of a text or of bytes.
+def read_bytes(value: Any, name: str) -> bytes:
+    """Return a text or bytes as bytes.
 
     :raises DirectiveError: for any other value.
     """
@@ -40,27 +40,27 @@ def bytes_of(value: Any, name: str) -> bytes:
     raise DirectiveError(f"column '{name}' is {kind}; a text or bytes are needed")
 
 
-class _Coding(Directive):
-    """A directive that puts another form of a column into a new one; null and missing are passed over."""
+class _EncodingDirective(Directive):
+    """A directive that puts another form of a column into a new one; null and missing columns are ignored."""
 
     word: str
     method: str = argument.text("base64, base32 or hex.", choices=METHODS)
     column: str = argument.column("The column.")
 
-    def _target(self) -> str:
+    def _name_target(self) -> str:
         return f"{self.column}_{self.word}_{self.method}"
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
-            columns.put(self._target(), make_text_schema_like(columns, self.column))
+            columns.put(self._name_target(), make_text_schema_like(columns, self.column))
 
-    def coded(self, value: bytes) -> str:
+    def transcode(self, value: bytes) -> str:
         raise NotImplementedError
 
     def change(self, row: Row, context: RowContext) -> None:
         value = row.value(self.column)
         if value is not None:
-            row.put(self._target(), self.coded(bytes_of(value, self.column)))
+            row.put(self._name_target(), self.transcode(read_bytes(value, self.column)))
 
 
 @plugin(
@@ -68,12 +68,12 @@ class _Coding(Directive):
     name="encode",
     description="Puts the base64, base32 or hex form of a column into <column>_encode_<method>.",
 )
-class Encode(_Coding):
+class Encode(_EncodingDirective):
     categories = ("transform",)
     examples = ("encode base64 :body",)
     word = "encode"
 
-    def coded(self, value: bytes) -> str:
+    def transcode(self, value: bytes) -> str:
         match self.method:
             case "base64":
                 return base64.b64encode(value).decode()
@@ -87,34 +87,34 @@ class Encode(_Coding):
 
         if frame.columns.find(self.column) is None:
             return
-        need_text(frame, self.column)
+        require_text_column(frame, self.column)
         encoded = f.encode(frame.column(self.column), "UTF-8")
         if self.method == "hex":
             value = f.lower(f.hex(encoded))
         elif self.method == "base64":
-            # Spark parts base64 into lines.
+            # Spark splits base64 into lines.
             value = f.regexp_replace(f.base64(encoded), "[\\r\\n]", "")
         else:
             raise NoNativeFormError("Spark has no base32")
-        frame.put(self._target(), value, make_text_schema_like(frame.columns, self.column))
+        frame.put(self._name_target(), value, make_text_schema_like(frame.columns, self.column))
 
 
 @plugin(
     type="directive",
     name="decode",
-    description="Puts what base64, base32 or hex stands for into <column>_decode_<method>.",
+    description="Decodes base64, base32 or hex into the column <column>_decode_<method>.",
 )
-class Decode(_Coding):
+class Decode(_EncodingDirective):
     categories = ("transform",)
     examples = ("decode base64 :body",)
     word = "decode"
 
-    def coded(self, value: bytes) -> str:
+    def transcode(self, value: bytes) -> str:
         match self.method:
             case "base64":
-                decoded = _decoded(value, rb"[^A-Za-z0-9+/]", 6, _standard)
+                decoded = _decode_letters(value, rb"[^A-Za-z0-9+/]", 6, _to_standard_alphabet)
             case "base32":
-                decoded = _decoded(value, rb"[^A-Z2-7]", 5, bytes)
+                decoded = _decode_letters(value, rb"[^A-Z2-7]", 5, bytes)
             case _:
                 try:
                     decoded = binascii.unhexlify(value)
@@ -123,13 +123,13 @@ class Decode(_Coding):
         return decoded.decode("utf-8", "replace")
 
 
-def _standard(value: bytes) -> bytes:
+def _to_standard_alphabet(value: bytes) -> bytes:
     return value.translate(bytes.maketrans(b"-_", b"+/"))
 
 
-def _decoded(value: bytes, foreign: bytes, bits: int, prepare: Any) -> bytes:
-    """What a text of the alphabet stands for: it ends at ``=``, other characters are passed over and what
-    is left of a byte is dropped (Commons Codec).
+def _decode_letters(value: bytes, foreign: bytes, bits: int, prepare: Any) -> bytes:
+    """Decode a text as Commons Codec does: it ends at ``=``, foreign characters are skipped, and bits that
+    fill no byte are dropped.
     """
     letters = re.sub(foreign, b"", prepare(value.partition(b"=")[0]))
     group = 4 if bits == 6 else 8
@@ -139,60 +139,60 @@ def _decoded(value: bytes, foreign: bytes, bits: int, prepare: Any) -> bytes:
     return decode(padded)[:count]
 
 
-@plugin(type="directive", name="url-encode", description="Writes texts for the query of a URL.")
+@plugin(type="directive", name="url-encode", description="Encodes texts for the query of a URL.")
 class UrlEncode(Directive):
     categories = ("transform",)
     examples = ("url-encode :name",)
     column: str = argument.column("The column to change.")
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.column, "encode")
+        report_missing_column(columns, self.column, "encode")
 
     def change(self, row: Row, context: RowContext) -> None:
         from urllib.parse import quote_plus
 
-        text = text_of(row, self.column)
+        text = read_text(row, self.column)
         # Java leaves the star as it is, and writes the tilde in digits.
         quoted = quote_plus(text, safe="*", errors="replace").replace("~", "%7E")
-        row[needed(row, self.column)] = quoted
+        row[find_column(row, self.column)] = quoted
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f
 
-        schema = need_text(frame, self.column)
+        schema = require_text_column(frame, self.column)
         value = frame.column(self.column)
         frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
         frame.put(self.column, f.url_encode(value), schema)
 
 
-@plugin(type="directive", name="url-decode", description="Reads texts out of the query of a URL.")
+@plugin(type="directive", name="url-decode", description="Decodes texts from the query of a URL.")
 class UrlDecode(Directive):
     categories = ("transform",)
     examples = ("url-decode :name",)
     column: str = argument.column("The column to change.")
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.column, "decode")
+        report_missing_column(columns, self.column, "decode")
 
     def change(self, row: Row, context: RowContext) -> None:
         from urllib.parse import unquote_plus
 
-        text = text_of(row, self.column)
+        text = read_text(row, self.column)
         if re.search(r"%(?![0-9a-fA-F]{2})", text):
             raise DirectiveError(
-                f"column '{self.column}' has a % without two hexadecimal digits behind it"
+                f"column '{self.column}' has a % without two hexadecimal digits after it"
             )
-        row[needed(row, self.column)] = unquote_plus(text, errors="replace")
+        row[find_column(row, self.column)] = unquote_plus(text, errors="replace")
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f
 
-        schema = need_text(frame, self.column)
+        schema = require_text_column(frame, self.column)
         value = frame.column(self.column)
         is_wrong = value.rlike("%(?![0-9a-fA-F]{2})")
         frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
         frame.fail_where(
-            is_wrong, f"column '{self.column}' has a % without two hexadecimal digits behind it"
+            is_wrong, f"column '{self.column}' has a % without two hexadecimal digits after it"
         )
         frame.put(self.column, f.when(~is_wrong, f.try_url_decode(value)), schema.as_nullable)
 

@@ -13,9 +13,9 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import refused
-from localcdap.plugin_lib.wrangler.formats.excel import ExcelError, sheet_rows
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
+from localcdap.plugin_lib.wrangler.formats.excel import ExcelError, read_sheet
 
 
 @plugin(
@@ -34,7 +34,7 @@ class ParseAsExcel(Directive):
     )
 
     def propagate(self, columns: Columns) -> None:
-        if no_column(columns, self.column, "parse", fails=False):
+        if report_missing_column(columns, self.column, "parse", fails=False):
             return
         columns.remove(self.column)
         columns.replace([("fwd", Schema.INT), ("bkd", Schema.INT), *columns.items()])
@@ -46,23 +46,23 @@ class ParseAsExcel(Directive):
             return ()
         content = row[found]
         if not isinstance(content, bytes):
-            told = f"Column '{self.column}' should be of type 'byte array' or 'ByteBuffer'."
-            raise refused(told, 1, self.directive_name())
+            message = f"Column '{self.column}' should be of type 'byte array' or 'ByteBuffer'."
+            raise make_error_row(message, 1, self.directive_name())
         try:
-            parsed = list(sheet_rows(content, self.sheet))
+            parsed = list(read_sheet(content, self.sheet))
         except ExcelError as error:
-            told = f"Column '{self.column}': {error}"
-            raise refused(told, 1, self.directive_name()) from None
+            message = f"Column '{self.column}': {error}"
+            raise make_error_row(message, 1, self.directive_name()) from None
         header = parsed[0] if self.first_row_as_header and parsed else {}
         first = 1 if header else 0
         others = {name: value for name, value in row.items() if name != self.column}
         return [
-            self._row(cells, header, others, number, len(parsed) - 1 - number)
+            self._make_row(cells, header, others, number, len(parsed) - 1 - number)
             for number, cells in enumerate(parsed)
             if number >= first
         ]
 
-    def _row(
+    def _make_row(
         self,
         cells: dict[int, str],
         header: dict[int, str],
@@ -71,19 +71,19 @@ class ParseAsExcel(Directive):
         bkd: int,
     ) -> Row:
         made = Row(fwd=fwd, bkd=bkd)
-        for place, text in cells.items():
-            made.add(header.get(place) or _letters(place), text)
+        for number, text in cells.items():
+            made.add(header.get(number) or _to_letters(number), text)
         for name, value in others.items():
             if made.find(name) is None:
                 made.add(name, value)
         return made
 
 
-def _letters(place: int) -> str:
-    """``A`` … ``Z``, ``AA`` …"""
+def _to_letters(number: int) -> str:
+    """Return the letters of a column: ``A`` … ``Z``, ``AA`` …"""
     letters = ""
-    while place >= 0:
-        place, last = divmod(place, 26)
+    while number >= 0:
+        number, last = divmod(number, 26)
         letters = chr(65 + last) + letters
-        place -= 1
+        number -= 1
     return letters

@@ -1,4 +1,4 @@
-"""Values of expressions: in columns, and in the transient variables of a record."""
+"""Directives that put values of expressions into columns and transient variables."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from localcdap.plugin_lib.wrangler.directives.conditions import Conditional
 class SetColumn(Directive):
     categories = ("transform",)
     examples = ("set-column :name exp:{string:upperCase(first) + ' ' + last}",)
-    column: str = argument.column("The column, new or not.")
-    expression: Expression = argument.expression("What is computed.")
+    column: str = argument.column("The column, new or existing.")
+    expression: Expression = argument.expression("The expression.")
 
     def propagate(self, columns: Columns) -> None:
         columns.put(self.column, self.expression.type(columns.record()))
@@ -50,7 +50,7 @@ class SetColumn(Directive):
 @plugin(
     type="directive",
     name="set-variable",
-    description="Sets a transient variable, which the later directives see for this record.",
+    description="Sets a transient variable, which later directives can read for the same record.",
 )
 class SetVariable(Directive):
     categories = ("transient",)
@@ -79,9 +79,9 @@ class SetVariable(Directive):
 class IncrementVariable(Conditional):
     categories = ("transient",)
     examples = ("increment-variable errors 1 exp:{age < 0}",)
-    variable: str = argument.identifier("The variable; it begins with 0.")
-    value: int = argument.number("What is added.")
-    condition: Expression = argument.expression("What is asked.")
+    variable: str = argument.identifier("The variable; its first value is 0.")
+    value: int = argument.number("The number to add.")
+    condition: Expression = argument.expression("The condition, an expression.")
 
     def sets_variables(self) -> Iterable[str]:
         return (self.variable,)

@@ -1,4 +1,4 @@
-"""Columns that get what is fixed, joined, or made anew."""
+"""Directives that fill columns: with a fixed value, two joined columns, or a random identifier."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.native_helpers import as_text, is_text, need_text
-from localcdap.plugin_lib.wrangler.values.text_edits import unescaped
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
+from localcdap.plugin_lib.wrangler.directives.native_helpers import (
+    as_text,
+    is_text,
+    require_text_column,
+)
+from localcdap.plugin_lib.wrangler.values.text_edits import unescape_java
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -25,7 +29,7 @@ class FillNullOrEmpty(Directive):
     categories = ("transform",)
     examples = ("fill-null-or-empty :city 'unknown'",)
     column: str = argument.column("The column to fill.")
-    value: str = argument.text("The text that is put in.")
+    value: str = argument.text("The text to fill in.")
 
     def problem(self) -> str | None:
         return None if self.value else "the value must not be empty"
@@ -47,7 +51,7 @@ class FillNullOrEmpty(Directive):
         if frame.columns.find(self.column) is None:
             frame.put(self.column, f.lit(self.value), Schema.STRING)
             return
-        need_text(frame, self.column)
+        require_text_column(frame, self.column)
         value = frame.column(self.column)
         filled = f.when(value.isNull() | (value == ""), f.lit(self.value)).otherwise(value)
         frame.put(self.column, filled, Schema.STRING)
@@ -57,18 +61,21 @@ class FillNullOrEmpty(Directive):
 class Merge(Directive):
     categories = ("column",)
     examples = ("merge :first :last :fullname ' '",)
-    column1: str = argument.column("What comes first.")
-    column2: str = argument.column("What comes last.")
+    column1: str = argument.column("The column whose text comes first.")
+    column2: str = argument.column("The column whose text comes last.")
     destination: str = argument.column("The new column.")
-    separator: str = argument.text(r"What stands between; \n, \t and \u000A are read as such.")
+    separator: str = argument.text(
+        r"The text between the two; the escapes \n, \t and \u000A are read."
+    )
 
     @cached_property
     def _between(self) -> str:
-        return unescaped(self.separator)
+        return unescape_java(self.separator)
 
     def propagate(self, columns: Columns) -> None:
         missing = [
-            no_column(columns, name, "merge", fails=False) for name in (self.column1, self.column2)
+            report_missing_column(columns, name, "merge", fails=False)
+            for name in (self.column1, self.column2)
         ]
         if not any(missing) and columns.find(self.destination) is None:
             columns.add(
@@ -84,10 +91,12 @@ class Merge(Directive):
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f
 
-        def written(name: str) -> Column:
+        def read_text_or_null(name: str) -> Column:
             return f.coalesce(as_text(frame, name), f.lit("null"))
 
-        joined = f.concat(written(self.column1), f.lit(self._between), written(self.column2))
+        joined = f.concat(
+            read_text_or_null(self.column1), f.lit(self._between), read_text_or_null(self.column2)
+        )
         if frame.columns.find(self.destination) is None:
             frame.put(self.destination, joined, Schema.STRING)
 
@@ -98,7 +107,7 @@ class Merge(Directive):
 class GenerateUuid(Directive):
     categories = ("transform", "uuid")
     examples = ("generate-uuid :id",)
-    column: str = argument.column("The column that gets it, new or not.")
+    column: str = argument.column("The column for the identifier, new or existing.")
 
     def propagate(self, columns: Columns) -> None:
         columns.put(self.column, Schema.STRING)

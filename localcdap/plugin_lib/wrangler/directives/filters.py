@@ -1,4 +1,4 @@
-"""Rows dropped for what single columns hold."""
+"""Directives that drop rows for the values of single columns."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from localcdap.api.directive import (
 )
 from localcdap.java.regex import compile_regex
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
-from localcdap.plugin_lib.wrangler.directives.native_helpers import as_text, need_plain_regex
-from localcdap.plugin_lib.wrangler.directives.splits import regex_problem
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
+from localcdap.plugin_lib.wrangler.directives.native_helpers import as_text, require_plain_regex
+from localcdap.plugin_lib.wrangler.directives.splits import find_regex_problem
 
 
 @plugin(
@@ -42,8 +42,8 @@ class FilterEmptyOrNull(Directive):
 
         if any(frame.columns.find(name) is None for name in self.column):
             return
-        held = [frame.column(name).isNotNull() for name in self.column]
-        frame.keep_where(reduce(lambda one, other: one | other, held))
+        conditions = [frame.column(name).isNotNull() for name in self.column]
+        frame.keep_where(reduce(lambda one, other: one | other, conditions))
 
 
 @plugin(
@@ -59,31 +59,31 @@ class FilterByRegex(Directive):
     )
     column: str = argument.column("The column; rows without it are kept.")
     regex: str = argument.text(
-        "What the whole value must match. Empty, or the word null: no row is dropped."
+        "The regular expression for the whole value. If it is empty or the word null, no row is dropped."
     )
 
     def problem(self) -> str | None:
-        return regex_problem(self.regex)
+        return find_regex_problem(self.regex)
 
-    def _asks_nothing(self) -> bool:
+    def _is_inactive(self) -> bool:
         return self.regex.lower() in ("", "null")
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
         found = row.find(self.column)
-        if found is None or self._asks_nothing():
+        if found is None or self._is_inactive():
             return (row,)
         value = row[found]
         if isinstance(value, dict):
             return (row,)
         if not isinstance(value, str | int | float | Decimal) or isinstance(value, bool):
-            raise mismatched(self.column, value, "a text or a number is needed")
+            raise make_type_error(self.column, value, "a text or a number is needed")
         matches = compile_regex(self.regex).matches(to_java_string(value))
         return () if matches == (self.match_type == "if-matched") else (row,)
 
     def native(self, frame: Frame) -> None:
-        if self._asks_nothing() or frame.columns.find(self.column) is None:
+        if self._is_inactive() or frame.columns.find(self.column) is None:
             return
-        need_plain_regex(self.regex)
+        require_plain_regex(self.regex)
         value = as_text(frame, self.column)
         frame.fail_where(
             value.isNull(), f"column '{self.column}' is null; a text or a number is needed"

@@ -1,4 +1,4 @@
-"""Records of fixed widths within texts."""
+"""The directive that reads records of fixed widths in texts."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.regex import compile_regex
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
-from localcdap.plugin_lib.wrangler.directives.splits import regex_problem
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
+from localcdap.plugin_lib.wrangler.directives.splits import find_regex_problem
 
-_MOST: Final = 100_000
+_MAX_WIDTH: Final = 100_000
 
 
 @plugin(
     type="directive",
     name="parse-as-fixed-length",
-    description="Cuts a text into columns <column>_1, <column>_2 … of fixed widths; each record that a "
-    "text holds becomes a row. A row without the column is dropped, as in the original.",
+    description="Cuts a text into columns <column>_1, <column>_2 … of fixed widths; each record in "
+    "the text becomes a row. A row without the column is dropped, as in the original.",
 )
 class ParseAsFixedLength(Directive):
     categories = ("parser",)
@@ -36,7 +36,7 @@ class ParseAsFixedLength(Directive):
     column: str = argument.column("The column to cut.")
     width: list[int] = argument.numbers("The widths in characters.")
     padding: str | None = argument.text(
-        "What fields are filled up with, a regular expression; it is removed.", default=None
+        "The padding of fields, a regular expression; it is removed.", default=None
     )
 
     @cached_property
@@ -44,15 +44,17 @@ class ParseAsFixedLength(Directive):
         return [int(width) for width in self.width]
 
     def problem(self) -> str | None:
-        wrong = [width for width in self.width if width != int(width) or not 0 < width <= _MOST]
-        if wrong:
-            return f"a width must be a whole number from 1 to {_MOST}, not {wrong[0]}"
-        return regex_problem(self.padding) if self.padding is not None else None
+        invalid = [
+            width for width in self.width if width != int(width) or not 0 < width <= _MAX_WIDTH
+        ]
+        if invalid:
+            return f"a width must be a whole number from 1 to {_MAX_WIDTH}, not {invalid[0]}"
+        return find_regex_problem(self.padding) if self.padding is not None else None
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.column, "cut", fails=False)
-        for place in range(1, len(self.width) + 1):
-            columns.add(f"{self.column}_{place}", Schema.STRING)
+        report_missing_column(columns, self.column, "cut", fails=False)
+        for number in range(1, len(self.width) + 1):
+            columns.add(f"{self.column}_{number}", Schema.STRING)
 
     def start(self, context: RowContext) -> None:
         self._padding = None if self.padding is None else compile_regex(self.padding)
@@ -63,7 +65,7 @@ class ParseAsFixedLength(Directive):
             return ()
         text = row[found]
         if not isinstance(text, str):
-            raise mismatched(self.column, text)
+            raise make_type_error(self.column, text)
         length = sum(self._widths)
         if len(text) < length:
             raise ErrorRow(
@@ -72,14 +74,14 @@ class ParseAsFixedLength(Directive):
                 2,
             )
         starts = range(0, len(text) - length + 1, length)
-        return [self._row(row, text, start) for start in starts]
+        return [self._make_row(row, text, start) for start in starts]
 
-    def _row(self, row: Row, text: str, start: int) -> Row:
+    def _make_row(self, row: Row, text: str, start: int) -> Row:
         made = Row(row)
-        for place, width in enumerate(self._widths, 1):
+        for number, width in enumerate(self._widths, 1):
             field = text[start : start + width]
             if self._padding is not None:
                 field = self._padding.replace(field, "")
-            made.add(f"{self.column}_{place}", field)
+            made.add(f"{self.column}_{number}", field)
             start += width
         return made

@@ -10,7 +10,7 @@ from localcdap.java.gson import to_column_value
 
 
 class FlattenDirective(Directive):
-    """A directive that makes columns of the members of an object, and of the objects among these."""
+    """A directive that makes columns of the members of an object, and of the objects in it."""
 
     column: str
     depth: int | None
@@ -20,26 +20,26 @@ class FlattenDirective(Directive):
             return None
         return f"the depth {self.depth} is no whole number"
 
-    def open(self, value: Mapping[str, Any], name: str, row: Row) -> None:
-        """Adds the columns ``<name>_<member>`` to a row.
+    def flatten(self, value: Mapping[str, Any], name: str, row: Row) -> None:
+        """Add the columns ``<name>_<member>`` to a row.
 
-        :raises DirectiveError: when objects are nested too deeply for Python.
+        :raises DirectiveError: for objects that are nested too deeply for Python.
         """
         try:
-            flatten(value, name, None if self.depth is None else int(self.depth), row)
+            _flatten(value, name, None if self.depth is None else int(self.depth), row)
         except RecursionError:
             raise DirectiveError(
                 f"column '{name}': objects are nested too deeply; give a depth"
             ) from None
 
 
-def flatten(members: Mapping[str, Any], name: str, depth: int | None, row: Row) -> None:
-    """Add the members of an object to a row as columns ``<name>_<member>``, those of objects in it too.
+def _flatten(members: Mapping[str, Any], name: str, depth: int | None, row: Row) -> None:
+    """Add the members of an object, and of objects in it, to a row as columns ``<name>_<member>``.
 
-    Arrays stay whole, and so do objects below the depth.
+    Arrays stay whole, as do objects below the depth.
 
-    :param depth: how many levels are opened, 1 for the members alone; None for all.
-    :raises RecursionError: when objects are nested a thousand times.
+    :param depth: how many levels are flattened: 1 for the members alone, None for all.
+    :raises RecursionError: for objects that are nested a thousand times.
     """
     if depth is not None and depth < 1:
         row.put(name, dict(members))
@@ -48,6 +48,6 @@ def flatten(members: Mapping[str, Any], name: str, depth: int | None, row: Row) 
     for member, value in members.items():
         column = f"{name}_{member}"
         if isinstance(value, Mapping):
-            flatten(value, column, below, row)
+            _flatten(value, column, below, row)
         else:
             row.add(column, to_column_value(value))

@@ -1,4 +1,4 @@
-"""Messages of hospitals within texts."""
+"""The directive that reads HL7 messages in texts."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
 from localcdap.plugin_lib.wrangler.directives.flattener import FlattenDirective
-from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, message_object
+from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, parse_hl7_message
 
 
 @plugin(
     type="directive",
     name="parse-as-hl7",
-    description="Opens messages of HL7 version 2: fields become columns <column>_hl7_<segment>_<field>, "
+    description="Parses messages of HL7 version 2: fields become columns <column>_hl7_<segment>_<field>, "
     "components <column>_hl7_<segment>_<field>_<component>; repeated segments arrays.",
 )
 class ParseAsHl7(FlattenDirective):
@@ -32,7 +32,7 @@ class ParseAsHl7(FlattenDirective):
     )
 
     def propagate(self, columns: Columns) -> None:
-        if not no_column(columns, self.column, "parse", fails=False):
+        if not report_missing_column(columns, self.column, "parse", fails=False):
             columns.open = True
 
     def change(self, row: Row, context: RowContext) -> None:
@@ -41,9 +41,9 @@ class ParseAsHl7(FlattenDirective):
             return
         text = row[found]
         if not isinstance(text, str):
-            raise mismatched(self.column, text)
+            raise make_type_error(self.column, text)
         try:
-            segments = message_object(text)
+            segments = parse_hl7_message(text)
         except Hl7Error as error:
             raise DirectiveError(f"column '{self.column}': {error}") from None
-        self.open(segments, f"{self.column}_hl7", row)
+        self.flatten(segments, f"{self.column}_hl7", row)

@@ -1,4 +1,4 @@
-"""Web services asked about rows."""
+"""The directive that calls a web service for every row."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from localcdap.api.directive import (
 )
 from localcdap.java.gson import write_json
 from localcdap.plugin_lib.wrangler.catalogs.web_service import NoAnswerError, WebService
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import refused
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
 
 CODE: Final = 500
-"""Of the error record of a row that got no answer."""
+"""The code of the error record for a row without an answer."""
 
 
 @plugin(
     type="directive",
     name="invoke-http",
-    description="Posts columns as an object of JSON to a web service, one row at a time; the members of the "
-    "object it answers with become columns. Rows without an answer in 30 seconds go to the error port.",
+    description="Posts columns as a JSON object to a web service, one row at a time; the members of the "
+    "object that it answers with become columns. Rows without an answer in 30 seconds go to the error port.",
 )
 class InvokeHttp(Directive):
     categories = ("http",)
@@ -57,7 +57,7 @@ class InvokeHttp(Directive):
 
     def propagate(self, columns: Columns) -> None:
         for name in self.column:
-            no_column(columns, name, "send", fails=False)
+            report_missing_column(columns, name, "send", fails=False)
         columns.open = True
 
     def start(self, context: RowContext) -> None:
@@ -67,8 +67,8 @@ class InvokeHttp(Directive):
         found = {name: row.find(name) for name in self.column}
         sent = {name: row[own] for name, own in found.items() if own is not None}
         try:
-            answer = self._service.ask(write_json(sent))
+            answer = self._service.post(write_json(sent))
         except (NoAnswerError, ValueError) as error:
-            raise refused(str(error), CODE, self.directive_name()) from None
+            raise make_error_row(str(error), CODE, self.directive_name()) from None
         for name, value in answer.items():
             row.put(name, value)

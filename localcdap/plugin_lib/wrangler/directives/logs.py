@@ -1,4 +1,4 @@
-"""Logs of web servers within texts."""
+"""The directive that reads lines of web server logs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
 from localcdap.plugin_lib.wrangler.formats.http_log_format import LogFormatError
 from localcdap.plugin_lib.wrangler.formats.http_logs import LineError, LogFormat
 
@@ -42,7 +42,7 @@ class ParseAsLog(Directive):
         return None
 
     def propagate(self, columns: Columns) -> None:
-        if no_column(columns, self.column, "parse", fails=False):
+        if report_missing_column(columns, self.column, "parse", fails=False):
             return
         for name in LogFormat(self.format).columns:
             columns.put(name, Schema.STRING.as_nullable)
@@ -59,7 +59,7 @@ class ParseAsLog(Directive):
         if isinstance(line, bytes):
             line = line.decode("utf-8", "replace")
         if not isinstance(line, str):
-            raise mismatched(self.column, line, "a text or bytes are needed")
+            raise make_type_error(self.column, line, "a text or bytes are needed")
         try:
             values = self._format.read(line)
         except (LineError, TimeoutError):

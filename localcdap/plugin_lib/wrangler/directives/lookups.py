@@ -1,4 +1,4 @@
-"""Values looked up in catalogs and tables."""
+"""Directives that look values up in catalogs and tables."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
-from localcdap.plugin_lib.wrangler.directives.masks import text_of
+from localcdap.plugin_lib.wrangler.directives.masks import read_text
 
 _CODE: Final = slice(0, 7)
 _DESCRIPTION: Final = slice(8, None)
-"""Where code and description stand in a line of a catalog."""
+"""The code and the description in a line of a catalog."""
 
 
 @plugin(
@@ -39,16 +39,16 @@ class CatalogLookup(Directive):
     )
     column: str = argument.column("The column with codes.")
 
-    def _made(self) -> str:
+    def _name_destination(self) -> str:
         return f"{self.column}_{self.catalog.lower().replace('-', '_')}_description"
 
-    def _file(self) -> str:
+    def _name_file(self) -> str:
         return f"{self.catalog.lower()}_cm_codes.txt"
 
     def propagate(self, columns: Columns) -> None:
-        columns.add(self._made(), Schema.STRING.as_nullable)
+        columns.add(self._name_destination(), Schema.STRING.as_nullable)
         columns.warn(
-            f"The catalog is the file '{self._file()}', which is not part of localcdap.",
+            f"The catalog is the file '{self._name_file()}', which is not part of localcdap.",
             f"Put it into a folder and give the folder as the runtime argument '{ARGUMENT}'.",
         )
 
@@ -56,7 +56,9 @@ class CatalogLookup(Directive):
         self._descriptions: dict[str, str] = {}
         self._problem: str | None = None
         try:
-            content = read_file(context.arguments, [self._file()], f"The catalog {self.catalog}")
+            content = read_file(
+                context.arguments, [self._name_file()], f"The catalog {self.catalog}"
+            )
         except FolderError as error:
             self._problem = str(error)
             return
@@ -67,7 +69,10 @@ class CatalogLookup(Directive):
         if self._problem is not None:
             raise DirectiveError(self._problem)
         code = row.value(self.column)
-        row.add(self._made(), self._descriptions.get(code) if isinstance(code, str) else None)
+        row.add(
+            self._name_destination(),
+            self._descriptions.get(code) if isinstance(code, str) else None,
+        )
 
 
 @plugin(
@@ -77,7 +82,7 @@ class CatalogLookup(Directive):
     "value of the row that is found, as text, into the column <column>_<field>.",
 )
 class TableLookup(Directive):
-    """As in wrangler, a row that is not found adds no columns, nor does a value that is null."""
+    """As in wrangler, a key without a row adds no columns, nor does a null value."""
 
     categories = ("lookup",)
     examples = ("table-lookup :id 'customers'",)
@@ -110,7 +115,7 @@ class TableLookup(Directive):
     def change(self, row: Row, context: RowContext) -> None:
         if row.find(self.column) is None:
             return
-        key = text_of(row, self.column)
+        key = read_text(row, self.column)
         lookup = context.lookups.get(self.table)
         if lookup is None:
             raise DirectiveError(

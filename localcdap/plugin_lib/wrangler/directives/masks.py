@@ -1,4 +1,4 @@
-"""Values that are hidden, and parts of values that are replaced or taken out."""
+"""Directives that mask values, and replace or cut parts of texts."""
 
 from __future__ import annotations
 
@@ -21,37 +21,35 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
-from localcdap.plugin_lib.wrangler.directives.names import sed_problem
+from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
+from localcdap.plugin_lib.wrangler.directives.names import find_sed_problem
 from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     as_text,
     is_text,
-    need_plain_regex,
-    need_text,
+    require_plain_regex,
+    require_text_column,
 )
 from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
-from localcdap.plugin_lib.wrangler.values.shuffle import shuffled, shuffled_column
-from localcdap.plugin_lib.wrangler.values.text_edits import Ranges, Sed, masked
+from localcdap.plugin_lib.wrangler.values.shuffle import shuffle_column, shuffle_text
+from localcdap.plugin_lib.wrangler.values.text_edits import CharacterRanges, Sed, apply_mask
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-def text_of(row: Row, name: str) -> str:
-    """The text in a column.
+def read_text(row: Row, name: str) -> str:
+    """Return the text in a column.
 
-    :raises DirectiveError: when the column is missing, null or no text.
+    :raises DirectiveError: for a column that is missing, null or not a text.
     """
-    value = row[needed(row, name)]
+    value = row[find_column(row, name)]
     if isinstance(value, str):
         return value
-    raise mismatched(name, value)
+    raise make_type_error(name, value)
 
 
-@plugin(
-    type="directive", name="mask-number", description="Lays a mask over numbers written as text."
-)
+@plugin(type="directive", name="mask-number", description="Masks numbers that are written as text.")
 class MaskNumber(Directive):
     categories = ("transform",)
     examples = ("mask-number :ssn 'xxx-xx-####'",)
@@ -71,9 +69,9 @@ class MaskNumber(Directive):
             return
         value = row[found]
         if isinstance(value, str):
-            row[found] = masked(value, self.mask)
+            row[found] = apply_mask(value, self.mask)
         elif isinstance(value, int | float | bytes) and not isinstance(value, bool):
-            row[found] = masked(to_java_string(value), self.mask)
+            row[found] = apply_mask(to_java_string(value), self.mask)
         elif value is not None:
             raise DirectiveError(
                 f"column '{self.column}' is a {type(value).__name__}; it cannot be masked"
@@ -88,14 +86,14 @@ class MaskNumber(Directive):
         schema = make_text_schema_like(frame.columns, self.column)
         value = as_text(frame, self.column)
         if set(self.mask) <= set("#xX"):
-            made = f.when(value.isNotNull(), f.concat(*_parts(value, self.mask)))
+            made = f.when(value.isNotNull(), f.concat(*_mask_parts(value, self.mask)))
         else:
-            made = f.regexp_replace(value, *mask_regex(self.mask))
+            made = f.regexp_replace(value, *build_mask_regex(self.mask))
         frame.put(self.column, made, schema)
 
 
-def _parts(value: Column, mask: str) -> Iterator[Column]:
-    """The parts of a masked text where the mask says by its length alone which characters are shown."""
+def _mask_parts(value: Column, mask: str) -> Iterator[Column]:
+    """Yield the parts of a masked text for a mask of only ``#`` and ``x``, which depends on no character."""
     from pyspark.sql import functions as f
 
     at = 1
@@ -106,8 +104,8 @@ def _parts(value: Column, mask: str) -> Iterator[Column]:
     yield f.lit("")
 
 
-def mask_regex(mask: str) -> tuple[str, str]:
-    """A mask as a regular expression of Java that takes in the whole text, and its replacement."""
+def build_mask_regex(mask: str) -> tuple[str, str]:
+    """Return a mask as a regular expression of Java for the whole text, and its replacement."""
     pattern = ["(?s)\\A"]
     replacement = []
     groups = 0
@@ -122,7 +120,7 @@ def mask_regex(mask: str) -> tuple[str, str]:
             replacement.append("x" * count)
         else:
             pattern.append(f"(?:{re.escape(sign)}){{0,{count}}}+")
-            # A quoted digit ends the number of a group, and nothing else needs to be told apart.
+            # The escape separates a digit from the number of the group before it.
             replacement.append(f"\\{sign}" * count)
     return f"{''.join(pattern)}.*+", "".join(replacement)
 
@@ -138,25 +136,25 @@ class MaskShuffle(Directive):
     column: str = argument.column("The column to mask.")
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.column, "mask")
+        report_missing_column(columns, self.column, "mask")
 
     def change(self, row: Row, context: RowContext) -> None:
-        row[needed(row, self.column)] = shuffled(text_of(row, self.column))
+        row[find_column(row, self.column)] = shuffle_text(read_text(row, self.column))
 
     def native(self, frame: Frame) -> None:
         import pyarrow as pa
         from pyspark.sql.functions import arrow_udf
 
         def shuffle(texts: Any) -> Any:
-            return shuffled_column(texts)
+            return shuffle_column(texts)
 
-        # What Spark wants to know of a function it reads from its annotations.
+        # Spark reads the types of the function from its annotations.
         shuffle.__annotations__ = {"texts": pa.Array, "return": pa.Array}
-        schema = need_text(frame, self.column)
+        schema = require_text_column(frame, self.column)
         value = frame.column(self.column)
         frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
-        # The draws depend on how many letters came before: Spark's own functions over the characters of a
-        # text take far longer than NumPy over the bytes of a column.
+        # The random numbers depend on how many letters came before: Spark's own functions over the characters
+        # of a text take far longer than NumPy over the bytes of a column.
         frame.put(self.column, arrow_udf(shuffle, "string")(value), schema)
 
 
@@ -170,7 +168,7 @@ class FindAndReplace(Directive):
     pattern: str = argument.text("The expression, such as s/from/to/g.")
 
     def problem(self) -> str | None:
-        return sed_problem(self.pattern)
+        return find_sed_problem(self.pattern)
 
     @cached_property
     def _sed(self) -> Sed:
@@ -193,7 +191,7 @@ class FindAndReplace(Directive):
         sed = self._sed
         if sed.command != "s" or not sed.is_global or sed.nth > 1 or sed.ignores_case:
             raise NoNativeFormError("Spark has no such replacement")
-        need_plain_regex(sed.pattern)
+        require_plain_regex(sed.pattern)
         if "$" in sed.replacement:
             raise NoNativeFormError("the replacement holds groups")
         for name in self.column:
@@ -203,28 +201,30 @@ class FindAndReplace(Directive):
                 frame.put(name, changed, schema)
 
 
-@plugin(type="directive", name="cut-character", description="Takes characters out by their places.")
+@plugin(
+    type="directive", name="cut-character", description="Cuts characters out by their positions."
+)
 class CutCharacter(Directive):
     categories = ("transform",)
     examples = ("cut-character :body :start 1-3", "cut-character :body :rest 5-")
     source: str = argument.column("The column to cut from.")
-    destination: str = argument.column("The column that gets the characters.")
-    ranges: str = argument.text("Places from 1: 1-3, 5,7, -3, 9-.")
+    destination: str = argument.column("The column for the characters.")
+    ranges: str = argument.text("Positions from 1: 1-3, 5,7, -3, 9-.")
 
     def problem(self) -> str | None:
         try:
-            Ranges(self.ranges)
+            CharacterRanges(self.ranges)
         except ValueError as error:
             return str(error)
         return None
 
     @cached_property
-    def _ranges(self) -> Ranges:
-        return Ranges(self.ranges)
+    def _ranges(self) -> CharacterRanges:
+        return CharacterRanges(self.ranges)
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.source, "cut from")
+        report_missing_column(columns, self.source, "cut from")
         columns.put(self.destination, Schema.STRING)
 
     def change(self, row: Row, context: RowContext) -> None:
-        row.put(self.destination, self._ranges.cut(text_of(row, self.source)))
+        row.put(self.destination, self._ranges.cut(read_text(row, self.source)))

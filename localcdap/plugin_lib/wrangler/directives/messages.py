@@ -1,4 +1,4 @@
-"""Avro and Protocol Buffers within bytes. The rows that they hold take the place of the row."""
+"""Directives that read Avro and Protocol Buffers in bytes. The decoded rows replace the row."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import refused
-from localcdap.plugin_lib.wrangler.formats.avro import AvroError, AvroSchema, file_rows
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
+from localcdap.plugin_lib.wrangler.formats.avro import AvroError, AvroSchema, read_avro_rows
 from localcdap.plugin_lib.wrangler.formats.protobuf import MessageType, ProtobufError
 
 
-class Registered(Directive):
-    """A directive that reads values by a schema that CDAP's registry has; here it is a file."""
+class SchemaFileDirective(Directive):
+    """A directive that decodes values by a schema. CDAP has it in its registry; here it is a file."""
 
     column: str
     schema_id: str
     version: int | None
-    ending = ""
+    extension = ""
 
     @abstractmethod
-    def opened(self, content: bytes) -> Any:
-        """What reads values by the schema.
+    def parse_schema(self, content: bytes) -> Any:
+        """Return the reader of values of the schema.
 
-        :raises ValueError: when it is no schema.
+        :raises ValueError: for content that is not a schema.
         """
 
     def problem(self) -> str | None:
@@ -43,19 +43,19 @@ class Registered(Directive):
             return f"the version {self.version} is no whole number"
         return None
 
-    def files(self) -> list[str]:
-        """The names that the schema may have."""
+    def list_files(self) -> list[str]:
+        """Return the names that the schema file may have."""
         if self.version is None:
-            return [f"{self.schema_id}.{self.ending}"]
-        return [f"{self.schema_id}-{int(self.version)}.{self.ending}"]
+            return [f"{self.schema_id}.{self.extension}"]
+        return [f"{self.schema_id}-{int(self.version)}.{self.extension}"]
 
     def propagate(self, columns: Columns) -> None:
-        if no_column(columns, self.column, "parse", fails=False):
+        if report_missing_column(columns, self.column, "parse", fails=False):
             return
         columns.replace(())
         columns.open = True
         columns.warn(
-            f"There is no schema registry here: the schema is the file '{self.files()[0]}'.",
+            f"There is no schema registry here: the schema is the file '{self.list_files()[0]}'.",
             f"Put it into a folder and give the folder as the runtime argument '{ARGUMENT}'.",
         )
 
@@ -63,27 +63,32 @@ class Registered(Directive):
         self._reader: Any = None
         self._problem = ""
         try:
-            content = read_file(context.arguments, self.files(), f"The schema {self.schema_id}")
-            self._reader = self.opened(content)
+            content = read_file(
+                context.arguments, self.list_files(), f"The schema {self.schema_id}"
+            )
+            self._reader = self.parse_schema(content)
         except (FolderError, ValueError) as error:
             self._problem = str(error)
 
-    def reader(self) -> Any:
-        """:raises DirectiveError: when there is no schema."""
+    def require_reader(self) -> Any:
+        """Return the reader.
+
+        :raises DirectiveError: if the schema could not be read.
+        """
         if self._reader is None:
             raise DirectiveError(self._problem)
         return self._reader
 
-    def undecoded(self, told: object, kind: str) -> ErrorRow:
-        """The error record of a value that is not of the schema."""
+    def make_decode_error(self, reason: object, kind: str) -> ErrorRow:
+        """Return the error record for a value that does not match the schema."""
         version = "latest" if self.version is None else int(self.version)
-        message = f"Issue decoding {kind} record. Check schema version '{version}'. {told}"
-        return refused(message, 2, self.directive_name())
+        message = f"Issue decoding {kind} record. Check schema version '{version}'. {reason}"
+        return make_error_row(message, 2, self.directive_name())
 
-    def untyped(self, wanted: str) -> ErrorRow:
-        """The error record of a value of another type."""
+    def make_column_error(self, wanted: str) -> ErrorRow:
+        """Return the error record for a value of another type."""
         message = f"Column {self.column} should be of type {wanted}."
-        return refused(message, 1, self.directive_name())
+        return make_error_row(message, 1, self.directive_name())
 
 
 @plugin(
@@ -92,10 +97,10 @@ class Registered(Directive):
     description="Makes rows of Avro records in binary form or JSON. The schema is a file <schema-id>.avsc, "
     f"or <schema-id>-<version>.avsc, in the folder that the runtime argument '{ARGUMENT}' names.",
 )
-class ParseAsAvro(Registered):
+class ParseAsAvro(SchemaFileDirective):
     categories = ("parser", "avro")
     examples = ("parse-as-avro :body customers binary", "parse-as-avro :body customers json 2")
-    ending = "avsc"
+    extension = "avsc"
     column: str = argument.column("The column with records, bytes or text.")
     schema_id: str = argument.identifier("The name of the schema.", name="schema-id")
     encode_type: str = argument.identifier(
@@ -103,11 +108,11 @@ class ParseAsAvro(Registered):
     )
     version: int | None = argument.number("The version of the schema.", default=None)
 
-    def opened(self, content: bytes) -> AvroSchema:
+    def parse_schema(self, content: bytes) -> AvroSchema:
         return AvroSchema(content.decode("utf-8"))
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
-        schema: AvroSchema = self.reader()
+        schema: AvroSchema = self.require_reader()
         found = row.find(self.column)
         if found is None:
             return ()
@@ -115,18 +120,18 @@ class ParseAsAvro(Registered):
         if isinstance(value, str):
             value = value.encode("utf-8", "surrogatepass")
         if not isinstance(value, bytes):
-            raise self.untyped("'String' or 'byte array'")
+            raise self.make_column_error("'String' or 'byte array'")
         read = schema.from_json if self.encode_type == "json" else schema.binary
         try:
             return list(read(value))
         except AvroError as error:
-            raise self.undecoded(error, "Avro") from None
+            raise self.make_decode_error(error, "Avro") from None
 
 
 @plugin(
     type="directive",
     name="parse-as-avro-file",
-    description="Makes a row of each record of an Avro data file; records within become columns "
+    description="Makes a row of each record of an Avro data file; nested records become columns "
     "<name>_<field>.",
 )
 class ParseAsAvroFile(Directive):
@@ -135,7 +140,7 @@ class ParseAsAvroFile(Directive):
     column: str = argument.column("The column with files, bytes.")
 
     def propagate(self, columns: Columns) -> None:
-        if not no_column(columns, self.column, "parse", fails=False):
+        if not report_missing_column(columns, self.column, "parse", fails=False):
             columns.replace(())
             columns.open = True
 
@@ -146,7 +151,7 @@ class ParseAsAvroFile(Directive):
         if not isinstance(row[found], bytes):
             raise DirectiveError(f"column '{self.column}' holds no bytes")
         try:
-            return list(file_rows(row[found]))
+            return list(read_avro_rows(row[found]))
         except AvroError as error:
             raise DirectiveError(f"column '{self.column}': {error}") from None
 
@@ -158,26 +163,26 @@ class ParseAsAvroFile(Directive):
     f"or <schema-id>-<version>.desc, in the folder that the runtime argument '{ARGUMENT}' names; protoc "
     "writes it with --include_imports -o.",
 )
-class ParseAsProtobuf(Registered):
+class ParseAsProtobuf(SchemaFileDirective):
     categories = ("parser", "protobuf")
     examples = ("parse-as-protobuf :body customers 'Customer'",)
-    ending = "desc"
+    extension = "desc"
     column: str = argument.column("The column with messages, bytes.")
     schema_id: str = argument.identifier("The name of the descriptors.", name="schema-id")
     record_name: str = argument.text("The type of the messages.", name="record-name")
     version: int | None = argument.number("The version of the descriptors.", default=None)
 
-    def opened(self, content: bytes) -> MessageType:
+    def parse_schema(self, content: bytes) -> MessageType:
         return MessageType(content, self.record_name)
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
-        messages: MessageType = self.reader()
+        messages: MessageType = self.require_reader()
         found = row.find(self.column)
         if found is None:
             return ()
         if not isinstance(row[found], bytes):
-            raise self.untyped("'byte array'")
+            raise self.make_column_error("'byte array'")
         try:
             return [messages.read(row[found])]
         except ProtobufError as error:
-            raise self.undecoded(error, "Protobuf") from None
+            raise self.make_decode_error(error, "Protobuf") from None

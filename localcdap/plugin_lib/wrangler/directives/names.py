@@ -1,4 +1,4 @@
-"""The names of all columns at once."""
+"""Directives that rename all columns at once."""
 
 from __future__ import annotations
 
@@ -14,78 +14,78 @@ from localcdap.plugin_lib.wrangler.values.text_edits import Sed, SedError
 _UNCLEAN: Final = re.compile(r"[^a-zA-Z0-9_]")
 
 
-class Naming(Directive):
-    """A directive that gives every column the name that its present name leads to."""
+class RenameDirective(Directive):
+    """A directive that computes the new name of every column from its name."""
 
     whole_row = True
 
     @abstractmethod
-    def named(self, name: str) -> str:
-        """The new name."""
+    def rename(self, name: str) -> str:
+        """Return the new name of a column."""
 
-    def _names(self, present: Any) -> dict[str, str]:
-        found = ((name, self.named(name)) for name in present)
+    def _map_names(self, present: Any) -> dict[str, str]:
+        found = ((name, self.rename(name)) for name in present)
         return {name: new for name, new in found if new != name}
 
     def propagate(self, columns: Columns) -> None:
-        columns.rename(self._names(columns))
+        columns.rename(self._map_names(columns))
 
     def change(self, row: Row, context: RowContext) -> None:
-        row.rename(self._names(row))
+        row.rename(self._map_names(row))
 
     def native(self, frame: Frame) -> None:
-        frame.rename(self._names(frame.columns))
+        frame.rename(self._map_names(frame.columns))
 
 
 @plugin(
     type="directive",
     name="change-column-case",
-    description="Writes all names small, or in capitals.",
+    description="Changes all column names to lower case or upper case.",
 )
-class ChangeColumnCase(Naming):
+class ChangeColumnCase(RenameDirective):
     categories = ("column",)
     examples = ("change-column-case upper", "change-column-case lowercase")
     case: str = argument.identifier(
-        "upper or uppercase for capitals; small for any other word.", default="lower"
+        "upper or uppercase for upper case; any other word for lower case.", default="lower"
     )
 
-    def named(self, name: str) -> str:
+    def rename(self, name: str) -> str:
         return name.upper() if self.case.lower() in ("upper", "uppercase") else name.lower()
 
 
 @plugin(
     type="directive",
     name="cleanse-column-names",
-    description="Trims names, writes them small, and puts _ for all but letters, digits and _.",
+    description="Trims column names, lowers their case, and replaces all but letters and digits by _.",
 )
-class CleanseColumnNames(Naming):
+class CleanseColumnNames(RenameDirective):
     categories = ("column",)
     examples = ("cleanse-column-names",)
 
-    def named(self, name: str) -> str:
+    def rename(self, name: str) -> str:
         return _UNCLEAN.sub("_", name.strip(TRIM_CHARACTERS).lower())
 
 
 @plugin(
     type="directive", name="columns-replace", description="Changes all names with a sed expression."
 )
-class ColumnsReplace(Naming):
+class ColumnsReplace(RenameDirective):
     categories = ("column",)
     examples = ("columns-replace s/^data_//g",)
     sed_expression: str = argument.text("The expression, such as s/^data_//g.")
 
     def problem(self) -> str | None:
-        return sed_problem(self.sed_expression)
+        return find_sed_problem(self.sed_expression)
 
     @cached_property
     def _sed(self) -> Sed:
         return Sed(self.sed_expression)
 
-    def named(self, name: str) -> str:
+    def rename(self, name: str) -> str:
         return self._sed.run(name)
 
 
-@plugin(type="directive", name="set-headers", description="Names the columns in their order.")
+@plugin(type="directive", name="set-headers", description="Renames the columns in their order.")
 class SetHeaders(Directive):
     categories = ("column",)
     examples = ("set-headers :id,:first_name,:last_name",)
@@ -94,26 +94,26 @@ class SetHeaders(Directive):
 
     def propagate(self, columns: Columns) -> None:
         if not columns.open:
-            columns.rename(self._names(columns))
+            columns.rename(self._map_names(columns))
             return
-        # What data add stands behind what is known, and the names reach over both.
+        # Columns that only the data know follow the known ones, and the names apply to both.
         known = columns.items()
         schemas = [schema for _, schema in known] + [None] * (len(self.column) - len(known))
         names = self.column + [name for name, _ in known][len(self.column) :]
         columns.replace(zip(names, schemas, strict=True))
 
     def change(self, row: Row, context: RowContext) -> None:
-        row.rename(self._names(row))
+        row.rename(self._map_names(row))
 
     def native(self, frame: Frame) -> None:
-        frame.rename(self._names(frame.columns))
+        frame.rename(self._map_names(frame.columns))
 
-    def _names(self, present: Any) -> dict[str, str]:
+    def _map_names(self, present: Any) -> dict[str, str]:
         return {name: new.strip() for name, new in zip(present, self.column, strict=False)}
 
 
-def sed_problem(script: str) -> str | None:
-    """What is wrong with a sed expression."""
+def find_sed_problem(script: str) -> str | None:
+    """Return the problem of a sed expression; None for a valid one."""
     try:
         Sed(script)
     except SedError as error:

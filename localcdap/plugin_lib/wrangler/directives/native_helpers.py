@@ -1,4 +1,4 @@
-"""What the Spark forms of several directives need."""
+"""Helpers for the native (Spark) forms of directives."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 WHOLE_NUMBERS: Final = (Schema.INT, Schema.LONG)
 WHOLE: Final = r"\A[+-]?[0-9]+\z"
-"""Texts that Java reads as whole numbers."""
+"""The texts that Java reads as whole numbers."""
 REAL: Final = r"\A[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\z"
-"""Texts that Java reads as numbers with a point, without the spaces around them."""
+"""The texts that Java reads as floating-point numbers, without spaces around them."""
 
 _PLAIN_REGEX: Final = re.compile(
     r"""(?x)
@@ -30,14 +30,14 @@ _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]|[*+?}][*+{]")
 
 
 def is_text(schema: Schema | None) -> bool:
-    """Whether the values are texts or null."""
+    """Whether a schema is text, nullable or not."""
     return schema is not None and schema.non_nullable == Schema.STRING
 
 
-def present(frame: Frame, name: str) -> Schema:
-    """The schema of a column that must be there.
+def require_column(frame: Frame, name: str) -> Schema:
+    """Return the schema of a column that must exist.
 
-    :raises NoNativeFormError: where it is missing: the batch form tells each row.
+    :raises NoNativeFormError: for a missing column: the batch form reports it for each row.
     """
     schema = frame.columns.schema(name)
     if schema is None:
@@ -45,20 +45,20 @@ def present(frame: Frame, name: str) -> Schema:
     return schema
 
 
-def need_text(frame: Frame, name: str) -> Schema:
-    """The schema of a column that must be there and hold texts."""
-    schema = present(frame, name)
+def require_text_column(frame: Frame, name: str) -> Schema:
+    """Return the schema of a column that must exist and hold texts."""
+    schema = require_column(frame, name)
     if not is_text(schema):
         raise NoNativeFormError(f"column '{name}' is {schema.non_nullable.display_name}, not text")
     return schema
 
 
 def as_text(frame: Frame, name: str) -> Column:
-    """A column of texts or whole numbers as texts, null where it is null.
+    """Return a column of texts or whole numbers as texts; null stays null.
 
-    :raises NoNativeFormError: for any other type: Java writes it in another way than Spark.
+    :raises NoNativeFormError: for any other type: Java formats it differently from Spark.
     """
-    schema = present(frame, name)
+    schema = require_column(frame, name)
     if is_text(schema):
         return frame.column(name)
     if schema.non_nullable in WHOLE_NUMBERS:
@@ -68,8 +68,8 @@ def as_text(frame: Frame, name: str) -> Column:
     )
 
 
-def real_of(text: Column, kind: str = "double") -> Column:
-    """Texts as ``Double.parseDouble`` reads them; null for those that are no numbers."""
+def read_real(text: Column, kind: str = "double") -> Column:
+    """Parse texts as ``Double.parseDouble`` does; other texts become null."""
     from pyspark.sql import functions as f
 
     trimmed = f.btrim(text, f.lit(TRIM_CHARACTERS))
@@ -77,9 +77,9 @@ def real_of(text: Column, kind: str = "double") -> Column:
     return f.when(trimmed.rlike(REAL), number.try_cast(kind))
 
 
-def need_plain_regex(pattern: str) -> None:
-    """Refuse patterns that Spark could run for ever, as it has no limit of time, or that its Java reads
-    in another way than :mod:`localcdap.java.regex`.
+def require_plain_regex(pattern: str) -> None:
+    """Reject patterns that may take very long in Spark, which has no time limit, or that Spark's Java reads
+    differently from :mod:`localcdap.java.regex`.
     """
     if not _PLAIN_REGEX.fullmatch(pattern) or _REPEATED_GROUP.search(pattern):
         raise NoNativeFormError("the regular expression needs the time limit of batches")

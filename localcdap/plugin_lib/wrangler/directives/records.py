@@ -1,4 +1,4 @@
-"""Records within rows, and lists within rows."""
+"""Directives for records and lists in columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema, Type
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 
 
 @plugin(
@@ -27,8 +27,8 @@ from localcdap.plugin_lib.wrangler.directives.columns import no_column
 class CreateRecord(Directive):
     categories = ("column",)
     examples = ("create-record :address :street,:city",)
-    target_column: str = argument.column("The column that gets the record.", name="target_column")
-    columns: list[str] = argument.columns("What the record is made of; null is left out.")
+    target_column: str = argument.column("The column for the record.", name="target_column")
+    columns: list[str] = argument.columns("The columns of the record; null is left out.")
 
     def propagate(self, columns: Columns) -> None:
         fields: list[tuple[str, Schema]] = []
@@ -61,7 +61,7 @@ class FlattenRecord(Directive):
     categories = ("column",)
     examples = ("flatten-record :address",)
     whole_row = True
-    columns: list[str] = argument.columns("The columns with records; null is passed over.")
+    columns: list[str] = argument.columns("The columns with records; null is ignored.")
 
     def propagate(self, columns: Columns) -> None:
         for column in self.columns:
@@ -113,12 +113,12 @@ class Flatten(Directive):
     categories = ("row",)
     examples = ("flatten :codes", "flatten :codes,:names")
     column: list[str] = argument.columns(
-        "The columns with lists, taken side by side; a shorter list is filled up with null."
+        "The columns with lists, read in parallel; null fills up a shorter list."
     )
 
     def propagate(self, columns: Columns) -> None:
         if all(columns.is_missing(name) for name in self.column):
-            no_column(columns, self.column[0], "flatten", fails=False)
+            report_missing_column(columns, self.column[0], "flatten", fails=False)
         for name in self.column:
             schema = columns.schema(name)
             if schema is not None and schema.non_nullable.type is Type.ARRAY:
@@ -134,9 +134,9 @@ class Flatten(Directive):
             return []
         count = max(len(value) if isinstance(value, list) else 1 for value in lists.values())
         missing = [n for n, f in zip(self.column, found, strict=True) if f is None]
-        return [self._row(row, lists, missing, number) for number in range(max(1, count))]
+        return [self._make_row(row, lists, missing, number) for number in range(max(1, count))]
 
-    def _row(self, row: Row, lists: dict[str, object], missing: list[str], number: int) -> Row:
+    def _make_row(self, row: Row, lists: dict[str, object], missing: list[str], number: int) -> Row:
         made = Row(row)
         for name, value in lists.items():
             if isinstance(value, list):

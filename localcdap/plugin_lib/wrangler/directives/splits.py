@@ -1,4 +1,4 @@
-"""Texts that are split to columns or to rows."""
+"""Directives that split texts to columns or rows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.regex import RegexError, compile_regex
-from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.masks import text_of
+from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
+from localcdap.plugin_lib.wrangler.directives.masks import read_text
 
 NULLABLE_TEXT = Schema.STRING.as_nullable
 
 
-def regex_problem(pattern: str) -> str | None:
-    """What is wrong with a regular expression."""
+def find_regex_problem(pattern: str) -> str | None:
+    """Return the problem of a regular expression; None for a valid one."""
     try:
         compile_regex(pattern)
     except RegexError as error:
@@ -30,11 +30,11 @@ def regex_problem(pattern: str) -> str | None:
     return None
 
 
-class _Splitting(Directive):
+class _SplitDirective(Directive):
     """A directive whose last argument is the regular expression that separates the parts."""
 
     def problem(self) -> str | None:
-        return regex_problem(getattr(self, self.arguments[1].attribute))
+        return find_regex_problem(getattr(self, self.arguments[1].attribute))
 
 
 @plugin(
@@ -42,20 +42,20 @@ class _Splitting(Directive):
     name="split-to-columns",
     description="Splits a text to the columns <column>_1, <column>_2 and so on.",
 )
-class SplitToColumns(_Splitting):
+class SplitToColumns(_SplitDirective):
     categories = ("column",)
     examples = ("split-to-columns :codes '\\|'",)
     column: str = argument.column("The column to split; rows without it are dropped.")
-    regex: str = argument.text("What separates the parts, a regular expression.")
+    regex: str = argument.text("The separator of the parts, a regular expression.")
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.column, "split", fails=False)
+        report_missing_column(columns, self.column, "split", fails=False)
         columns.open = True
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
         if row.find(self.column) is None:
             return ()
-        parts = compile_regex(self.regex).split(text_of(row, self.column))
+        parts = compile_regex(self.regex).split(read_text(row, self.column))
         for number, part in enumerate(parts, 1):
             row.add(f"{self.column}_{number}", part)
         return (row,)
@@ -66,21 +66,21 @@ class SplitToColumns(_Splitting):
     name="split-to-rows",
     description="Makes a row of each part of a text; the other columns are repeated.",
 )
-class SplitToRows(_Splitting):
+class SplitToRows(_SplitDirective):
     categories = ("row",)
     examples = ("split-to-rows :codes '\\|'",)
     column: str = argument.column("The column to split; rows without it are dropped.")
-    regex: str = argument.text("What separates the parts, a regular expression.")
+    regex: str = argument.text("The separator of the parts, a regular expression.")
 
     def propagate(self, columns: Columns) -> None:
-        if not no_column(columns, self.column, "split", fails=False):
+        if not report_missing_column(columns, self.column, "split", fails=False):
             columns.put(self.column, Schema.STRING)
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
         found = row.find(self.column)
         if found is None:
             return ()
-        parts = compile_regex(self.regex).split(text_of(row, self.column))
+        parts = compile_regex(self.regex).split(read_text(row, self.column))
         return [Row(row | {found: part}) for part in parts]
 
 
@@ -89,18 +89,16 @@ class SplitToRows(_Splitting):
     name="set-record-delim",
     description="Makes a row of each part of a text and drops the other columns.",
 )
-class SetRecordDelimiter(_Splitting):
+class SetRecordDelimiter(_SplitDirective):
     categories = ("row",)
     examples = ("set-record-delim :body '\\n' 100",)
     whole_row = True
     column: str = argument.column("The column to split; rows without a text in it are dropped.")
-    delimiter: str = argument.text("What separates the rows, a regular expression.")
-    limit: int | None = argument.number(
-        "The last part that is taken, counted from 0.", default=None
-    )
+    delimiter: str = argument.text("The separator of the rows, a regular expression.")
+    limit: int | None = argument.number("The index of the last part to use, from 0.", default=None)
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.column, "split", fails=False)
+        report_missing_column(columns, self.column, "split", fails=False)
         columns.replace([(self.column, Schema.STRING)])
         columns.open = False
 
@@ -110,7 +108,7 @@ class SetRecordDelimiter(_Splitting):
             return ()
         parts = compile_regex(self.delimiter).split(text)
         if self.limit is not None:
-            # One more than the limit says: so the original counts.
+            # The original uses one part more than the limit says.
             parts = parts[: max(0, int(self.limit) + 1)]
         return [Row({self.column: part}) for part in parts]
 
@@ -118,26 +116,28 @@ class SetRecordDelimiter(_Splitting):
 @plugin(
     type="directive",
     name="split",
-    description="Splits a text in two. Older: use split-to-columns or split-to-rows.",
+    description="Splits a text in two. Deprecated: use split-to-columns or split-to-rows.",
 )
-class Split(_Splitting):
+class Split(_SplitDirective):
     categories = ("readable",)
     examples = ("split :name ',' :first :last",)
     source: str = argument.column("The column to split.")
-    delimiter: str = argument.text("What separates the two parts, a regular expression.")
-    column1: str = argument.column("Gets the first part, or the second where the first is empty.")
-    column2: str = argument.column("Gets the second part.")
+    delimiter: str = argument.text("The separator of the two parts, a regular expression.")
+    column1: str = argument.column(
+        "The column for the first part, or for the second if the first is empty."
+    )
+    column2: str = argument.column("The column for the second part.")
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.source, "split")
+        report_missing_column(columns, self.source, "split")
         for name in (self.column1, self.column2):
             columns.add(name, NULLABLE_TEXT)
 
     def change(self, row: Row, context: RowContext) -> None:
         first: str | None = None
         last: str | None = None
-        if row[needed(row, self.source)] is not None:
-            parts = compile_regex(self.delimiter).split(text_of(row, self.source), 2)
+        if row[find_column(row, self.source)] is not None:
+            parts = compile_regex(self.delimiter).split(read_text(row, self.source), 2)
             if len(parts) < 2:
                 raise DirectiveError(f"column '{self.source}' does not hold '{self.delimiter}'")
             first, last = (parts[0], parts[1]) if parts[0] else (parts[1], None)
@@ -148,28 +148,28 @@ class Split(_Splitting):
 @plugin(
     type="directive",
     name="indexsplit",
-    description="Takes characters out by their places. Older: use cut-character.",
+    description="Cuts characters out by their positions. Deprecated: use cut-character.",
 )
 class IndexSplit(Directive):
     categories = ("transform",)
     examples = ("indexsplit :body 1 5 :start",)
-    source: str = argument.column("The column to take from.")
-    first: int = argument.number("The place of the first character, from 1.", name="start")
-    behind: int = argument.number("The place behind the last character.", name="end")
+    source: str = argument.column("The column to cut from.")
+    first: int = argument.number("The position of the first character, from 1.", name="start")
+    end_position: int = argument.number("The position after the last character.", name="end")
     destination: str = argument.column("The new column.")
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.source, "take from")
+        report_missing_column(columns, self.source, "take from")
         columns.add(self.destination, Schema.STRING)
 
     def change(self, row: Row, context: RowContext) -> None:
-        text = text_of(row, self.source)
+        text = read_text(row, self.source)
         start = max(0, int(self.first) - 1)
-        end = min(int(self.behind) - 1, len(text) - 1)
+        end = min(int(self.end_position) - 1, len(text) - 1)
         if end < start:
             raise DirectiveError(
                 f"column '{self.source}' has {len(text)} characters: too few to take from {self.first} "
-                f"to {self.behind}"
+                f"to {self.end_position}"
             )
         row.add(self.destination, text[start:end])
 
@@ -179,7 +179,7 @@ class IndexSplit(Directive):
     name="extract-regex-groups",
     description="Puts the groups of matches into the columns <column>_<match>_<group>.",
 )
-class ExtractRegexGroups(_Splitting):
+class ExtractRegexGroups(_SplitDirective):
     categories = ("transform",)
     examples = ("extract-regex-groups :title '[^(]+\\(([0-9]{4})\\).*'",)
     column: str = argument.column("The column to match.")

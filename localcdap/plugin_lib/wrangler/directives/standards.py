@@ -1,4 +1,4 @@
-"""Objects checked against the schemas of standards."""
+"""The directive that checks objects against the schema of a standard."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Type
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
 from localcdap.plugin_lib.wrangler.catalogs.standards import Standard, StandardError
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
 
 KNOWN = ("hl7-fhir-r4",)
 
@@ -26,14 +26,14 @@ KNOWN = ("hl7-fhir-r4",)
 @plugin(
     type="directive",
     name="validate-standard",
-    description="Sends records whose object does not meet a standard to the error port. The schema is the "
-    f"file <standard>.json in the folder that the runtime argument '{ARGUMENT}' names; that of hl7-fhir-r4 "
-    "is published by HL7 as fhir.schema.json.",
+    description="Sends records whose object does not conform to a standard to the error port. The schema is "
+    f"the file <standard>.json in the folder that the runtime argument '{ARGUMENT}' names; that of "
+    "hl7-fhir-r4 is published by HL7 as fhir.schema.json.",
 )
 class ValidateStandard(Directive):
     categories = ("data-quality",)
     examples = ("validate-standard :patient hl7-fhir-r4",)
-    column: str = argument.column("The column with objects of JSON; null is passed over.")
+    column: str = argument.column("The column with objects of JSON; null is ignored.")
     standard_spec: str = argument.identifier(f"One of: {', '.join(KNOWN)}.")
 
     def problem(self) -> str | None:
@@ -41,12 +41,12 @@ class ValidateStandard(Directive):
             return None
         return f"there is no standard '{self.standard_spec}'; there are {', '.join(KNOWN)}"
 
-    def _file(self) -> str:
+    def _name_file(self) -> str:
         return f"{self.standard_spec}.json"
 
     def propagate(self, columns: Columns) -> None:
         schema = columns.schema(self.column)
-        if no_column(columns, self.column, "check", fails=False):
+        if report_missing_column(columns, self.column, "check", fails=False):
             return
         if schema is not None and schema.non_nullable.type not in (Type.RECORD, Type.MAP):
             columns.fail(
@@ -55,14 +55,16 @@ class ValidateStandard(Directive):
             )
             return
         columns.warn(
-            f"The schema of the standard is the file '{self._file()}', which is not part of localcdap.",
+            f"The schema of the standard is the file '{self._name_file()}', which is not part of localcdap.",
             f"Put it into a folder and give the folder as the runtime argument '{ARGUMENT}'.",
         )
 
     def start(self, context: RowContext) -> None:
         self._problem: str | None = None
         try:
-            content = read_file(context.arguments, [self._file()], "The schema of the standard")
+            content = read_file(
+                context.arguments, [self._name_file()], "The schema of the standard"
+            )
             self._standard = Standard(content)
         except (FolderError, StandardError) as error:
             self._problem = str(error)
@@ -74,7 +76,7 @@ class ValidateStandard(Directive):
         if self._problem is not None:
             raise DirectiveError(self._problem)
         if not isinstance(value, Mapping):
-            raise mismatched(self.column, value, "an object is needed")
-        issues = self._standard.issues(value)
+            raise make_type_error(self.column, value, "an object is needed")
+        issues = self._standard.find_issues(value)
         if issues:
             raise ErrorRow("; ".join(issues), 1)

@@ -1,4 +1,4 @@
-"""Words and their stems."""
+"""The directive that finds the stems of words."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
-from localcdap.plugin_lib.wrangler.values.porter import stems
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
+from localcdap.plugin_lib.wrangler.values.porter import list_stems
 
-_BETWEEN: Final = re.compile(r"\W+", re.ASCII)
+_WORD_SEPARATOR: Final = re.compile(r"\W+", re.ASCII)
 
 
 @plugin(
@@ -35,12 +35,12 @@ class Stemming(Directive):
 
     def change(self, row: Row, context: RowContext) -> None:
         found = row.find(self.column)
-        words = [] if found is None else self._words(row[found])
-        row.add(f"{self.column}_porter", stems(words))
+        words = [] if found is None else self._split_words(row[found])
+        row.add(f"{self.column}_porter", list_stems(words))
 
-    def _words(self, value: Any) -> list[str]:
+    def _split_words(self, value: Any) -> list[str]:
         if isinstance(value, str):
-            return _BETWEEN.split(value)
+            return _WORD_SEPARATOR.split(value)
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return value
-        raise mismatched(self.column, value, "a text or texts are needed")
+        raise make_type_error(self.column, value, "a text or texts are needed")

@@ -1,4 +1,4 @@
-"""How alike the texts of two columns are."""
+"""Directives that measure how similar the texts of two columns are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.strings import round_to_float
-from localcdap.plugin_lib.wrangler.values.similarity import Measure, distance, metric
+from localcdap.plugin_lib.wrangler.values.similarity import Measure, find_distance, find_metric
 
 
 class _Comparison(Directive):
@@ -26,13 +26,13 @@ class _Comparison(Directive):
     )
     column1: str = argument.column("One column.")
     column2: str = argument.column("The other one.")
-    destination: str = argument.column("The new column; 0 where there are not two texts.")
+    destination: str = argument.column("The new column; 0 unless both values are texts.")
 
     @cached_property
-    def _measure(self) -> Measure:
-        return self.measure()
+    def _function(self) -> Measure:
+        return self.find_measure()
 
-    def measure(self) -> Measure:
+    def find_measure(self) -> Measure:
         raise NotImplementedError
 
     def propagate(self, columns: Columns) -> None:
@@ -43,27 +43,29 @@ class _Comparison(Directive):
         measured = 0.0
         if isinstance(one, str) and isinstance(other, str) and one and other:
             try:
-                measured = round_to_float(self._measure(one, other))
+                measured = round_to_float(self._function(one, other))
             except ValueError as error:
                 raise DirectiveError(str(error)) from None
         row.add(self.destination, measured)
 
 
-@plugin(type="directive", name="text-distance", description="Measures how far two texts are apart.")
+@plugin(type="directive", name="text-distance", description="Measures the distance of two texts.")
 class TextDistance(_Comparison):
     categories = ("transform",)
     examples = ("text-distance block :name :other_name :distance",)
 
-    def measure(self) -> Measure:
-        return distance(self.method)
+    def find_measure(self) -> Measure:
+        return find_distance(self.method)
 
 
 @plugin(
-    type="directive", name="text-metric", description="Measures how alike two texts are, 0 to 1."
+    type="directive",
+    name="text-metric",
+    description="Measures the similarity of two texts, 0 to 1.",
 )
 class TextMetric(_Comparison):
     categories = ("transform",)
     examples = ("text-metric jaro :name :other_name :likeness",)
 
-    def measure(self) -> Measure:
-        return metric(self.method)
+    def find_measure(self) -> Measure:
+        return find_metric(self.method)

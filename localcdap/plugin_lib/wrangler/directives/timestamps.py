@@ -1,4 +1,4 @@
-"""Texts in a pattern and Unix time read as timestamps."""
+"""Directives that read timestamps, from texts by a pattern or from Unix time."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ from localcdap.java.dates.simple_date_format import check_simple_date, parse_sim
 from localcdap.java.unix_time import (
     OUT_OF_YEARS,
     UNITS,
-    moment_of,
-    whole_number,
+    from_epoch_micros,
+    parse_whole_number,
 )
-from localcdap.plugin_lib.wrangler.directives.date_columns import YEARS, simple_date_micros
+from localcdap.plugin_lib.wrangler.directives.date_columns import YEARS, read_simple_date_micros
 from localcdap.plugin_lib.wrangler.directives.datetime_bases import TimestampMap
-from localcdap.plugin_lib.wrangler.directives.error_messages import coded, mismatch
+from localcdap.plugin_lib.wrangler.directives.error_messages import (
+    format_error_record,
+    format_type_mismatch,
+)
 from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     WHOLE,
     WHOLE_NUMBERS,
     is_text,
-    need_text,
-    present,
+    require_column,
+    require_text_column,
 )
 
 
 @plugin(
     type="directive",
     name="parse-as-simple-date",
-    description="Reads a text in a pattern as a timestamp; times without a zone are in UTC.",
+    description="Reads a text as a timestamp by a pattern; times without a zone are in UTC.",
 )
 class ParseAsSimpleDate(TimestampMap):
     categories = ("parser", "date")
@@ -44,15 +47,15 @@ class ParseAsSimpleDate(TimestampMap):
             return f"'{self.format}' is no pattern of dates: {error}"
         return None
 
-    def made(self, value: Any) -> datetime.datetime:
+    def convert(self, value: Any) -> datetime.datetime:
         if not isinstance(value, str):
-            raise self.refused(mismatch(self.column, value), 2)
+            raise self.make_error_row(format_type_mismatch(self.column, value), 2)
         try:
             return parse_simple_date(value, self.format).astimezone(datetime.UTC)
         except (ValueError, OverflowError):
-            raise self.refused(f"'{value}'{self._told()}", 1) from None
+            raise self.make_error_row(f"'{value}'{self._explain()}", 1) from None
 
-    def _told(self) -> str:
+    def _explain(self) -> str:
         return f" is not in the pattern '{self.format}'"
 
     def native(self, frame: Frame) -> None:
@@ -61,12 +64,12 @@ class ParseAsSimpleDate(TimestampMap):
         schema = frame.columns.schema(self.column)
         if schema is None or schema.non_nullable == Schema.TIMESTAMP:
             return
-        need_text(frame, self.column)
+        require_text_column(frame, self.column)
         value = frame.column(self.column)
-        micros = simple_date_micros(value, self.format)
-        told = coded(f"'{self._told()}", 1, self.directive_name())
+        micros = read_simple_date_micros(value, self.format)
+        message = format_error_record(f"'{self._explain()}", 1, self.directive_name())
         frame.error_where(
-            value.isNotNull() & micros.isNull(), f.concat(f.lit("'"), value, f.lit(told)), 1
+            value.isNotNull() & micros.isNull(), f.concat(f.lit("'"), value, f.lit(message)), 1
         )
         frame.put(self.column, f.timestamp_micros(micros), Schema.TIMESTAMP.as_nullable)
 
@@ -83,22 +86,22 @@ class ParseTimestamp(TimestampMap):
             return None
         return f"'{self.timeunit}' is no unit of time; use seconds, milliseconds or microseconds"
 
-    def made(self, value: Any) -> datetime.datetime:
-        number = whole_number(value)
+    def convert(self, value: Any) -> datetime.datetime:
+        number = parse_whole_number(value)
         if number is None:
             shown = str(value)[:80]
-            raise self.refused(f"column '{self.column}' is '{shown}', not a whole number", 2)
+            raise self.make_error_row(f"column '{self.column}' is '{shown}', not a whole number", 2)
         try:
-            return moment_of(number * UNITS[self.timeunit.upper()])
+            return from_epoch_micros(number * UNITS[self.timeunit.upper()])
         except OverflowError:
-            raise self.refused(f"column '{self.column}' is {OUT_OF_YEARS}", 2) from None
+            raise self.make_error_row(f"column '{self.column}' is {OUT_OF_YEARS}", 2) from None
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f
 
         if frame.columns.find(self.column) is None:
             return
-        schema = present(frame, self.column)
+        schema = require_column(frame, self.column)
         value = frame.column(self.column)
         if schema.non_nullable == Schema.TIMESTAMP:
             return
@@ -111,8 +114,8 @@ class ParseTimestamp(TimestampMap):
         unit = f.lit(UNITS[self.timeunit.upper()]).cast("bigint")
         micros = f.try_multiply(whole, unit)
         is_here = f.coalesce(micros.between(*YEARS), f.lit(False))
-        told = f"column '{self.column}' is no whole number, or {OUT_OF_YEARS}"
-        told = coded(told, 2, self.directive_name())
-        frame.error_where(value.isNotNull() & ~is_here, told, 2)
+        reason = f"column '{self.column}' is no whole number, or {OUT_OF_YEARS}"
+        message = format_error_record(reason, 2, self.directive_name())
+        frame.error_where(value.isNotNull() & ~is_here, message, 2)
         made = f.timestamp_micros(f.when(is_here, micros))
         frame.put(self.column, made, Schema.TIMESTAMP.as_nullable)

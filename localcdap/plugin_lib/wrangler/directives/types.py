@@ -1,4 +1,4 @@
-"""The types of columns."""
+"""The directive that converts columns to other types."""
 
 from __future__ import annotations
 
@@ -18,13 +18,18 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.wrangler.directives.native_helpers import WHOLE, is_text, present, real_of
+from localcdap.plugin_lib.wrangler.directives.native_helpers import (
+    WHOLE,
+    is_text,
+    read_real,
+    require_column,
+)
 from localcdap.plugin_lib.wrangler.values.conversion import (
     KINDS,
     ROUNDINGS,
     ConversionError,
-    converted,
-    fitted,
+    convert_value,
+    fit_decimal,
 )
 
 if TYPE_CHECKING:
@@ -41,8 +46,12 @@ _SCHEMAS: Final = {
     "bytes": Schema.BYTES,
 }
 
-_FORMS: Final[dict[Schema | None, str]] = {Schema.INT: ">i", Schema.LONG: ">q", Schema.FLOAT: ">f"}
-"""How many bytes numbers become."""
+_STRUCT_FORMATS: Final[dict[Schema | None, str]] = {
+    Schema.INT: ">i",
+    Schema.LONG: ">q",
+    Schema.FLOAT: ">f",
+}
+"""The struct format of numbers that become bytes, by their schema."""
 
 
 @plugin(type="directive", name="set-type", description="Converts a column to another type.")
@@ -54,12 +63,12 @@ class SetType(Directive):
         "set-type :price decimal 2 'HALF_UP' prop:{precision=10}",
     )
     column: str = argument.column(
-        "The column to convert; a blank text becomes null where it cannot stay."
+        "The column to convert; a blank text becomes null unless the type is string or bytes."
     )
     type: str = argument.identifier(
         "int, short, long, float, double, bool, string, bytes or decimal.", choices=tuple(KINDS)
     )
-    scale: int | None = argument.number("Places behind the point of a decimal.", default=None)
+    scale: int | None = argument.number("Digits after the point of a decimal.", default=None)
     rounding_mode: str | None = argument.text(
         "How a decimal is rounded: HALF_EVEN (the default), HALF_UP, HALF_DOWN, UP, DOWN, CEILING, FLOOR, "
         "or UNNECESSARY, which fails instead.",
@@ -69,27 +78,30 @@ class SetType(Directive):
         "Digits of a decimal.", default=None, label="prop:{precision=<precision>}"
     )
 
-    _given: Schema | None = None
-    """What is known of the column before it is converted: Python's numbers have not the width of Java's."""
+    _input_schema: Schema | None = None
+    """The known schema before the conversion: Python's numbers do not have the widths of Java's."""
 
+    @property
     def _kind(self) -> str:
         return KINDS[self.type.lower()]
 
+    @property
     def _digits(self) -> int | None:
         given = (self.precision or {}).get("precision")
         return None if given is None else int(given)
 
-    def _places(self) -> int | None:
+    @property
+    def _scale(self) -> int | None:
         return None if self.scale is None else int(self.scale)
 
     def problem(self) -> str | None:
-        if self._kind() != "decimal":
+        if self._kind != "decimal":
             return None
         if self.precision is not None and not isinstance(
             self.precision.get("precision"), int | Decimal
         ):
             return "the properties must be prop:{precision=<number>}"
-        digits = self._digits()
+        digits = self._digits
         if digits is not None and digits < 1:
             return "the precision must be at least 1"
         if self.rounding_mode is None:
@@ -103,71 +115,72 @@ class SetType(Directive):
 
     def propagate(self, columns: Columns) -> None:
         schema = columns.schema(self.column)
-        self._given = schema.non_nullable if schema is not None else None
+        self._input_schema = schema.non_nullable if schema is not None else None
         if columns.is_missing(self.column):
             return
-        if self._kind() == "decimal":
-            columns.put(self.column, self._decimal(columns, schema))
+        if self._kind == "decimal":
+            columns.put(self.column, self._make_decimal_schema(columns, schema))
         elif (
             schema is None
             or schema.non_nullable != Schema.STRING
-            or self._kind() in ("string", "bytes")
+            or self._kind in ("string", "bytes")
         ):
-            made = _SCHEMAS[self._kind()]
+            made = _SCHEMAS[self._kind]
             columns.put(
                 self.column, made if schema and not schema.is_nullable else made.as_nullable
             )
         else:
-            columns.put(self.column, _SCHEMAS[self._kind()].as_nullable)
+            columns.put(self.column, _SCHEMAS[self._kind].as_nullable)
 
-    def _decimal(self, columns: Columns, schema: Schema | None) -> Schema | None:
-        places, digits = self._places(), self._digits()
+    def _make_decimal_schema(self, columns: Columns, schema: Schema | None) -> Schema | None:
+        scale, digits = self._scale, self._digits
         inner = schema.non_nullable if schema is not None else None
         if inner is not None and inner.logical_type is LogicalType.DECIMAL:
-            places = inner.scale if places is None else places
+            scale = inner.scale if scale is None else scale
             digits = inner.precision if digits is None else digits
-        if places is None or places < 0:
+        if scale is None or scale < 0:
             return None
         digits = 38 if digits is None else digits
-        if digits - places < 1:
+        if digits - scale < 1:
             columns.fail(
-                f"A decimal of {digits} digits with {places} behind the point has none before it.",
+                f"A decimal of {digits} digits with {scale} after the point has none before it.",
                 "Give a greater precision or a smaller scale.",
             )
             return None
-        return Schema.decimal(digits, places).as_nullable
+        return Schema.decimal(digits, scale).as_nullable
 
     def change(self, row: Row, context: RowContext) -> None:
         found = row.find(self.column)
         if found is None:
             return
         value = row[found]
-        kind = self._kind()
+        kind = self._kind
         if value is None:
             return
         is_blank = isinstance(value, str) and not value.strip(TRIM_CHARACTERS)
         if is_blank and kind not in ("string", "bytes"):
-            # The original leaves the blank text where it is, and makes it null at the end.
+            # The original keeps the blank text, and makes it null at the end.
             row[found] = None
             return
         try:
-            made = converted(kind, value, _FORMS.get(self._given))
+            made = convert_value(kind, value, _STRUCT_FORMATS.get(self._input_schema))
             if kind == "decimal":
-                made = fitted(made, self._places(), self._digits(), self._rounding())
+                made = fit_decimal(made, self._scale, self._digits, self._rounding)
         except ConversionError as error:
             raise DirectiveError(
                 f"column '{self.column}' cannot be converted to '{self.type}': {error}"
             ) from None
         row[found] = made
 
+    @property
     def _rounding(self) -> str:
         return self.rounding_mode or "HALF_EVEN"
 
     def native(self, frame: Frame) -> None:
         if frame.columns.find(self.column) is None:
             return
-        kind = self._kind()
-        schema = present(frame, self.column)
+        kind = self._kind
+        schema = require_column(frame, self.column)
         if kind == "decimal":
             raise NoNativeFormError("Spark's decimals have other digits")
         value = frame.column(self.column)
@@ -175,7 +188,7 @@ class SetType(Directive):
             self._from_text(frame, kind, schema, value)
         elif schema.non_nullable in (Schema.INT, Schema.LONG):
             made = _from_whole(kind, value)
-            frame.put(self.column, made, _like(_SCHEMAS[kind], schema))
+            frame.put(self.column, made, _make_like(_SCHEMAS[kind], schema))
         elif schema.non_nullable != _SCHEMAS[kind]:
             raise NoNativeFormError(
                 f"Spark converts {schema.non_nullable.display_name} in another way"
@@ -187,14 +200,14 @@ class SetType(Directive):
         if kind == "string":
             return
         if kind == "bytes":
-            frame.put(self.column, f.encode(value, "UTF-8"), _like(Schema.BYTES, schema))
+            frame.put(self.column, f.encode(value, "UTF-8"), _make_like(Schema.BYTES, schema))
             return
         trimmed = f.btrim(value, f.lit(TRIM_CHARACTERS))
         is_blank = trimmed == ""
         if kind == "bool":
             made = f.lower(value) == "true"
         elif kind in ("float", "double"):
-            made = real_of(value, kind)
+            made = read_real(value, kind)
         else:
             spark = {"int": "int", "short": "smallint", "long": "bigint"}[kind]
             made = f.when(value.rlike(WHOLE), value.try_cast(spark))
@@ -212,17 +225,17 @@ class SetType(Directive):
         frame.put(self.column, made, _SCHEMAS[kind].as_nullable)
 
 
-def _like(made: Schema, schema: Schema) -> Schema:
+def _make_like(made: Schema, schema: Schema) -> Schema:
     return made.as_nullable if schema.is_nullable else made
 
 
 def _from_whole(kind: str, value: Column) -> Column:
-    """A whole number as another kind, narrowed by its low bits."""
+    """Convert a whole number to another type, narrowed to its low bits."""
     match kind:
         case "int":
-            return _wrapped(value, 32).cast("int")
+            return _wrap(value, 32).cast("int")
         case "short":
-            return _wrapped(value, 16).cast("int")
+            return _wrap(value, 16).cast("int")
         case "long":
             return value.cast("bigint")
         case "float" | "double" | "string":
@@ -233,7 +246,7 @@ def _from_whole(kind: str, value: Column) -> Column:
             raise NoNativeFormError("Spark writes the bytes of numbers in another way")
 
 
-def _wrapped(value: Column, bits: int) -> Column:
+def _wrap(value: Column, bits: int) -> Column:
     from pyspark.sql import functions as f
 
     low = value.cast("bigint").bitwiseAND(f.lit((1 << bits) - 1).cast("bigint"))

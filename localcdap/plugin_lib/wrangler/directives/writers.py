@@ -1,4 +1,4 @@
-"""Rows written as texts."""
+"""Directives that write rows as CSV or JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from localcdap.api.schema import Schema
 from localcdap.java import commons_csv
 from localcdap.java.gson import write_json
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 
 
 @plugin(
@@ -21,7 +21,7 @@ class WriteAsCsv(Directive):
     categories = ("writer", "csv")
     examples = ("write-as-csv :body",)
     whole_row = True
-    column: str = argument.column("The column that gets the line; a present one stays.")
+    column: str = argument.column("The column for the line; an existing one stays.")
 
     def propagate(self, columns: Columns) -> None:
         if columns.find(self.column) is None:
@@ -42,7 +42,7 @@ class WriteAsJsonMap(Directive):
     categories = ("writer", "json")
     examples = ("write-as-json-map :body",)
     whole_row = True
-    column: str = argument.column("The column that gets the JSON.")
+    column: str = argument.column("The column for the JSON.")
 
     def propagate(self, columns: Columns) -> None:
         columns.put(self.column, Schema.STRING)
@@ -54,20 +54,20 @@ class WriteAsJsonMap(Directive):
 @plugin(
     type="directive",
     name="write-as-json-object",
-    description="Makes an object of JSON of columns, in a column.",
+    description="Puts a JSON object of columns into a column.",
 )
 class WriteAsJsonObject(Directive):
     categories = ("writer", "json")
     examples = ("write-as-json-object :body :number,:text,:address",)
-    column: str = argument.column("The column that gets the object.")
-    col: list[str] = argument.columns("The columns it is made of, null ones too.", default=())
+    column: str = argument.column("The column for the object.")
+    col: list[str] = argument.columns("The columns of the object, null ones included.", default=())
 
     def problem(self) -> str | None:
         return None if self.col else "the columns that the object is made of are missing"
 
     def propagate(self, columns: Columns) -> None:
         for name in self.col:
-            no_column(columns, name, "write", fails=False)
+            report_missing_column(columns, name, "write", fails=False)
         columns.put(self.column, None)
 
     def change(self, row: Row, context: RowContext) -> None:

@@ -1,4 +1,4 @@
-"""XML within texts."""
+"""Directives that read XML in texts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java import xml
-from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
+from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
 from localcdap.plugin_lib.wrangler.directives.flattener import FlattenDirective
 from localcdap.plugin_lib.wrangler.formats import xml as xml_documents
 from localcdap.plugin_lib.wrangler.formats import xml as xml_objects
@@ -34,36 +34,36 @@ class ParseAsXml(ColumnMap):
     examples = ("parse-as-xml :body",)
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.column, "parse", fails=False)
+        report_missing_column(columns, self.column, "parse", fails=False)
 
     def map(self, value: Any) -> Any:
         if isinstance(value, str):
             try:
-                xml_documents.opened(value)
+                xml_documents.open_document(value)
             except xml.XmlError as error:
                 raise DirectiveError(f"column '{self.column}': {error}") from None
         return value
 
     def end(self) -> None:
-        xml_documents.opened.cache_clear()
+        xml_documents.open_document.cache_clear()
 
 
-class Selection(Directive):
-    """A directive that puts what an XPath selects into a column."""
+class XPathDirective(Directive):
+    """A directive that puts the texts that an XPath selects into a column."""
 
     categories = ("xml",)
     source: str = argument.column("The column with XML.")
-    destination: str = argument.column("The column that gets what is found.")
+    destination: str = argument.column("The column for the selected text.")
     xpath: str = argument.text("The path, an XPath 1.0 such as /catalog/book/@id.")
 
     def problem(self) -> str | None:
         path = self.xpath.strip()
-        why = xml.find_path_problem(path)
-        return None if why is None else f"'{path}' is no XPath: {why}"
+        problem = xml.find_path_problem(path)
+        return None if problem is None else f"'{path}' is no XPath: {problem}"
 
     @abstractmethod
-    def taken(self, texts: list[str]) -> Any:
-        """What the column gets of the texts that are selected."""
+    def choose(self, texts: list[str]) -> Any:
+        """Return the column's value for the selected texts."""
 
     def change(self, row: Row, context: RowContext) -> None:
         found = row.find(self.source)
@@ -72,15 +72,15 @@ class Selection(Directive):
             return
         text = row[found]
         if not isinstance(text, str):
-            raise mismatched(self.source, text, "XML is needed")
+            raise make_type_error(self.source, text, "XML is needed")
         try:
-            texts = xml_documents.selected(text, self.xpath.strip())
+            texts = xml_documents.select_texts(text, self.xpath.strip())
         except xml.XmlError as error:
             raise DirectiveError(f"column '{self.source}': {error}") from None
-        row.put(self.destination, self.taken(texts))
+        row.put(self.destination, self.choose(texts))
 
     def end(self) -> None:
-        xml_documents.opened.cache_clear()
+        xml_documents.open_document.cache_clear()
 
 
 @plugin(
@@ -88,14 +88,14 @@ class Selection(Directive):
     name="xpath",
     description="Puts the first text that an XPath selects into a column, null for nothing.",
 )
-class XPath(Selection):
+class XPath(XPathDirective):
     examples = ("xpath :body :title '/catalog/book/title'", "xpath :body :id '/catalog/book/@id'")
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.source, "select from", fails=False)
+        report_missing_column(columns, self.source, "select from", fails=False)
         columns.put(self.destination, Schema.STRING.as_nullable)
 
-    def taken(self, texts: list[str]) -> Any:
+    def choose(self, texts: list[str]) -> Any:
         return texts[0] if texts else None
 
 
@@ -104,14 +104,14 @@ class XPath(Selection):
     name="xpath-array",
     description="Puts all texts that an XPath selects into a column, as an array.",
 )
-class XPathArray(Selection):
+class XPathArray(XPathDirective):
     examples = ("xpath-array :body :titles '/catalog/book/title'",)
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.source, "select from", fails=False)
+        report_missing_column(columns, self.source, "select from", fails=False)
         columns.put(self.destination, Schema.array(Schema.STRING).as_nullable)
 
-    def taken(self, texts: list[str]) -> Any:
+    def choose(self, texts: list[str]) -> Any:
         return texts
 
 
@@ -132,7 +132,7 @@ class ParseXmlToJson(FlattenDirective):
     )
 
     def propagate(self, columns: Columns) -> None:
-        if not no_column(columns, self.column, "parse", fails=False):
+        if not report_missing_column(columns, self.column, "parse", fails=False):
             columns.remove(self.column)
             columns.open = True
 
@@ -142,10 +142,10 @@ class ParseXmlToJson(FlattenDirective):
             return
         text = row[found]
         if not isinstance(text, str):
-            raise mismatched(self.column, text)
+            raise make_type_error(self.column, text)
         try:
-            value = xml_objects.xml_object(text, keeps_texts=self.keep_string)
+            value = xml_objects.parse_xml_object(text, keeps_texts=self.keep_string)
         except xml_objects.XmlError as error:
             raise DirectiveError(f"column '{self.column}': {error}") from None
         del row[found]
-        self.open(value, self.column, row)
+        self.flatten(value, self.column, row)

@@ -87,7 +87,7 @@ class AvroSchema:
             raise AvroError(_told(error)) from None
 
 
-def file_rows(content: bytes) -> Iterator[Row]:
+def read_avro_rows(content: bytes) -> Iterator[Row]:
     """The records of a data file; records within become columns ``<name>_<field>``, lists and maps JSON.
 
     :raises AvroError: when it is no such file, or holds more than a million records.

@@ -25,7 +25,7 @@ class ExcelError(ValueError):
     """Bytes are no workbook, or it has no such sheet."""
 
 
-def sheet_rows(content: bytes, sheet: str) -> Iterator[dict[int, str]]:
+def read_sheet(content: bytes, sheet: str) -> Iterator[dict[int, str]]:
     """The rows of a sheet that hold more than blanks: texts by the number of the column, from 0.
 
     Numbers are written as Java does (``1.0``), dates by the format of their cell, formulas are their last
@@ -101,7 +101,7 @@ def _text(cell: Any) -> str:
         return str(value).lower()
     if isinstance(value, int | float):
         return format_double(float(value))
-    return date_text(value, cell.number_format)
+    return format_cell_date(value, cell.number_format)
 
 
 _PIECE: Final = re.compile(
@@ -117,7 +117,7 @@ _OTHER_NAMES: Final = {"mm-dd-yy": "m/d/yy"}
 Moment = datetime.datetime | datetime.date | datetime.time | datetime.timedelta
 
 
-def date_text(value: Moment, format: str) -> str:
+def format_cell_date(value: Moment, format: str) -> str:
     """A value of a cell as text, in English. Only the first section of the format counts."""
     moment, elapsed = _whole(value)
     text = _OTHER_NAMES.get(format, format).split(";")[0]

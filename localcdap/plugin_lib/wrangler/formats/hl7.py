@@ -15,7 +15,7 @@ class Hl7Error(ValueError):
     """A text is no message."""
 
 
-def message_object(text: str) -> dict[str, Any]:
+def parse_hl7_message(text: str) -> dict[str, Any]:
     """The segments of a message by name, several of one name as an array; in each its fields by number.
 
     A field is a text, or an object of its components by number where there are several; a component with

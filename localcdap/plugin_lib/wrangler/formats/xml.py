@@ -43,7 +43,7 @@ class XmlError(ValueError):
     """A text is no XML."""
 
 
-def xml_object(text: str, *, keeps_texts: bool) -> dict[str, Any]:
+def parse_xml_object(text: str, *, keeps_texts: bool) -> dict[str, Any]:
     """The object that a text becomes.
 
     :param keeps_texts: whether texts stay texts; else those that are numbers, ``true``, ``false`` or
@@ -179,8 +179,8 @@ _PROLOG: Final = re.compile(r"\s*<\?xml\s[^>]*\?>")
 
 
 @functools.lru_cache(maxsize=1)
-def opened(text: str) -> tuple[_Element, tuple[tuple[str, str], ...]]:
-    """The root of a document, and its namespaces by prefix. The last one read is kept.
+def open_document(text: str) -> tuple[_Element, tuple[tuple[str, str], ...]]:
+    """Return the root of a document, and its namespaces by prefix. The last document is cached.
 
     :raises XmlError: as :func:`localcdap.java.xml.read_document`.
     """
@@ -193,12 +193,12 @@ def opened(text: str) -> tuple[_Element, tuple[tuple[str, str], ...]]:
     return root, tuple(spaces.items())
 
 
-def selected(text: str, path: str) -> list[str]:
-    """The texts of what a path selects: of elements that hold text before their first child, of attributes.
+def select_texts(text: str, path: str) -> list[str]:
+    """Return the texts that a path selects: of attributes, and of elements that begin with a text.
 
     :raises XmlError: as :func:`opened`, and when the path cannot be evaluated.
     """
-    root, spaces = opened(text)
+    root, spaces = open_document(text)
     texts = map(_text_of, xml.evaluate_path(_compiled(path, spaces), root))
     return [each for each in texts if each is not None]
 

@@ -1,4 +1,4 @@
-"""Values made values of other types, as Java narrows and reads them (wrangler ``ColumnConverter``).
+"""Converts values to other types, as Java narrows and parses them (wrangler ``ColumnConverter``).
 
 Bytes hold numbers as HBase writes them: the highest byte first, a decimal's scale in front of its digits.
 """
@@ -38,7 +38,7 @@ KINDS: Final = {
     "bytes": "bytes",
     "decimal": "decimal",
 }
-"""What types are called in recipes, in lower case, and their kind."""
+"""The kind of a type by its name in recipes, in lower case."""
 
 ROUNDINGS: Final = {
     "UP": decimal.ROUND_UP,
@@ -49,17 +49,17 @@ ROUNDINGS: Final = {
     "HALF_DOWN": decimal.ROUND_HALF_DOWN,
     "HALF_EVEN": decimal.ROUND_HALF_EVEN,
 }
-"""Java's rounding modes but for UNNECESSARY, which allows none."""
+"""Java's rounding modes except UNNECESSARY, which allows no rounding."""
 
 _DIGITS: Final = 2000
 
 
 class ConversionError(ValueError):
-    """A value cannot be one of a type; the text is a clause."""
+    """A value cannot be converted to a type; the message is a clause."""
 
 
-def converted(kind: str, value: Any, form: str | None = None) -> Any:
-    """A value that is not null as one of a kind of :data:`KINDS`.
+def convert_value(kind: str, value: Any, form: str | None = None) -> Any:
+    """Convert a value that is not null to a kind of :data:`KINDS`.
 
     :param form: how a number is packed into bytes; as few of 4 and 8 bytes as will do where it is not known.
     :raises ConversionError: when it cannot be.
@@ -68,20 +68,20 @@ def converted(kind: str, value: Any, form: str | None = None) -> Any:
         try:
             return struct.pack(form, value)
         except (struct.error, OverflowError):
-            raise ConversionError(f"'{_shown(value)}' has too many digits") from None
+            raise ConversionError(f"'{_quote(value)}' has too many digits") from None
     convert = _CONVERSIONS[kind].get(type(value))
     if convert is None or (isinstance(value, Decimal) and not value.is_finite()):
         raise ConversionError(f"a {type(value).__name__} cannot be converted")
     try:
         return convert(value)
     except (NumberFormatError, decimal.InvalidOperation):
-        raise ConversionError(f"'{_shown(value)}' is no number of that type") from None
+        raise ConversionError(f"'{_quote(value)}' is no number of that type") from None
     except struct.error:
         raise ConversionError(f"{len(value)} bytes are not as many as the type has") from None
 
 
-def fitted(value: Decimal, scale: int | None, precision: int | None, rounding: str) -> Decimal:
-    """A decimal with a number of places behind the point, of digits, or both.
+def fit_decimal(value: Decimal, scale: int | None, precision: int | None, rounding: str) -> Decimal:
+    """Round a decimal to digits after the point, to digits in all, or both.
 
     :param rounding: a mode of :data:`ROUNDINGS`, or ``UNNECESSARY``.
     :raises ConversionError: when digits would have to be given up that must not be.
@@ -89,7 +89,7 @@ def fitted(value: Decimal, scale: int | None, precision: int | None, rounding: s
     if scale is None and precision is None:
         return value
     if scale is not None and precision is not None:
-        before = 1 if not value else _digits(value) - _scale(value)
+        before = 1 if not value else _count_digits(value) - _find_scale(value)
         if precision - scale < before:
             raise ConversionError(
                 f"{value} has more than {precision - scale} digits before the point"
@@ -102,7 +102,7 @@ def fitted(value: Decimal, scale: int | None, precision: int | None, rounding: s
         if scale is not None:
             wide = decimal.Context(prec=_DIGITS, rounding=mode, traps=traps)
             value = value.quantize(Decimal((0, (1,), -scale)), context=wide)
-        if precision is not None and _digits(value) > precision:
+        if precision is not None and _count_digits(value) > precision:
             value = decimal.Context(prec=precision, rounding=mode, traps=traps).plus(value)
     except decimal.Inexact:
         raise ConversionError(f"{value} would have to be rounded") from None
@@ -111,17 +111,17 @@ def fitted(value: Decimal, scale: int | None, precision: int | None, rounding: s
     return value
 
 
-def _digits(value: Decimal) -> int:
+def _count_digits(value: Decimal) -> int:
     return len(value.as_tuple().digits)
 
 
-def _scale(value: Decimal) -> int:
+def _find_scale(value: Decimal) -> int:
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
     return -exponent
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -141,28 +141,28 @@ def _parse_decimal(text: str) -> Decimal:
 
 
 def _unpack(form: str) -> Callable[[bytes], Any]:
-    """What the first bytes are; those behind them do not count."""
+    """Return the function that reads the first bytes; the bytes after them are ignored."""
     size = struct.calcsize(form)
     return lambda value: struct.unpack(form, value[:size])[0]
 
 
-def _decimal_of_bytes(value: bytes) -> Decimal:
+def _bytes_to_decimal(value: bytes) -> Decimal:
     (scale,) = struct.unpack(">i", value[:4])
     unscaled = int.from_bytes(value[4:], "big", signed=True)
     return Decimal(unscaled).scaleb(-scale, decimal.Context(prec=_DIGITS))
 
 
-def _bytes_of_decimal(value: Decimal) -> bytes:
-    unscaled = int(value.scaleb(_scale(value), decimal.Context(prec=_DIGITS)))
+def _decimal_to_bytes(value: Decimal) -> bytes:
+    unscaled = int(value.scaleb(_find_scale(value), decimal.Context(prec=_DIGITS)))
     length = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
-    return struct.pack(">i", _scale(value)) + unscaled.to_bytes(length, "big", signed=True)
+    return struct.pack(">i", _find_scale(value)) + unscaled.to_bytes(length, "big", signed=True)
 
 
-def _bytes_of_whole(value: int) -> bytes:
+def _whole_to_bytes(value: int) -> bytes:
     return struct.pack(">i" if INT_MIN <= value <= INT_MAX else ">q", value)
 
 
-def _float(value: Any) -> float:
+def _to_float(value: Any) -> float:
     return round_to_float(float(value))
 
 
@@ -190,9 +190,9 @@ _CONVERSIONS: Final[dict[str, dict[type, Callable[[Any], Any]]]] = {
     },
     "float": {
         str: lambda value: round_to_float(parse_double(value)),
-        int: _float,
+        int: _to_float,
         float: round_to_float,
-        Decimal: _float,
+        Decimal: _to_float,
         bytes: lambda value: round_to_float(_unpack(">f")(value)),
     },
     "double": {
@@ -215,14 +215,14 @@ _CONVERSIONS: Final[dict[str, dict[type, Callable[[Any], Any]]]] = {
         str: _parse_decimal,
         int: Decimal,
         float: lambda value: _parse_decimal(format_double(value)),
-        bytes: _decimal_of_bytes,
+        bytes: _bytes_to_decimal,
     },
     "bytes": {
         bytes: lambda value: value,
         str: lambda value: value.encode("utf-8", "replace"),
-        int: _bytes_of_whole,
+        int: _whole_to_bytes,
         float: lambda value: struct.pack(">d", value),
-        Decimal: _bytes_of_decimal,
+        Decimal: _decimal_to_bytes,
     },
 }
 

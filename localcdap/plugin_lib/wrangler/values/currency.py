@@ -1,4 +1,4 @@
-"""Amounts of money as a country writes them (``NumberFormat.getCurrencyInstance``), by the data of CLDR."""
+"""Amounts of money in the notation of a locale (``NumberFormat.getCurrencyInstance``), from CLDR."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _EXACT: Final = Context(prec=400, rounding=ROUND_HALF_EVEN)
 
 
 class LocaleError(ValueError):
-    """There is no locale of a name; the text says so."""
+    """A locale is unknown; the message names it."""
 
 
 class CurrencyFormat:
-    """The way one locale writes amounts.
+    """The notation of amounts in a locale.
 
     >>> CurrencyFormat("en_US").write(-1234.5)
     '-$1,234.50'
@@ -36,8 +36,8 @@ class CurrencyFormat:
             get_group_symbol,
         )
 
-        locale = _locale(name)
-        currency = _currency(locale)
+        locale = _parse_locale(name)
+        currency = _find_currency(locale)
         symbol = get_currency_symbol(currency, locale)
         pattern = locale.currency_formats["standard"]
         self._around: Final = [
@@ -47,10 +47,10 @@ class CurrencyFormat:
         self._group: Final = get_group_symbol(locale)
         self._point: Final = get_decimal_symbol(locale)
         self._places: Final = get_currency_precision(currency) if currency != _NO_CURRENCY else 2
-        self._readers: Final = [re.compile(self._regex(*sides)) for sides in self._around]
+        self._readers: Final = [re.compile(self._build_regex(*sides)) for sides in self._around]
 
-    def write(self, amount: float) -> str:
-        """An amount, rounded to the places of the currency, halves to the even digit."""
+    def format(self, amount: float) -> str:
+        """Format an amount, rounded to the digits of the currency, halves to the even digit."""
         before, after = self._around[math.copysign(1, amount) < 0]
         if not math.isfinite(amount):
             return f"{before}{'NaN' if amount != amount else '∞'}{after}"
@@ -60,8 +60,8 @@ class CurrencyFormat:
         number = whole.replace(",", self._group) + (self._point + part if part else "")
         return f"{before}{number}{after}"
 
-    def read(self, text: str) -> float:
-        """The amount at the start of a text; what stands behind it does not count.
+    def parse(self, text: str) -> float:
+        """Parse the amount at the start of a text; the rest of the text is ignored.
 
         :raises ValueError: when there is none.
         """
@@ -72,27 +72,28 @@ class CurrencyFormat:
                 return sign * float(f"{digits or 0}.{match['part'] or 0}")
         raise ValueError(f'Unparseable number: "{text}"')
 
-    def _regex(self, before: str, after: str) -> str:
+    def _build_regex(self, before: str, after: str) -> str:
         group = _SPACES if self._group in "\u00a0\u202f" else re.escape(self._group)
         point = re.escape(self._point)
         number = (
             rf"(?=[0-9]|{point}[0-9])(?P<whole>(?:[0-9]|{group}(?=[0-9{re.escape(self._group)}]))*)"
         )
-        return f"{_literal(before)}{number}(?:{point}(?P<part>[0-9]*))?{_literal(after)}"
+        fraction = f"(?:{point}(?P<part>[0-9]*))?"
+        return f"{_build_literal_regex(before)}{number}{fraction}{_build_literal_regex(after)}"
 
 
-def _literal(text: str) -> str:
-    """A text whose spaces may be any kind of space: CLDR's are not those of keyboards."""
+def _build_literal_regex(text: str) -> str:
+    """Return a pattern of a text in which every space matches all kinds of spaces: CLDR uses special ones."""
     return "".join(_SPACES if each in " \u00a0\u202f" else re.escape(each) for each in text)
 
 
 @functools.lru_cache(maxsize=64)
-def currency_format(name: str) -> CurrencyFormat:
-    """The format of a locale, see :class:`CurrencyFormat`."""
+def load_currency_format(name: str) -> CurrencyFormat:
+    """Return the format of a locale, see :class:`CurrencyFormat`."""
     return CurrencyFormat(name)
 
 
-def _locale(name: str) -> Any:
+def _parse_locale(name: str) -> Any:
     from babel import Locale, UnknownLocaleError
 
     if not _NAME.fullmatch(name):
@@ -103,7 +104,7 @@ def _locale(name: str) -> Any:
         raise LocaleError(f"there is no locale '{name}'") from None
 
 
-def _currency(locale: Any) -> str:
+def _find_currency(locale: Any) -> str:
     from babel.numbers import get_territory_currencies
 
     found = get_territory_currencies(locale.territory) if locale.territory else []

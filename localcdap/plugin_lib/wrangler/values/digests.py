@@ -35,20 +35,20 @@ _OTHERS: Final = (
     *(f"Skein-512-{bits}" for bits in (128, 160, 224, 256, 384, 512)),
 )
 ALGORITHMS: Final = tuple(sorted(("MD2", *_NAMES, *_BLAKE, *_OTHERS)))
-"""What the original knows by name."""
+"""The algorithms that the original knows by name."""
 
 
-def unavailable(name: str) -> str | None:
-    """Why an algorithm cannot be used here; None when it can."""
+def find_unavailability(name: str) -> str | None:
+    """Return why an algorithm is not available; None for an available one."""
     if name in _BLAKE or name == "MD2":
         return None
     if name in _OTHERS:
         return f"algorithm '{name}' is not available; use a SHA-2, SHA-3 or BLAKE2B algorithm"
-    return _missing(name)
+    return _find_openssl_problem(name)
 
 
 @functools.cache
-def _missing(name: str) -> str | None:
+def _find_openssl_problem(name: str) -> str | None:
     try:
         hashlib.new(_NAMES[name], usedforsecurity=False)
     except ValueError:
@@ -56,10 +56,10 @@ def _missing(name: str) -> str | None:
     return None
 
 
-def digest(name: str, value: bytes) -> bytes:
-    """The digest of bytes by an algorithm that is available."""
+def compute_digest(name: str, value: bytes) -> bytes:
+    """Compute the digest of bytes by an available algorithm."""
     if name == "MD2":
-        return md2(value)
+        return compute_md2(value)
     if name in _BLAKE:
         return hashlib.blake2b(value, digest_size=_BLAKE[name]).digest()
     return hashlib.new(_NAMES[name], value, usedforsecurity=False).digest()
@@ -68,15 +68,15 @@ def digest(name: str, value: bytes) -> bytes:
 _BLOCK: Final = 16
 _ROUNDS: Final = 18
 _DIGITS: Final = 1000
-"""Of pi, more than the substitution takes."""
+"""Digits of pi, more than the substitution needs."""
 
 
-def md2(value: bytes) -> bytes:
-    """The digest of bytes."""
-    table = _substitution()
+def compute_md2(value: bytes) -> bytes:
+    """Compute the digest of bytes."""
+    table = _build_substitution()
     missing = _BLOCK - len(value) % _BLOCK
     padded = value + bytes([missing]) * missing
-    padded += _checksum(padded, table)
+    padded += _compute_checksum(padded, table)
     state = [0] * (3 * _BLOCK)
     for at in range(0, len(padded), _BLOCK):
         for i, byte in enumerate(padded[at : at + _BLOCK]):
@@ -90,7 +90,7 @@ def md2(value: bytes) -> bytes:
     return bytes(state[:_BLOCK])
 
 
-def _checksum(padded: bytes, table: list[int]) -> bytes:
+def _compute_checksum(padded: bytes, table: list[int]) -> bytes:
     found, last = [0] * _BLOCK, 0
     for at, byte in enumerate(padded):
         last = found[at % _BLOCK] = found[at % _BLOCK] ^ table[byte ^ last]
@@ -98,11 +98,11 @@ def _checksum(padded: bytes, table: list[int]) -> bytes:
 
 
 @functools.cache
-def _substitution() -> list[int]:
-    """The numbers below 256 in an order that the digits of pi decide."""
-    digits = iter(_pi())
+def _build_substitution() -> list[int]:
+    """Return the numbers below 256 in the order that the digits of pi define."""
+    digits = iter(_compute_pi())
 
-    def below(limit: int) -> int:
+    def draw_below(limit: int) -> int:
         while True:
             number, most = next(digits), 10
             while limit > most:
@@ -112,16 +112,16 @@ def _substitution() -> list[int]:
 
     table = list(range(256))
     for count in range(2, 257):
-        other = below(count)
+        other = draw_below(count)
         table[count - 1], table[other] = table[other], table[count - 1]
     return table
 
 
-def _pi() -> list[int]:
-    """The first digits of pi, by Machin's formula."""
+def _compute_pi() -> list[int]:
+    """Compute the first digits of pi, by Machin's formula."""
     unit: int = 10 ** (_DIGITS + 10)
 
-    def arctan_of_one_by(number: int) -> int:
+    def compute_arctan(number: int) -> int:
         total = term = unit // number
         divisor = 1
         while term:
@@ -130,5 +130,5 @@ def _pi() -> list[int]:
             total += term // divisor
         return total
 
-    found = 4 * (4 * arctan_of_one_by(5) - arctan_of_one_by(239))
+    found = 4 * (4 * compute_arctan(5) - compute_arctan(239))
     return [int(digit) for digit in str(found)[:_DIGITS]]

@@ -1,4 +1,4 @@
-"""Dates as people write them, found in texts: ``12/10/2016``, ``september 7th 2016``, ``next friday at 5pm``.
+"""Finds dates in texts as people write them: ``12/10/2016``, ``september 7th 2016``, ``next friday at 5pm``.
 
 The original uses Natty; this reads what Natty's documentation shows, in English. A date without a time has
 the present time of day, a time without a date the present day, as there. Numbers of 10 or 13 digits are
@@ -96,8 +96,8 @@ _OFFSET_BEFORE: Final = re.compile(
 _TIME_HERE: Final = re.compile(_TIME, _FLAGS)
 
 
-def natural_dates(text: str, now: datetime.datetime) -> list[datetime.datetime]:
-    """The dates of a text in their order.
+def find_dates(text: str, now: datetime.datetime) -> list[datetime.datetime]:
+    """Return the dates in a text in their order.
 
     :param now: the present, with the zone that texts without one mean.
     """
@@ -105,10 +105,10 @@ def natural_dates(text: str, now: datetime.datetime) -> list[datetime.datetime]:
     if epoch is not None:
         seconds = int(epoch[1]) / (1 if len(epoch[1]) == 10 else 1000)
         return [datetime.datetime.fromtimestamp(seconds, now.tzinfo)]
-    return list(_found(text, now))
+    return list(_iterate_dates(text, now))
 
 
-def _found(text: str, now: datetime.datetime) -> Iterator[datetime.datetime]:
+def _iterate_dates(text: str, now: datetime.datetime) -> Iterator[datetime.datetime]:
     at = 0
     while True:
         day, time = _DATES.search(text, at), _TIMES.search(text, at)
@@ -117,32 +117,32 @@ def _found(text: str, now: datetime.datetime) -> Iterator[datetime.datetime]:
             return
         made: datetime.datetime | None
         if first is day:
-            made = _shifted(text[at : first.start()], _date(first, now))
-            behind = _TIME_HERE.match(text, _between(text, first.end()))
+            made = _shift(text[at : first.start()], _read_date(first, now))
+            behind = _TIME_HERE.match(text, _find_gap(text, first.end()))
             at = behind.end() if behind else first.end()
-            made = _at(made, behind) if behind and made else made
+            made = _set_time(made, behind) if behind and made else made
         else:
-            behind = _DATES.match(text, _between(text, first.end(), "on"))
+            behind = _DATES.match(text, _find_gap(text, first.end(), "on"))
             at = behind.end() if behind else first.end()
-            made = _at(_date(behind, now) if behind else now, first)
+            made = _set_time(_read_date(behind, now) if behind else now, first)
         if made is not None:
             yield made
 
 
-def _between(text: str, at: int, word: str = "at") -> int:
+def _find_gap(text: str, at: int, word: str = "at") -> int:
     match = re.compile(rf"\s*,?\s*(?:{word}\b|@|T(?=\d))?\s*", _FLAGS).match(text, at)
     return match.end() if match else at
 
 
-def _shifted(before: str, day: datetime.datetime | None) -> datetime.datetime | None:
+def _shift(before: str, day: datetime.datetime | None) -> datetime.datetime | None:
     match = _OFFSET_BEFORE.search(before)
     if match is None or day is None:
         return day
-    count = _count(match["n"] or "1")
-    return _moved(day, match["u"], -count if match["w"].lower() == "before" else count)
+    count = _parse_count(match["n"] or "1")
+    return _add_units(day, match["u"], -count if match["w"].lower() == "before" else count)
 
 
-def _date(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | None:
+def _read_date(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | None:
     try:
         for read in _READERS:
             made = read(match, now)
@@ -153,7 +153,7 @@ def _date(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | N
     return None
 
 
-def _formal(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | None:
+def _read_formal(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | None:
     for year, month, day in (("iso_y", "iso_m", "iso_d"), ("us_y", "us_m", "us_d")):
         if match[year]:
             full = int(match[year]) + (2000 if len(match[year]) == 2 else 0)
@@ -164,7 +164,7 @@ def _formal(match: re.Match[str], now: datetime.datetime) -> datetime.datetime |
     return None
 
 
-def _relaxed(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | None:
+def _read_relaxed(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | None:
     for name in ("mon1", "mon2"):
         if match[name]:
             month = 1 + _MONTHS.index(match[name][:3].lower())
@@ -173,7 +173,7 @@ def _relaxed(match: re.Match[str], now: datetime.datetime) -> datetime.datetime 
     return None
 
 
-def _relative(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | None:
+def _read_relative(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | None:
     if match["word"]:
         days = {"tomorrow": 1, "yesterday": -1}.get(match["word"].lower(), 0)
         day = now + datetime.timedelta(days=days)
@@ -183,18 +183,18 @@ def _relative(match: re.Match[str], now: datetime.datetime) -> datetime.datetime
             else day
         )
     if match["ahead"]:
-        count = _count(match["ahead"])
+        count = _parse_count(match["ahead"])
         back = match["way"].lower() in ("ago", "earlier")
-        return _moved(now, match["ahead_u"], -count if back else count)
+        return _add_units(now, match["ahead_u"], -count if back else count)
     if match["within"]:
-        return _moved(now, match["within_u"], _count(match["within"]))
+        return _add_units(now, match["within_u"], _parse_count(match["within"]))
     if match["side"]:
         count = {"next": 1, "last": -1, "this": 0}[match["side"].lower()]
-        return _moved(now, match["side_u"], count)
+        return _add_units(now, match["side_u"], count)
     return None
 
 
-def _on_weekday(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | None:
+def _read_weekday(match: re.Match[str], now: datetime.datetime) -> datetime.datetime | None:
     if not match["weekday"]:
         return None
     wanted = _DAYS.index(match["weekday"][:3].lower())
@@ -203,7 +203,7 @@ def _on_weekday(match: re.Match[str], now: datetime.datetime) -> datetime.dateti
     if which in ("last", "past"):
         days -= 7
     elif which == "next":
-        # The one in the week to come, which begins on Sunday.
+        # The weekday in the next week, which begins on Sunday.
         days = (
             wanted
             - now.weekday()
@@ -217,14 +217,14 @@ def _on_weekday(match: re.Match[str], now: datetime.datetime) -> datetime.dateti
 _READERS: Final[
     tuple[Callable[[re.Match[str], datetime.datetime], datetime.datetime | None], ...]
 ] = (
-    _formal,
-    _relaxed,
-    _relative,
-    _on_weekday,
+    _read_formal,
+    _read_relaxed,
+    _read_relative,
+    _read_weekday,
 )
 
 
-def _moved(day: datetime.datetime, unit: str, count: int) -> datetime.datetime:
+def _add_units(day: datetime.datetime, unit: str, count: int) -> datetime.datetime:
     unit = unit.lower().rstrip("s")
     if unit in ("month", "year"):
         months = day.year * 12 + day.month - 1 + count * (12 if unit == "year" else 1)
@@ -234,13 +234,13 @@ def _moved(day: datetime.datetime, unit: str, count: int) -> datetime.datetime:
     return day + datetime.timedelta(seconds=_UNITS[unit] * count)
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     text = text.lower()
     return int(text) if text.isdigit() else 1 if text in ("a", "an") else _WORDS.index(text)
 
 
-def _at(day: datetime.datetime | None, match: re.Match[str]) -> datetime.datetime | None:
-    """A day at a time of the day; None where there is no such time."""
+def _set_time(day: datetime.datetime | None, match: re.Match[str]) -> datetime.datetime | None:
+    """Return a day at a time of day; None for an invalid time."""
     if day is None:
         return None
     if match["named"]:
@@ -256,11 +256,11 @@ def _at(day: datetime.datetime | None, match: re.Match[str]) -> datetime.datetim
         return None
     made = day.replace(hour=hour, minute=minute, second=second, microsecond=micros)
     if match["zone"]:
-        made = made.replace(tzinfo=_zone(match["zone"].upper())).astimezone(day.tzinfo)
+        made = made.replace(tzinfo=_parse_zone(match["zone"].upper())).astimezone(day.tzinfo)
     return made
 
 
-def _zone(text: str) -> datetime.tzinfo:
+def _parse_zone(text: str) -> datetime.tzinfo:
     if text in _ZONES:
         return datetime.timezone(datetime.timedelta(hours=_ZONES[text]))
     minutes = int(text[1:3]) * 60 + int(text[-2:])

@@ -1,4 +1,9 @@
-"""The stems of English words (Porter, "An algorithm for suffix stripping", 1980, as published in code)."""
+"""The stems of English words: Porter's "An algorithm for suffix stripping" (1980), as in his own code.
+
+That code, which wrangler uses, differs from the paper in two rules (``bli`` and ``logi``): the stem of
+*possibly* is *possibl*, of *archaeology* it is *archaeolog*. snowballstemmer implements the paper, and takes
+six times as long.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,8 @@ import itertools
 import re
 from typing import Final
 
-_MOST: Final = 500
-"""Characters of a word that count."""
+_MAX_WORD: Final = 500
+"""Characters of a word that are used."""
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _DOUBLED: Final = (
     ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"),
@@ -26,29 +31,29 @@ _LAST: Final = (
 )  # fmt: skip
 
 
-def stems(words: list[str]) -> list[str]:
-    """The stems of words, small. Of a word only its runs of letters count, each one a word.
+def list_stems(words: list[str]) -> list[str]:
+    """Return the stems of words, in lower case. Each run of letters counts as a word.
 
-    Letters beyond ASCII are taken byte by byte, as the original does.
+    Non-ASCII letters are read byte by byte, as in the original.
     """
     found = []
     for word in words:
         bytes_as_letters = word.encode("utf-8", "replace").decode("latin-1").lower()
-        found += [stem(run[0][:_MOST]) for run in _LETTERS.finditer(bytes_as_letters)]
+        found += [stem(run[0][:_MAX_WORD]) for run in _LETTERS.finditer(bytes_as_letters)]
     return found
 
 
 def stem(word: str) -> str:
-    """The stem of a word in small letters; words of two letters are stems."""
+    """Return the stem of a word in lower case; a word of two letters is its stem."""
     if len(word) < 3:
         return word
-    word = _without_y(_without_ending(_without_plural(word)))
-    word = _shortened(_shortened(word, _DOUBLED), _DERIVED)
-    return _without_e(_without_suffix(word))
+    word = _replace_y(_remove_ending(_remove_plural(word)))
+    word = _replace_suffix(_replace_suffix(word, _DOUBLED), _DERIVED)
+    return _remove_e(_remove_suffix(word))
 
 
-def _consonants(word: str) -> list[bool]:
-    """For each letter whether it is a consonant; a ``y`` is one unless it follows one."""
+def _find_consonants(word: str) -> list[bool]:
+    """Return for each letter whether it is a consonant; a ``y`` after a consonant is none."""
     kinds: list[bool] = []
     for letter in word:
         kinds.append((not kinds or not kinds[-1]) if letter == "y" else letter not in "aeiou")
@@ -56,25 +61,25 @@ def _consonants(word: str) -> list[bool]:
 
 
 def _measure(part: str) -> int:
-    """How many times vowels are followed by consonants."""
-    kinds = _consonants(part)
-    return sum(not before and behind for before, behind in itertools.pairwise(kinds))
+    """Count how many times a consonant follows a vowel."""
+    kinds = _find_consonants(part)
+    return sum(not before and after for before, after in itertools.pairwise(kinds))
 
 
 def _has_vowel(part: str) -> bool:
-    return not all(_consonants(part))
+    return not all(_find_consonants(part))
 
 
 def _is_doubled(word: str) -> bool:
-    return len(word) > 1 and word[-1] == word[-2] and _consonants(word)[-1]
+    return len(word) > 1 and word[-1] == word[-2] and _find_consonants(word)[-1]
 
 
 def _is_short(word: str) -> bool:
-    """Whether it ends with consonant, vowel, consonant, the last one not w, x or y."""
-    return word[-1:] not in ("w", "x", "y") and _consonants(word)[-3:] == [True, False, True]
+    """Whether a word ends with consonant, vowel, consonant, and the last is not w, x or y."""
+    return word[-1:] not in ("w", "x", "y") and _find_consonants(word)[-3:] == [True, False, True]
 
 
-def _without_plural(word: str) -> str:
+def _remove_plural(word: str) -> str:
     if word.endswith(("sses", "ies")):
         return word[:-2]
     if word.endswith("s") and not word.endswith("ss"):
@@ -82,16 +87,16 @@ def _without_plural(word: str) -> str:
     return word
 
 
-def _without_ending(word: str) -> str:
+def _remove_ending(word: str) -> str:
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for ending in ("ed", "ing"):
         if word.endswith(ending) and _has_vowel(word[: -len(ending)]):
-            return _repaired(word[: -len(ending)])
+            return _repair(word[: -len(ending)])
     return word
 
 
-def _repaired(word: str) -> str:
+def _repair(word: str) -> str:
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
     if _is_doubled(word):
@@ -99,11 +104,11 @@ def _repaired(word: str) -> str:
     return word + "e" if _measure(word) == 1 and _is_short(word) else word
 
 
-def _without_y(word: str) -> str:
+def _replace_y(word: str) -> str:
     return word[:-1] + "i" if word.endswith("y") and _has_vowel(word[:-1]) else word
 
 
-def _shortened(word: str, endings: tuple[tuple[str, str], ...]) -> str:
+def _replace_suffix(word: str, endings: tuple[tuple[str, str], ...]) -> str:
     for ending, shorter in endings:
         if word.endswith(ending):
             part = word[: -len(ending)]
@@ -111,7 +116,7 @@ def _shortened(word: str, endings: tuple[tuple[str, str], ...]) -> str:
     return word
 
 
-def _without_suffix(word: str) -> str:
+def _remove_suffix(word: str) -> str:
     for ending in _LAST:
         if not word.endswith(ending):
             continue
@@ -122,7 +127,7 @@ def _without_suffix(word: str) -> str:
     return word
 
 
-def _without_e(word: str) -> str:
+def _remove_e(word: str) -> str:
     if word.endswith("e"):
         part = word[:-1]
         measure = _measure(part)

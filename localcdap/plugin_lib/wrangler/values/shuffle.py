@@ -1,4 +1,4 @@
-"""The shuffling mask: every letter and digit becomes another one of its kind.
+"""The mask of mask-shuffle: every letter and digit becomes another one of its kind.
 
 The draws are those of ``java.util.Random(0)``, which the original makes anew for every value: equal values
 are masked equally, and on every machine.
@@ -20,11 +20,11 @@ _MULTIPLIER: Final = 0x5DEECE66D
 _ADDEND: Final = 0xB
 _MASK: Final = (1 << 48) - 1
 _SMALL_FOR: Final = {"\u0130": "i", "\u212a": "k"}
-"""Letters outside ASCII that Java's ``Character.toLowerCase`` makes a letter of ASCII."""
+"""Non-ASCII letters that Java's ``Character.toLowerCase`` changes to ASCII letters."""
 
 
-class Draws:
-    """The characters that stand at the n-th draw, by kind; index ``n`` is the n-th letter or digit.
+class RandomCharacters:
+    """The random characters of each kind; index ``n`` is for the n-th letter or digit of a text.
 
     Only the rejections of ``Random.nextInt`` make a draw depend on the kinds before it. They come once in
     10^8 draws; :meth:`grow` proves that there is none in the draws it makes.
@@ -36,7 +36,7 @@ class Draws:
         self.digits = ""
 
     def grow(self, length: int) -> None:
-        """Make at least this many draws.
+        """Draw at least this many characters.
 
         :raises ValueError: when there are more than can be made.
         """
@@ -45,7 +45,7 @@ class Draws:
         seeds = np.array([(_MULTIPLIER * _MULTIPLIER + _ADDEND) & _MASK], dtype=np.uint64)
         factor, addend = _MULTIPLIER, _ADDEND
         while len(seeds) < length:
-            # What leads from a draw to the one as many places further as there are draws.
+            # The multiplier and addend that advance the generator by as many steps as there are characters.
             further = seeds * np.uint64(factor) + np.uint64(addend)
             seeds = np.concatenate([seeds, further & np.uint64(_MASK)])
             addend = (factor * addend + addend) & _MASK
@@ -53,12 +53,12 @@ class Draws:
         bits = seeds >> np.uint64(17)
         if (bits >= (1 << 31) - 8).any():
             raise ValueError(f"a value of {length} letters is too long to be masked")
-        self.consonants = _drawn(CONSONANTS, bits)
-        self.vowels = _drawn(VOWELS, bits)
-        self.digits = _drawn(DIGITS, bits)
+        self.consonants = _choose(CONSONANTS, bits)
+        self.vowels = _choose(VOWELS, bits)
+        self.digits = _choose(DIGITS, bits)
 
 
-def _drawn(letters: str, bits: Any) -> str:
+def _choose(letters: str, bits: Any) -> str:
     import numpy as np
 
     table = np.frombuffer(letters.encode(), dtype=np.uint8)
@@ -67,14 +67,14 @@ def _drawn(letters: str, bits: Any) -> str:
 
 
 @functools.cache
-def draws() -> Draws:
-    """The draws of this process."""
-    made = Draws()
+def load_characters() -> RandomCharacters:
+    """Return the random characters of this process."""
+    made = RandomCharacters()
     made.grow(256)
     return made
 
 
-def _kinds() -> dict[str, tuple[int, bool]]:
+def _list_kinds() -> dict[str, tuple[int, bool]]:
     kinds = {}
     for kind, letters in enumerate((CONSONANTS, VOWELS, DIGITS)):
         for letter in letters:
@@ -86,12 +86,12 @@ def _kinds() -> dict[str, tuple[int, bool]]:
     return kinds
 
 
-_KINDS: Final = _kinds()
+_KINDS: Final = _list_kinds()
 
 
-def shuffled(text: str) -> str:
-    """The text with its letters and digits changed; length, case, and all other characters stay."""
-    table = draws()
+def shuffle_text(text: str) -> str:
+    """Replace the letters and digits of a text; length, case and other characters stay."""
+    table = load_characters()
     if len(text) > len(table.digits):
         table.grow(len(text))
     by_kind = (table.consonants, table.vowels, table.digits)
@@ -108,8 +108,8 @@ def shuffled(text: str) -> str:
     return "".join(out)
 
 
-def shuffled_column(texts: pa.Array) -> pa.Array:
-    """A column of texts, each as :func:`shuffled`; null stays null."""
+def shuffle_column(texts: pa.Array) -> pa.Array:
+    """Shuffle a column of texts as :func:`shuffle_text`; null stays null."""
     import numpy as np
     import pyarrow as pa
 
@@ -120,10 +120,10 @@ def shuffled_column(texts: pa.Array) -> pa.Array:
     offsets = np.frombuffer(ends, dtype=np.int64)[whole.offset : whole.offset + len(whole) + 1]
     data = np.frombuffer(held or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
     if _has_other_letters(data):
-        made = [None if text is None else shuffled(text) for text in texts.to_pylist()]
+        made = [None if text is None else shuffle_text(text) for text in texts.to_pylist()]
         return pa.array(made, pa.string())
     offsets = offsets - offsets[0]
-    changed = pa.py_buffer(_shuffled_bytes(data, offsets).tobytes())
+    changed = pa.py_buffer(_shuffle_bytes(data, offsets).tobytes())
     if whole.offset:
         validity = whole.is_valid().buffers()[1] if whole.null_count else None
     ends = pa.py_buffer(offsets.tobytes())
@@ -137,16 +137,16 @@ def _has_other_letters(data: Any) -> bool:
     return any(letter.encode() in held for letter in _SMALL_FOR)
 
 
-def _shuffled_bytes(data: Any, offsets: Any) -> Any:
-    """The bytes of texts that lie one behind the other."""
+def _shuffle_bytes(data: Any, offsets: Any) -> Any:
+    """Shuffle the bytes of consecutive texts."""
     import numpy as np
 
     number = np.int32 if len(data) < 1 << 30 else np.int64
-    kinds = np.take(_byte_kinds(), data)
+    kinds = np.take(_byte_list_kinds(), data)
     counted = np.zeros(len(data) + 1, dtype=number)  # letters and digits before each byte
     np.cumsum(kinds != 0, out=counted[1:])
     before = counted[:-1] - np.repeat(counted[offsets[:-1]], np.diff(offsets))
-    table = _drawn_bytes(int(before.max(initial=0)) + 1)
+    table = _load_random_bytes(int(before.max(initial=0)) + 1)
     places = np.take(np.arange(len(table), dtype=number) * table.shape[1], kinds) + before
     changed = np.take(table.ravel(), places)
     np.copyto(changed, data, where=kinds == 0)
@@ -154,8 +154,8 @@ def _shuffled_bytes(data: Any, offsets: Any) -> Any:
 
 
 @functools.cache
-def _byte_kinds() -> Any:
-    """By byte the row of :func:`_drawn_bytes`, 0 for what stays."""
+def _byte_list_kinds() -> Any:
+    """Return for each byte its row in :func:`_load_random_bytes`, 0 for a byte that stays."""
     import numpy as np
 
     rows = np.zeros(256, dtype=np.uint8)
@@ -167,19 +167,19 @@ def _byte_kinds() -> Any:
 _LETTERS: Final = (CONSONANTS, VOWELS, DIGITS, CONSONANTS.upper(), VOWELS.upper())
 
 
-def _drawn_bytes(length: int) -> Any:
-    """What stands at each draw, by the rows that :func:`_byte_kinds` tells."""
-    table = draws()
+def _load_random_bytes(length: int) -> Any:
+    """Return the random characters as bytes, one row for each number of :func:`_load_byte_kinds`."""
+    table = load_characters()
     if length > len(table.digits):
         table.grow(length)
-    return _table(len(table.digits))
+    return _build_table(len(table.digits))
 
 
 @functools.lru_cache(maxsize=1)
-def _table(length: int) -> Any:
+def _build_table(length: int) -> Any:
     import numpy as np
 
-    table = draws()
+    table = load_characters()
     small = (table.consonants, table.vowels)
     rows = (" " * length, *small, table.digits, *(letters.upper() for letters in small))
     return np.stack([np.frombuffer(row.encode(), dtype=np.uint8) for row in rows])

@@ -1,4 +1,4 @@
-"""How alike two texts are: the metrics of SimMetrics 4 and the distances that belong to them.
+"""The similarity of texts: the metrics of SimMetrics 4 and their distances.
 
 Words are what whitespace separates. All results are single precision numbers, as the original's floats.
 """
@@ -15,26 +15,28 @@ Measure = Callable[[str, str], float]
 Words = Counter[str]
 
 
-def single(number: float) -> float:
-    """The number rounded to single precision."""
+def round_to_single(number: float) -> float:
+    """Round a number to single precision."""
     rounded: float = struct.unpack("f", struct.pack("f", number))[0]
     return rounded
 
 
-def _words(text: str) -> Words:
+def _count_words(text: str) -> Words:
     return Counter(text.split())
 
 
-def _pairs(text: str) -> Words:
-    """Pairs of neighbouring characters within words; a word of one character is its own pair."""
+def _count_pairs(text: str) -> Words:
+    """Count the pairs of adjacent characters in words; a word of one character is a pair of its own."""
     found: Words = Counter()
     for word in text.split():
         found.update(word[i : i + 2] for i in range(max(1, len(word) - 1)))
     return found
 
 
-def _on(take: Callable[[str], Words], measure: Callable[[Words, Words], float]) -> Measure:
-    """A metric over words: texts without any are alike, and unlike all others."""
+def _measure_words(
+    take: Callable[[str], Words], measure: Callable[[Words, Words], float]
+) -> Measure:
+    """Make a metric over words: texts without words are equal, and different from all others."""
 
     def compare(one: str, other: str) -> float:
         a, b = take(one), take(other)
@@ -47,10 +49,10 @@ def _on(take: Callable[[str], Words], measure: Callable[[Words, Words], float]) 
 
 def _cosine(a: Words, b: Words) -> float:
     dot = sum(count * b[word] for word, count in a.items())
-    return dot / (sqrt(_square(a)) * sqrt(_square(b)))
+    return dot / (sqrt(_sum_squares(a)) * sqrt(_sum_squares(b)))
 
 
-def _square(words: Words) -> int:
+def _sum_squares(words: Words) -> int:
     return sum(count * count for count in words.values())
 
 
@@ -59,11 +61,11 @@ def _block_distance(a: Words, b: Words) -> float:
 
 
 def _euclidean_distance(a: Words, b: Words) -> float:
-    return single(sqrt(sum((a[word] - b[word]) ** 2 for word in a | b)))
+    return round_to_single(sqrt(sum((a[word] - b[word]) ** 2 for word in a | b)))
 
 
 def _euclidean(a: Words, b: Words) -> float:
-    return 1 - _euclidean_distance(a, b) / single(sqrt(a.total() ** 2 + b.total() ** 2))
+    return 1 - _euclidean_distance(a, b) / round_to_single(sqrt(a.total() ** 2 + b.total() ** 2))
 
 
 def _dice(a: Words, b: Words) -> float:
@@ -90,8 +92,8 @@ def _jaro(one: str, other: str) -> float:
     if not one or not other:
         return 1.0 if one == other else 0.0
     window = max(0, max(len(one), len(other)) // 2 - 1)
-    common_one = _common(one, other, window)
-    common_other = _common(other, one, window)
+    common_one = _find_common(one, other, window)
+    common_other = _find_common(other, one, window)
     if not common_one or not common_other:
         return 0.0
     count = len(common_one)
@@ -99,7 +101,7 @@ def _jaro(one: str, other: str) -> float:
     return (count / len(one) + count / len(other) + (count - turned) / count) / 3
 
 
-def _common(one: str, other: str, window: int) -> list[str]:
+def _find_common(one: str, other: str, window: int) -> list[str]:
     left: list[str | None] = list(other)
     found = []
     for at, character in enumerate(one):
@@ -123,13 +125,13 @@ def _damerau(one: str, other: str) -> int:
     return OSA.distance(one, other)
 
 
-def _subsequence(one: str, other: str) -> int:
+def _measure_subsequence(one: str, other: str) -> int:
     from rapidfuzz.distance import LCSseq
 
     return LCSseq.similarity(one, other)
 
 
-def _substring(one: str, other: str) -> int:
+def _measure_substring(one: str, other: str) -> int:
     best = 0
     row = [0] * (len(other) + 1)
     for a in one:
@@ -142,7 +144,7 @@ def _substring(one: str, other: str) -> int:
     return best
 
 
-def _edited(count: Callable[[str, str], int]) -> Measure:
+def _normalize_edits(count: Callable[[str, str], int]) -> Measure:
     def compare(one: str, other: str) -> float:
         longest = max(len(one), len(other))
         return 1.0 if longest == 0 else 1 - count(one, other) / longest
@@ -150,7 +152,7 @@ def _edited(count: Callable[[str, str], int]) -> Measure:
     return compare
 
 
-def _shared(count: Callable[[str, str], int]) -> Measure:
+def _normalize_shared(count: Callable[[str, str], int]) -> Measure:
     def compare(one: str, other: str) -> float:
         longest = max(len(one), len(other))
         return 1.0 if longest == 0 else count(one, other) / longest
@@ -158,49 +160,51 @@ def _shared(count: Callable[[str, str], int]) -> Measure:
     return compare
 
 
-def _unshared(count: Callable[[str, str], int]) -> Measure:
+def _count_unshared(count: Callable[[str, str], int]) -> Measure:
     return lambda one, other: len(one) + len(other) - 2 * count(one, other)
 
 
-def _unlike(compare: Measure) -> Measure:
-    return lambda one, other: 1 - single(compare(one, other))
+def _invert(compare: Measure) -> Measure:
+    return lambda one, other: 1 - round_to_single(compare(one, other))
 
 
-def _between(measure: Callable[[Words, Words], float]) -> Measure:
-    return lambda one, other: measure(_words(one), _words(other))
+def _measure_difference(measure: Callable[[Words, Words], float]) -> Measure:
+    return lambda one, other: measure(_count_words(one), _count_words(other))
 
 
 def _identity(one: str, other: str) -> float:
     return 1.0 if one == other else 0.0
 
 
-_BLOCK: Final = _on(_words, lambda a, b: 1 - _block_distance(a, b) / (a.total() + b.total()))
+_BLOCK: Final = _measure_words(
+    _count_words, lambda a, b: 1 - _block_distance(a, b) / (a.total() + b.total())
+)
 _METRICS: Final[dict[str, Measure]] = {
-    "cosine": _on(_words, _cosine),
+    "cosine": _measure_words(_count_words, _cosine),
     "euclidean": lambda one, other: (
-        _euclidean(_words(one), _words(other)) if one.split() or other.split() else 1.0
+        _euclidean(_count_words(one), _count_words(other)) if one.split() or other.split() else 1.0
     ),
     "block": _BLOCK,
     "block-metric": _BLOCK,
     "identity": _identity,
-    "dice": _on(_words, _dice),
-    "longest-common-subsequence": _shared(_subsequence),
-    "longest-common-substring": _shared(_substring),
-    "overlap-cofficient": _on(_words, _overlap),
-    "jaccard": _on(_words, _jaccard),
-    "damerau-levenshtein": _edited(_damerau),
-    "generalized-jaccard": _on(_words, _generalized_jaccard),
+    "dice": _measure_words(_count_words, _dice),
+    "longest-common-subsequence": _normalize_shared(_measure_subsequence),
+    "longest-common-substring": _normalize_shared(_measure_substring),
+    "overlap-cofficient": _measure_words(_count_words, _overlap),
+    "jaccard": _measure_words(_count_words, _jaccard),
+    "damerau-levenshtein": _normalize_edits(_damerau),
+    "generalized-jaccard": _measure_words(_count_words, _generalized_jaccard),
     "jaro": _jaro,
-    "simon-white": _on(_pairs, _simon_white),
-    "levenshtein": _edited(_levenshtein),
+    "simon-white": _measure_words(_count_pairs, _simon_white),
+    "levenshtein": _normalize_edits(_levenshtein),
 }
 _DISTANCES: Final[dict[str, Measure]] = {
-    **{name: _unlike(metric) for name, metric in _METRICS.items() if name != "block-metric"},
-    "euclidean": _between(_euclidean_distance),
-    "block": _between(_block_distance),
-    "block-distance": _between(_block_distance),
-    "longest-common-subsequence": _unshared(_subsequence),
-    "longest-common-substring": _unshared(_substring),
+    **{name: _invert(metric) for name, metric in _METRICS.items() if name != "block-metric"},
+    "euclidean": _measure_difference(_euclidean_distance),
+    "block": _measure_difference(_block_distance),
+    "block-distance": _measure_difference(_block_distance),
+    "longest-common-subsequence": _count_unshared(_measure_subsequence),
+    "longest-common-substring": _count_unshared(_measure_substring),
     "damerau-levenshtein": _damerau,
     "levenshtein": _levenshtein,
 }
@@ -208,23 +212,23 @@ _LONGEST: Final = {
     **dict.fromkeys(("jaro", "longest-common-substring"), 5_000),
     **dict.fromkeys(("levenshtein", "damerau-levenshtein", "longest-common-subsequence"), 50_000),
 }
-"""Characters that can be compared in bearable time, where it grows with their square."""
+"""Characters of texts that are compared by a method whose time grows with the square of the length."""
 
 
-def metric(method: str) -> Measure:
-    """How alike two texts are, from 0 to 1; cosine for a method that is none.
+def find_metric(method: str) -> Measure:
+    """Return the similarity of a method, from 0 to 1; cosine for an unknown method.
 
     The function raises :class:`ValueError` for texts that are too long for the method.
     """
-    return _limited(method.lower(), _METRICS)
+    return _limit_length(method.lower(), _METRICS)
 
 
-def distance(method: str) -> Measure:
-    """How far two texts are from each other; cosine for a method that is none. Raises as :func:`metric`."""
-    return _limited(method.lower(), _DISTANCES)
+def find_distance(method: str) -> Measure:
+    """Return the distance of a method; cosine for an unknown method. Raises as :func:`find_metric`."""
+    return _limit_length(method.lower(), _DISTANCES)
 
 
-def _limited(method: str, measures: Mapping[str, Measure]) -> Measure:
+def _limit_length(method: str, measures: Mapping[str, Measure]) -> Measure:
     measure = measures.get(method, measures["cosine"])
     longest = _LONGEST.get(method)
     if longest is None:

@@ -11,11 +11,11 @@ _FLAGS: Final = re.compile(r"(\d*)([gpI]*)")
 
 
 class SedError(ValueError):
-    """A text is no script that can be run; the message says why."""
+    """A text is not a script that can be run; the message says why."""
 
 
 class Sed:
-    """A script.
+    """A ``sed`` script.
 
     >>> Sed("s/^data_//g").run("data_data_x")
     'data_x'
@@ -28,8 +28,8 @@ class Sed:
         self.command: Final = stripped[:1]
         if self.command not in ("s", "y"):
             raise SedError(f"'{script}' is no sed script: it begins with s/ or y/")
-        self.pattern, self.replacement, flags = _parts(stripped)
-        self.nth: Final = _number(script, flags)
+        self.pattern, self.replacement, flags = _split_script(stripped)
+        self.nth: Final = _parse_number(script, flags)
         self.is_global: Final = "g" in flags
         self.ignores_case: Final = "I" in flags
         if self.command == "y":
@@ -40,7 +40,7 @@ class Sed:
             self._table = str.maketrans(self.pattern, self.replacement)
             return
         try:
-            # Java's flag is about the letters of ASCII alone, and no letter beyond them matters here.
+            # Java's flag applies to ASCII letters only.
             self._regex = compile_regex(
                 f"(?i){self.pattern}" if self.ignores_case else self.pattern
             )
@@ -49,7 +49,7 @@ class Sed:
             raise SedError(f"'{script}' is no sed script: {error}") from None
 
     def run(self, text: str) -> str:
-        """The text as the script changes it.
+        """Change a text by the script.
 
         :raises TimeoutError: when the pattern takes too long.
         :raises IndexError: when the replacement names a group that the pattern has not.
@@ -69,7 +69,7 @@ class Sed:
         return text[:start] + self._regex.replace(text[start:], self.replacement, count)
 
 
-def _parts(script: str) -> tuple[str, str, str]:
+def _split_script(script: str) -> tuple[str, str, str]:
     delimiter = script[1:2]
     found: list[str] = []
     start = at = 2
@@ -88,7 +88,7 @@ def _parts(script: str) -> tuple[str, str, str]:
     return found[0], found[1], script[start:]
 
 
-def _number(script: str, flags: str) -> int:
+def _parse_number(script: str, flags: str) -> int:
     match = _FLAGS.fullmatch(flags)
     if match is None or match[1] == "0":
         raise SedError(
@@ -102,12 +102,12 @@ _LINE: Final = re.compile(r"[^\r\n]+")
 _LAST_END: Final = re.compile(r"(?:\r\n|\n|\r)\Z")
 
 
-class Ranges:
-    """Places of characters in a line, from 1: ``1-3``, ``5,7``, ``-3``, ``9-``, and lists of these.
+class CharacterRanges:
+    """Positions of characters in a line, from 1: ``1-3``, ``5,7``, ``-3``, ``9-``, and lists of these.
 
     The option ``-c`` may stand before them, as the documentation of the original has it.
 
-    >>> Ranges("1,2,3-5").cut("one two")
+    >>> CharacterRanges("1,2,3-5").cut("one two")
     'one t'
 
     :raises ValueError: for a text that is none, with a message.
@@ -115,10 +115,10 @@ class Ranges:
 
     def __init__(self, text: str) -> None:
         parts = text.removeprefix("-c ").split(",")
-        self._spans = sorted(_span(part.strip(), text) for part in parts)
+        self._spans = sorted(_parse_range(part.strip(), text) for part in parts)
 
     def cut(self, text: str) -> str:
-        """The characters at the places, line by line; each once and in the order of the line."""
+        """Return the characters at the positions, line by line, each once and in the order of the line."""
         if "\n" not in text and "\r" not in text:
             return self._cut_line(text)
         last = _LAST_END.sub("", text)
@@ -134,19 +134,21 @@ class Ranges:
         return "".join(out)
 
 
-def _span(part: str, whole: str) -> tuple[int, int | None]:
+def _parse_range(part: str, whole: str) -> tuple[int, int | None]:
     match = _PART.fullmatch(part)
     if match is None or not (match[1] or match[3]):
         raise ValueError(f"'{whole}' is no list of ranges such as 1-3, 5, -2 or 7-")
     start = int(match[1]) if match[1] else 1
     end = int(match[3]) if match[3] else (None if match[2] else start)
     if start < 1 or (end is not None and end < start):
-        raise ValueError(f"'{part}' is no range: places begin at 1, and the end follows the start")
+        raise ValueError(
+            f"'{part}' is no range: positions begin at 1, and the end follows the start"
+        )
     return start, end
 
 
-def masked(text: str, mask: str) -> str:
-    """The text laid under the mask.
+def apply_mask(text: str, mask: str) -> str:
+    """Mask a text.
 
     ``#`` shows the character at its place, ``x`` and ``X`` hide it behind an ``x``; any other character
     stands for itself, and passes over an equal one of the text.
@@ -175,14 +177,14 @@ _ESCAPE: Final = re.compile(r"\\(?:u+([0-9a-fA-F]{4})|([0-3]?[0-7]{1,2})|(.))", 
 _LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-def unescaped(text: str) -> str:
-    r"""The text with ``\n``, ``\t``, ``\u000A``, ``\12`` and quoted characters as what they stand for."""
+def unescape_java(text: str) -> str:
+    r"""Replace the escapes ``\n``, ``\t``, ``\u000A``, ``\12`` and quoted characters in a text."""
     if "\\" not in text:
         return text
-    return _ESCAPE.sub(_character, text)
+    return _ESCAPE.sub(_replace_escape, text)
 
 
-def _character(escape: re.Match[str]) -> str:
+def _replace_escape(escape: re.Match[str]) -> str:
     code, octal, letter = escape.groups()
     if code is not None:
         return chr(int(code, 16))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.plugin_lib.wrangler.values.currency import currency_format
+from localcdap.plugin_lib.wrangler.values.currency import load_currency_format
 from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
 
 AMOUNTS = [
@@ -73,7 +73,7 @@ def test_each_country_writes_its_way(locale, amount, text):
 
 
 def test_spaces_of_any_kind_are_read():
-    read = currency_format("de_DE").read
+    read = load_currency_format("de_DE").parse
 
     assert read("1.234,56 €") == read("1.234,56\u00a0€") == 1234.56
 

@@ -9,7 +9,7 @@ import zipfile
 import openpyxl
 import pytest
 
-from localcdap.plugin_lib.wrangler.formats.excel import date_text
+from localcdap.plugin_lib.wrangler.formats.excel import format_cell_date
 from tests.plugin_lib.wrangler.directives.recipes import failure, run
 
 MOMENT = datetime.datetime(2017, 3, 5, 15, 4, 9, 250_000)
@@ -79,7 +79,7 @@ def test_sheets_and_formulas():
     ],
 )
 def test_dates_are_written_by_the_format_of_their_cell(format, text):
-    assert date_text(MOMENT, format) == text
+    assert format_cell_date(MOMENT, format) == text
 
 
 def test_dates_of_cells():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, message_object
+from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, parse_hl7_message
 from tests.plugin_lib.wrangler.directives.recipes import failure, run
 
 MESSAGE = (
@@ -61,12 +61,12 @@ def test_the_depth():
     ],
 )
 def test_fields_are_taken_apart(field, value):
-    made = message_object(f"MSH|^~\\&|x\nZZ1|{field}")
+    made = parse_hl7_message(f"MSH|^~\\&|x\nZZ1|{field}")
     assert made["ZZ1"] == ({} if value is None else {"1": value})
 
 
 def test_other_separators_count():
-    made = message_object("MSH$%~\\&$x\rPID$a%b")
+    made = parse_hl7_message("MSH$%~\\&$x\rPID$a%b")
     assert made == {"MSH": {"1": "$", "2": "%~\\&", "3": "x"}, "PID": {"1": {"1": "a", "2": "b"}}}
 
 
@@ -82,6 +82,6 @@ def test_a_row_without_the_column_is_passed_over():
 @given(st.text(alphabet="|^~\\&AX1\r\n"))
 def test_any_text_is_read_or_refused(text):
     try:
-        message_object(f"MSH|^~\\&{text}")
+        parse_hl7_message(f"MSH|^~\\&{text}")
     except Hl7Error:
         return

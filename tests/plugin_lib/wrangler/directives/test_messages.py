@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
-from localcdap.plugin_lib.wrangler.formats.avro import AvroError, AvroSchema, file_rows
+from localcdap.plugin_lib.wrangler.formats.avro import AvroError, AvroSchema, read_avro_rows
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from tests.plugin_lib.wrangler.directives.recipes import directives, failure, problems, run
 
@@ -101,7 +101,7 @@ def test_damaged_files_are_read_or_refused(at, damage):
     content = bytearray(file_of(ANN, BOB, codec="null"))
     content[at : at + len(damage)] = damage
     try:
-        list(file_rows(bytes(content)))
+        list(read_avro_rows(bytes(content)))
     except AvroError:
         return
 

@@ -16,7 +16,7 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, ERROR_TYPE, SparkFrame
-from localcdap.plugin_lib.wrangler.values.similarity import single
+from localcdap.plugin_lib.wrangler.values.similarity import round_to_single
 from tests.plugin_lib.wrangler.recipe_runs import (
     NUMBER,
     _given,
@@ -345,7 +345,7 @@ def test_native_forms_answer_as_batches(spark, schema, recipes):
 def _in_single_precision(rows: list[Any]) -> list[Any]:
     """Python has a float of 32 bits as the double that prints alike."""
     return [
-        row | {"number": single(row["number"])}
+        row | {"number": round_to_single(row["number"])}
         if isinstance(row, dict) and isinstance(row["number"], float)
         else row
         for row in rows

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.formats.xml import XmlError, xml_object
+from localcdap.plugin_lib.wrangler.formats.xml import XmlError, parse_xml_object
 from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
 
 BOOKS = """<?xml version="1.0" encoding="UTF-16"?>
@@ -103,7 +103,7 @@ def test_the_depth_and_texts_that_stay():
     ],
 )  # fmt: skip
 def test_xml_as_org_json_reads_it(text, value):
-    assert xml_object(text, keeps_texts=False) == value
+    assert parse_xml_object(text, keeps_texts=False) == value
 
 
 @pytest.mark.parametrize(
@@ -200,6 +200,6 @@ def test_a_path_that_is_none_is_told_at_once():
 @given(st.text(alphabet="<>/ab=\"'!-[]?& \n"))
 def test_any_text_is_read_or_refused(text):
     try:
-        xml_object(text, keeps_texts=False)
+        parse_xml_object(text, keeps_texts=False)
     except XmlError:
         return

@@ -95,7 +95,7 @@ def run_batch(values: list, *, errors: list | None = None, keeps: bool = False) 
     return [row for made in task(iter([batch])) for row in made.to_pylist()]
 
 
-def converted(given: Schema, kind: str, values: list) -> list:
+def convert_value(given: Schema, kind: str, values: list) -> list:
     """What set-type makes of a column in a batch."""
     row = Schema.record("row", [("a", given.as_nullable)])
     made = Schema.record("made", [("a", Schema.of(Type(kind)).as_nullable)])
@@ -115,14 +115,14 @@ def converted(given: Schema, kind: str, values: list) -> list:
 def test_floats_of_32_bits_are_written_as_java_writes_them():
     values = [0.1, 22.4, 1e10, float("nan"), None]
 
-    assert converted(Schema.FLOAT, "string", values) == ["0.1", "22.4", "1.0E10", "NaN", None]
+    assert convert_value(Schema.FLOAT, "string", values) == ["0.1", "22.4", "1.0E10", "NaN", None]
 
 
 def test_numbers_become_as_many_bytes_as_their_type_has():
-    assert converted(Schema.INT, "bytes", [10000]) == [bytes([0, 0, 39, 16])]
-    assert converted(Schema.LONG, "bytes", [10000]) == [bytes([0, 0, 0, 0, 0, 0, 39, 16])]
-    assert converted(Schema.FLOAT, "bytes", [10000.0]) == [bytes([70, 28, 64, 0])]
-    assert converted(Schema.DOUBLE, "bytes", [1e4]) == [bytes([64, 195, 136, 0, 0, 0, 0, 0])]
+    assert convert_value(Schema.INT, "bytes", [10000]) == [bytes([0, 0, 39, 16])]
+    assert convert_value(Schema.LONG, "bytes", [10000]) == [bytes([0, 0, 0, 0, 0, 0, 39, 16])]
+    assert convert_value(Schema.FLOAT, "bytes", [10000.0]) == [bytes([70, 28, 64, 0])]
+    assert convert_value(Schema.DOUBLE, "bytes", [1e4]) == [bytes([64, 195, 136, 0, 0, 0, 0, 0])]
 
 
 def test_a_batch_gives_rows_and_failures_each_with_its_record():

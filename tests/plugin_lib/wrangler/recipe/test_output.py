@@ -72,14 +72,14 @@ REFUSED = [
 ]
 
 
-def converted(schema: Schema, value: object) -> object:
+def convert_value(schema: Schema, value: object) -> object:
     converter = OutputConverter(Schema.record("out", [("f", schema)]))
     return converter.convert(Row(F=value))["f"]
 
 
 @pytest.mark.parametrize(("schema", "value", "expected"), CASES, ids=str)
 def test_values_become_those_of_the_schema(schema, value, expected):
-    made = converted(schema.as_nullable, value)
+    made = convert_value(schema.as_nullable, value)
 
     assert made == expected
     assert type(made) is type(expected)
@@ -88,7 +88,7 @@ def test_values_become_those_of_the_schema(schema, value, expected):
 @pytest.mark.parametrize(("schema", "value", "message"), REFUSED, ids=lambda each: str(each)[:40])
 def test_what_cannot_become_one_is_told(schema, value, message):
     with pytest.raises(DirectiveError) as caught:
-        converted(schema, value)
+        convert_value(schema, value)
 
     assert message in str(caught.value)
 
@@ -97,7 +97,7 @@ def test_a_field_that_must_have_a_value_refuses_rows_without():
     with pytest.raises(
         DirectiveError, match="Field 'f' of type 'STRING' .* cannot be set to 'NULL'"
     ):
-        converted(Schema.STRING, None)
+        convert_value(Schema.STRING, None)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.plugin_lib.wrangler.values.digests import md2
+from localcdap.plugin_lib.wrangler.values.digests import compute_md2
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from localcdap.plugin_lib.wrangler.values.digests import md2
     ],
 )
 def test_md2(text: str, digest: str) -> None:
-    assert md2(text.encode()).hex() == digest
+    assert compute_md2(text.encode()).hex() == digest

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.values.natural_dates import natural_dates
+from localcdap.plugin_lib.wrangler.values.natural_dates import find_dates
 
 NOW = datetime.datetime(2017, 5, 1, 14, 13, 35, tzinfo=datetime.UTC)  # a Monday
 
@@ -47,7 +47,7 @@ FOUND = [
 
 @pytest.mark.parametrize(("text", "moments"), FOUND)
 def test_dates_are_found(text, moments):
-    found = natural_dates(text, NOW)
+    found = find_dates(text, NOW)
 
     assert [str(moment.replace(tzinfo=None)) for moment in found] == moments
     assert all(moment.tzinfo is NOW.tzinfo for moment in found)
@@ -55,10 +55,10 @@ def test_dates_are_found(text, moments):
 
 @given(st.text(), st.sampled_from([text for text, _ in FOUND]))
 def test_any_text_is_searched(noise, text):
-    natural_dates(noise, NOW)
-    natural_dates(f"{text} {noise}", NOW)
-    natural_dates(f"{noise}{text}", NOW)
+    find_dates(noise, NOW)
+    find_dates(f"{text} {noise}", NOW)
+    find_dates(f"{noise}{text}", NOW)
 
 
 def test_a_long_text_is_searched_in_time():
-    assert natural_dates("1 " * 100_000 + "today", NOW)
+    assert find_dates("1 " * 100_000 + "today", NOW)

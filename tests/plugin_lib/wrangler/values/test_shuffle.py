@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.values.shuffle import Draws, shuffled, shuffled_column
+from localcdap.plugin_lib.wrangler.values.shuffle import (
+    RandomCharacters,
+    shuffle_column,
+    shuffle_text,
+)
 
 MASKED = [
     ("150 Mars Avenue, Marcity, Mares", "089 Kyrp Oziwyy, Dyggoci, Fagyq"),
@@ -21,7 +25,7 @@ MASKED = [
 
 @pytest.mark.parametrize(("text", "masked"), MASKED)
 def test_texts_are_masked_as_the_jdk_does(text, masked):
-    assert shuffled(text) == masked
+    assert shuffle_text(text) == masked
 
 
 @settings(deadline=None)  # the first import of NumPy takes its time
@@ -29,10 +33,10 @@ def test_texts_are_masked_as_the_jdk_does(text, masked):
 def test_a_column_is_masked_as_its_texts(texts, start):
     column = pa.array(texts, pa.string())[start:]
 
-    masked = shuffled_column(column)
+    masked = shuffle_column(column)
 
     assert masked.type == pa.string()
-    assert masked.to_pylist() == [None if t is None else shuffled(t) for t in texts[start:]]
+    assert masked.to_pylist() == [None if t is None else shuffle_text(t) for t in texts[start:]]
 
 
 def test_draws_grow_by_leaps_as_one_by_one():
@@ -41,12 +45,12 @@ def test_draws_grow_by_leaps_as_one_by_one():
         seed = (seed * 0x5DEECE66D + 0xB) & ((1 << 48) - 1)
         bits.append(seed >> 17)
 
-    made = Draws()
+    made = RandomCharacters()
     made.grow(3000)
 
     assert made.digits[:3000] == "".join(str(drawn % 10) for drawn in bits)
 
 
 def test_a_long_text_keeps_its_length():
-    assert len(shuffled("a" * 300_000)) == 300_000
-    assert shuffled_column(pa.array(["a" * 300_000]))[0].as_py() == shuffled("a" * 300_000)
+    assert len(shuffle_text("a" * 300_000)) == 300_000
+    assert shuffle_column(pa.array(["a" * 300_000]))[0].as_py() == shuffle_text("a" * 300_000)

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.values.shuffle import shuffled, shuffled_column
+from localcdap.plugin_lib.wrangler.values.shuffle import shuffle_column, shuffle_text
 
 TEXTS = st.none() | st.text("abcxyzABZ019 -.", max_size=40) | st.text(max_size=10)
 
@@ -17,11 +17,14 @@ def test_a_column_is_shuffled_as_its_values(texts, skipped):
     texts = [t if t is None else t.encode("utf-8", "ignore").decode() for t in texts]
     column = pa.array(texts, pa.string()).slice(min(skipped, len(texts)))
 
-    expected = [None if t is None else shuffled(t) for t in column.to_pylist()]
-    assert shuffled_column(column).to_pylist() == expected
+    expected = [None if t is None else shuffle_text(t) for t in column.to_pylist()]
+    assert shuffle_column(column).to_pylist() == expected
 
 
 def test_texts_longer_than_the_draws_that_were_made():
     long = "a" * 5000
 
-    assert shuffled_column(pa.array([long, "b"])).to_pylist() == [shuffled(long), shuffled("b")]
+    assert shuffle_column(pa.array([long, "b"])).to_pylist() == [
+        shuffle_text(long),
+        shuffle_text("b"),
+    ]
