@@ -13,13 +13,9 @@ from typing import ClassVar, Final
 
 from textual import work
 from textual.actions import ActionParseResult
-from textual.await_remove import AwaitRemove
 from textual.binding import Binding, BindingType
-from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.reactive import reactive
-from textual.widget import Widget
-from textual.worker import WorkerFailed
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.host import crash_reports as reports
@@ -33,7 +29,7 @@ from localcdap.tui.routes import NavigationTarget, find_area
 from localcdap.tui.service_calls import ServiceCalls
 from localcdap.tui.system import idle_gc as garbage
 from localcdap.tui.system.external_editor import edit_file
-from localcdap.tui.textual_internals import CachedStylesheet, CancellableRemove
+from localcdap.tui.textual_internals.app import is_usable
 
 _BUSY_S: Final = 0.3
 
@@ -81,12 +77,9 @@ class StudioApp(BaseApp):
         target: NavigationTarget | None = None,
     ) -> None:
         super().__init__()
-        self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
         self.set_reactive(StudioApp.namespace, namespace)
         self.connection = connection
         self.calls = ServiceCalls(connection, self.report_error, self._made)
-        self.fault: Exception | None = None
-        """What ended the studio, when that was a fault of its own."""
         self._target = target
         self._was_open = False
 
@@ -118,10 +111,9 @@ class StudioApp(BaseApp):
     @work(group="quit", exclusive=True)
     async def _quit(self) -> None:
         """Leave, unless something would be lost that its user wants to keep."""
-        for area in AREAS:
-            for screen in self._screen_stacks.get(area.name, ())[:1]:
-                if isinstance(screen, AreaScreen) and not await screen.confirm_leave():
-                    return
+        for screen in self.list_base_screens(area.name for area in AREAS):
+            if isinstance(screen, AreaScreen) and not await screen.confirm_leave():
+                return
         self.exit()
 
     async def action_area(self, name: str) -> None:
@@ -141,20 +133,6 @@ class StudioApp(BaseApp):
             f"This is a fault of localcdap: {type(error).__name__}: {error}", where, "error"
         )
 
-    def _handle_exception(self, error: Exception) -> None:
-        """Whatever a widget raises ends the studio, in order: its command tells of it and leaves a report.
-
-        But for who misses a part of the screen while all of it goes, one part after the other.
-        """
-        cause = error.error if isinstance(error, WorkerFailed) else error
-        if isinstance(cause, NoMatches) and not self.is_running:
-            return
-        self.fault = self.fault or error
-        super()._handle_exception(error)
-
-    def _fatal_error(self) -> None:
-        self._close_messages_no_wait()
-
     async def run_action(
         self,
         action: str | ActionParseResult,
@@ -162,14 +140,9 @@ class StudioApp(BaseApp):
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
         """As Textual's, but for what is not whole yet or any more: its keys come to nothing."""
-        node = default_namespace
-        if isinstance(node, Widget) and (node._pruning or not node.is_mounted):
+        if not is_usable(default_namespace):
             return False
         return await super().run_action(action, default_namespace, namespaces)
-
-    def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
-        removal = super()._prune(*nodes, parent=parent)
-        return CancellableRemove(removal._tasks, removal._post_remove)
 
     def _end_with_signals(self) -> None:
         """Leave in order, the terminal restored, when the process is asked to end or its terminal goes."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 from textual import work
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -31,6 +30,7 @@ from localcdap.tui.keys.commands import (
 )
 from localcdap.tui.studio import Choice
 from localcdap.tui.system import clipboard, external_editor, user_state
+from localcdap.tui.textual_internals.app import InternalsApp
 from localcdap.tui.themes import DARK, SIXTEEN, THEME_NAMES, THEMES
 
 _T = TypeVar("_T")
@@ -48,7 +48,7 @@ _VIM_KEYS: Final = {
 """Keys of vim, each with the key that it stands for wherever no text is typed, and a description."""
 
 
-class BaseApp(App[None]):
+class BaseApp(InternalsApp):
     """An app with notices, dialogs, themes and the studio's common keys.
 
     Methods that open a dialog are awaited in a worker.
@@ -138,8 +138,7 @@ class BaseApp(App[None]):
     def copy_to_clipboard(self, text: str) -> None:
         """Put a text into the clipboard, also from inside tmux and GNU screen."""
         self._clipboard = text
-        if self._driver is not None:
-            self._driver.write(clipboard.build_osc52(text))
+        self.write_to_terminal(clipboard.build_osc52(text))
 
     # Dialogs
 

@@ -10,6 +10,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from localcdap.tui.studio import Choice
+from localcdap.tui.textual_internals.app import check_action_state, list_bindings
 
 _EVERYWHERE: Final = ("canvas", "list", "studio", "go", "move")
 """The first halves of ids of keys that all screens have."""
@@ -82,11 +83,11 @@ def list_shadowed_actions(screen: Screen[Any]) -> list[KeyAction]:
     nodes = (*(focused.ancestors_with_self if focused is not None else (screen,)), app)
     found: dict[str, KeyAction] = {}
     for node in dict.fromkeys(nodes):
-        for _, binding in node._bindings:
+        for binding in list_bindings(node):
             id = binding.id
             if id is None or id in shown or id in found or not binding.description:
                 continue
-            state = app._check_action_state(binding.action, node)
+            state = check_action_state(app, binding.action, node)
             if state is not False:
                 reason = None if state else _reason(node, screen, binding.action)
                 found[id] = KeyAction(id, binding.description, binding.action, node, reason)

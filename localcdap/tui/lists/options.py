@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.events import Click
-from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from localcdap.tui.textual_internals.option_list import SafeOptionList
 
-class StudioOptionList(OptionList):
+
+class StudioOptionList(SafeOptionList):
     """A list of options that may change at any time.
 
     Textual's list fails when options are replaced between a click and its event, and when a page is turned
@@ -34,15 +34,7 @@ class StudioOptionList(OptionList):
     ) -> None:
         super().__init__(*options, id=id, classes=classes)
         if verb:
-            keys = self._bindings.key_to_bindings
-            keys["enter"] = [
-                replace(each, description=verb, key_display="enter", show=True)
-                for each in keys["enter"]
-            ]
-
-    def _move_page(self, direction: Literal[-1, 1]) -> None:
-        if self._lines:
-            super()._move_page(direction)
+            self.set_enter_hint(verb)
 
     def on_click(self, event: Click) -> None:
         clicked = event.style.meta.get("option")

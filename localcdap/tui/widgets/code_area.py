@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final
 
-from textual.document._syntax_aware_document import SyntaxAwareDocument
 from textual.theme import Theme
-from textual.widgets import TextArea
 from textual.widgets.text_area import TextAreaTheme
-from tree_sitter import Language, Query
+
+from localcdap.tui.textual_internals.text_area import HighlightedTextArea
 
 _COLOURS: Final = {True: "vscode_dark", False: "github_light"}
 """By whether the theme is dark: whose colours of words are taken. The ground is that of the area."""
 
 
-class CodeArea(TextArea):
+class CodeArea(HighlightedTextArea):
     """Several lines of text with coloured words, in the colours that the theme of the app wants."""
-
-    @staticmethod
-    def _get_builtin_highlight_query(language_name: str) -> str:  # noqa: ARG004 - as Textual calls it
-        """None: Textual would prepare what it gets anew for each area, which takes up to 40 ms."""
-        return ""
-
-    def _set_document(self, text: str, language: str | None) -> None:
-        super()._set_document(text, language)
-        if language and isinstance(self.document, SyntaxAwareDocument):
-            self._highlight_query = _words(self.document.language, language)
-            self._build_highlight_map()
 
     def on_mount(self) -> None:
         for is_dark, name in _COLOURS.items():
@@ -44,9 +31,3 @@ class CodeArea(TextArea):
 
 def _named(is_dark: bool) -> str:
     return "code-dark" if is_dark else "code-light"
-
-
-@cache
-def _words(language: Language, name: str) -> Query:
-    """What finds the words to be coloured."""
-    return Query(language, TextArea._get_builtin_highlight_query(name))

@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.editing.edited_document import Draft as Sheet
+from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.tui.app import StudioApp
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import LocalDocument
@@ -35,7 +35,7 @@ class BenchScreen(Screen[None]):
 
     def __init__(self, document: Any, stage: str | None) -> None:
         super().__init__()
-        sheet, _ = Sheet.read(document)
+        sheet, _ = EditedDocument.read(document)
         place = DocumentTarget("pipeline", sheet.text())
         self.editor = Editor(DocumentSource(place, "pipeline"), LocalDocument(sheet), "default")
         self.editor.selected = stage

@@ -9,8 +9,8 @@ from hypothesis import given
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.pipeline import StageConnection
-from localcdap.pipeline.editing.edit_application import stage_names, written
-from localcdap.pipeline.editing.edited_document import Draft
+from localcdap.pipeline.editing.edit_application import apply_edit, list_stage_names
+from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.tui.pipeline.stage_clipboard import format_stages, parse_stages
 from tests.pipeline.json_documents import JSON
 from tests.tui.pipeline.documents import orders, pipeline
@@ -24,11 +24,11 @@ def test_what_is_copied_can_be_pasted_beside_itself():
     )
 
     edit, names = parse_stages(text, ["Orders", "Rename", "Out"])
-    draft, _ = Draft.read(document)
-    after = written(draft, edit)
+    draft, _ = EditedDocument.read(document)
+    after = apply_edit(draft, edit)
 
     assert names == ["Orders2", "Rename2"]
-    assert stage_names(after.config) == ["Orders", "Rename", "Out", "Orders2", "Rename2"]
+    assert list_stage_names(after.config) == ["Orders", "Rename", "Out", "Orders2", "Rename2"]
     assert after.config["connections"][-1] == {"from": "Orders2", "to": "Rename2"}
     assert after.config["stages"][3]["plugin"] == nodes[0]["plugin"]
 
@@ -50,9 +50,9 @@ def test_other_texts_are_refused(text):
 
 @given(JSON)
 def test_whatever_is_in_the_clipboard_is_read_or_refused(value):
-    draft, _ = Draft.read(pipeline([]))
+    draft, _ = EditedDocument.read(pipeline([]))
     try:
         edit, names = parse_stages(json.dumps({"stages": [value], "connections": [value]}), [])
     except BadRequestError:
         return
-    assert stage_names(written(draft, edit).config) == names
+    assert list_stage_names(apply_edit(draft, edit).config) == names

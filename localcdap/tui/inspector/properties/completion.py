@@ -7,10 +7,11 @@ from typing import Final
 
 from textual.content import Content
 from textual.widgets import Input
-from textual_autocomplete import AutoComplete, DropdownItem, TargetState
+from textual_autocomplete import DropdownItem, TargetState
 
 from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.properties.suggestions import Suggestion
+from localcdap.tui.textual_internals.auto_complete import QuietAutoComplete
 
 SuggestionSource = Callable[[], Sequence[Suggestion]]
 _MOST: Final = 50
@@ -53,7 +54,7 @@ def complete_text(text: str, cursor: int, chosen: str) -> tuple[str, int]:
     return text[:start] + chosen + ending + rest, place
 
 
-class PropertyAutoComplete(AutoComplete):
+class PropertyAutoComplete(QuietAutoComplete):
     """The list that drops down below a line. It is mounted on the screen, where it has the room.
 
     :param offers: what the field itself has to offer.
@@ -68,24 +69,6 @@ class PropertyAutoComplete(AutoComplete):
         super().__init__(target)
         self._known = context
         self._offers = offers
-
-    # Each of these costs a layout of the whole screen, with every letter that is typed.
-
-    def action_hide(self) -> None:
-        if self.display:
-            super().action_hide()
-
-    def action_show(self) -> None:
-        if not self.display:
-            super().action_show()
-
-    def _align_to_target(self) -> None:
-        if self.is_attached and self.target.is_attached and self.option_list.option_count:
-            super()._align_to_target()
-
-    def _rebuild_options(self, target_state: TargetState, search_string: str) -> None:
-        if self.option_list.option_count or self.get_candidates(target_state):
-            super()._rebuild_options(target_state, search_string)
 
     def get_candidates(self, target_state: TargetState) -> list[DropdownItem]:
         in_macro = find_open_macro(target_state.text, target_state.cursor_position) is not None
@@ -117,7 +100,7 @@ class PropertyAutoComplete(AutoComplete):
         text, cursor = complete_text(state.text, state.cursor_position, value)
         self.target.value = text
         self.target.cursor_position = cursor
-        self._rebuild_options(self._get_target_state(), text)
+        self.rebuild(text)
 
     def post_completion(self) -> None:
         self.action_hide()

@@ -16,6 +16,7 @@ from textual.widgets import Input, TextArea
 from localcdap.api.schema import Schema
 from localcdap.tui.inspector.properties import highlighters as highlighting
 from localcdap.tui.inspector.schema.text import SchemaSyntaxError, format_schema, parse_schema
+from localcdap.tui.textual_internals.app import remove_bindings
 from localcdap.tui.widgets.code_area import CodeArea
 
 
@@ -223,7 +224,7 @@ class ValueArea(CodeArea):
 
     def __init__(self, text: str, language: str | None) -> None:
         is_long = len(text) > highlighting.LONGEST
-        self._by_line = None if is_long else highlighting.HIGHLIGHTERS.get(language or "")
+        self.highlight_line = None if is_long else highlighting.HIGHLIGHTERS.get(language or "")
         super().__init__(
             text,
             language=language if language in highlighting.TREES and not is_long else None,
@@ -232,17 +233,7 @@ class ValueArea(CodeArea):
             compact=True,
             highlight_cursor_line=False,
         )
-        for key in _LEFT:
-            self._bindings.key_to_bindings.pop(key, None)
-
-    def _build_highlight_map(self) -> None:
-        super()._build_highlight_map()
-        if self._by_line is None:
-            return
-        for place, line in enumerate(self.document.lines):
-            for start, end, what in self._by_line(line):
-                first, last = len(line[:start].encode()), len(line[:end].encode())
-                self._highlights[place].append((first, last, what))
+        remove_bindings(self, _LEFT)
 
     def put(self, text: str) -> None:
         if text != self.text:

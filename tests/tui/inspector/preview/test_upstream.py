@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
-from localcdap.pipeline.editing.edited_document import Draft
+from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.runs.debug.model import DebugAnswer, DebugOutput
 from localcdap.tui.inspector.preview.upstream import UpstreamRecords
 
@@ -42,7 +42,7 @@ def arriving(connections, types=(), port=None):
     if port is not None:
         connected[-1]["port"] = port
     config = {"stages": stages, "connections": connected}
-    sheet, _ = Draft.read({"artifact": {"name": "cdap-data-pipeline"}, "config": config})
+    sheet, _ = EditedDocument.read({"artifact": {"name": "cdap-data-pipeline"}, "config": config})
     debugging = Debugging()
     upstream = UpstreamRecords(sheet.document(), "{}", namespace="n", arguments={}, records=2)
     found = upstream.read_arriving(SimpleNamespace(debugging=debugging), "z", lines[-1][0])

@@ -1,0 +1,139 @@
+"""Private parts of Textual around the app: stylesheet, removal of widgets, errors, keys, the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from textual._callback import invoke
+from textual.app import App
+from textual.await_remove import AwaitRemove
+from textual.binding import Binding
+from textual.cache import LRUCache
+from textual.css.model import RuleSet
+from textual.css.query import NoMatches
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.worker import WorkerFailed
+
+_SOURCES: Final = 1024
+"""Sources whose rules are cached. Each widget class is one source; the studio has about 150."""
+_THEMES: Final = 2
+"""Themes whose rules are cached: the current one, and the default one that is active before it."""
+
+_Rules = LRUCache[tuple[object, ...], list[RuleSet]]
+_parsed: Final[LRUCache[frozenset[tuple[str, str]], _Rules]] = LRUCache(_THEMES)
+
+
+class CachedStylesheet(Stylesheet):
+    """A stylesheet that caches the parsed rules of every source.
+
+    Textual caches 64 sources and drops the oldest first. With more sources than that (each new widget class
+    adds one) every lookup misses: all sources are parsed again, which takes longer than to show a dialog.
+    """
+
+    def __init__(self, *, variables: dict[str, str] | None = None) -> None:
+        super().__init__(variables=variables)
+        self._parse_cache = _get_rules(self._variables)
+
+    def set_variables(self, variables: dict[str, str]) -> None:
+        self._parse_cache = LRUCache(1)  # the method of the base class clears it
+        super().set_variables(variables)
+        self._parse_cache = _get_rules(variables)
+
+    def reparse(self) -> None:
+        """Parse all sources with the current variables; cached ones cost nothing."""
+        self.parse()
+
+
+def _get_rules(variables: Mapping[str, str]) -> _Rules:
+    """Return the cache of the rules that were parsed with these variables."""
+    key = frozenset(variables.items())
+    rules = _parsed.get(key)
+    if rules is None:
+        rules = _parsed[key] = LRUCache(_SOURCES)
+    return rules
+
+
+class CancellableRemove(AwaitRemove):
+    """What :meth:`Widget.remove` returns in the studio: waiting for it can be cancelled.
+
+    When a worker that awaits Textual's own is cancelled, as an exclusive worker is, the tasks of the removed
+    widgets are cancelled too. The app waits for these tasks and would end without a message. Here only the
+    waiting is cancelled.
+    """
+
+    def __await__(self) -> Generator[None, None, None]:
+        waiting = [task for task in self._tasks if task is not asyncio.current_task()]
+
+        async def wait() -> None:
+            if waiting:
+                await asyncio.wait(waiting)
+            if self._post_remove is not None:
+                await invoke(self._post_remove)
+
+        return wait().__await__()
+
+
+class InternalsApp(App[None]):
+    """An app with the studio's changes to Textual's private methods."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
+        self.fault: Exception | None = None
+        """The internal error that ended the app."""
+
+    def write_to_terminal(self, text: str) -> None:
+        """Write a control sequence to the terminal."""
+        if self._driver is not None:
+            self._driver.write(text)
+
+    def list_base_screens(self, modes: Iterable[str]) -> Iterator[Screen[Any]]:
+        """Yield the lowest screen of each mode that was opened."""
+        for mode in modes:
+            yield from self._screen_stacks.get(mode, ())[:1]
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End the app in order on any error of a widget; the command reports it.
+
+        A widget that does not find another one while the whole screen is removed is no error.
+        """
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if isinstance(cause, NoMatches) and not self.is_running:
+            return
+        self.fault = self.fault or error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        """Close without Textual's traceback: the command prints the error."""
+        self._close_messages_no_wait()
+
+    def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
+        removal = super()._prune(*nodes, parent=parent)
+        return CancellableRemove(removal._tasks, removal._post_remove)
+
+
+def is_usable(node: DOMNode | None) -> bool:
+    """Return whether actions of a node may run: a widget must be mounted and not being removed."""
+    return not (isinstance(node, Widget) and (node._pruning or not node.is_mounted))
+
+
+def list_bindings(node: DOMNode) -> Iterator[Binding]:
+    """Yield the bindings of a node itself, with the keys of the user's keymap."""
+    for _, binding in node._bindings:
+        yield binding
+
+
+def check_action_state(app: App[Any], action: str, node: DOMNode) -> bool | None:
+    """Return whether an action can be done: False hides it, None shows it as disabled."""
+    return app._check_action_state(action, node)
+
+
+def remove_bindings(node: DOMNode, keys: Iterable[str]) -> None:
+    """Remove keys that a widget of Textual binds."""
+    for key in keys:
+        node._bindings.key_to_bindings.pop(key, None)

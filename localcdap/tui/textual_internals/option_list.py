@@ -1,0 +1,24 @@
+"""Private parts of Textual's option list."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from textual.widgets import OptionList
+
+
+class SafeOptionList(OptionList):
+    """An option list whose page keys work while it is empty, and whose enter key has a hint."""
+
+    def set_enter_hint(self, description: str) -> None:
+        """Show what enter does in the footer."""
+        keys = self._bindings.key_to_bindings
+        keys["enter"] = [
+            replace(each, description=description, key_display="enter", show=True)
+            for each in keys["enter"]
+        ]
+
+    def _move_page(self, direction: Literal[-1, 1]) -> None:
+        if self._lines:  # Textual divides by the number of lines
+            super()._move_page(direction)

@@ -1,0 +1,143 @@
+"""The private parts of Textual are as the studio expects; the stylesheet parses each source once."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from textual.app import App
+from textual.await_remove import AwaitRemove
+from textual.cache import LRUCache
+from textual.css import stylesheet as textual_stylesheet
+from textual.css.stylesheet import Stylesheet, StylesheetParseError
+from textual.widgets import OptionList, TextArea
+from textual_autocomplete import AutoComplete
+
+from localcdap.tui.textual_internals.app import CachedStylesheet
+
+_SOURCES = 100
+"""More than Textual's own keeps."""
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """The texts that were parsed, in order."""
+    texts = []
+    parse = textual_stylesheet.parse
+
+    def noted(scope, css, *rest, **more):
+        texts.append(css)
+        return parse(scope, css, *rest, **more)
+
+    monkeypatch.setattr(textual_stylesheet, "parse", noted)
+    return texts
+
+
+def filled(variables):
+    sheet = CachedStylesheet(variables=variables)
+    for number in range(_SOURCES):
+        sheet.add_source(f"W{number} {{ color: $tone; }}", read_from=("test", str(number)))
+    return sheet
+
+
+def colours(sheet):
+    return {rule.styles.color.hex for rule in sheet.rules}
+
+
+def test_another_kind_of_widget_has_only_its_own_rules_parsed(parsed):
+    sheet = filled({"tone": "#010203"})
+    sheet.parse()
+    assert len(parsed) == _SOURCES
+    sheet.add_source("Late { color: $tone; }", read_from=("test", "late"))
+    sheet.parse()
+    assert parsed[_SOURCES:] == ["Late { color: $tone; }"]
+    assert len(sheet.rules) == _SOURCES + 1
+
+
+def test_other_colours_are_in_force_at_once_and_the_first_come_back(parsed):
+    sheet = filled({"tone": "#040506"})
+    sheet.parse()
+    assert colours(sheet) == {"#040506"}
+    sheet.set_variables({"tone": "#070809"})
+    sheet.reparse()
+    assert colours(sheet) == {"#070809"}
+    count = len(parsed)
+    sheet.set_variables({"tone": "#040506"})
+    sheet.reparse()
+    assert colours(sheet) == {"#040506"}
+    assert len(parsed) == count
+
+
+def test_rules_are_left_as_they_were_when_new_ones_are_wrong():
+    sheet = filled({"tone": "#0a0b0c"})
+    sheet.parse()
+    sheet.add_source("W { colour-of-nothing: 1; }", read_from=("test", "wrong"))
+    with pytest.raises(StylesheetParseError):
+        sheet.reparse()
+    assert len(sheet._rules) == _SOURCES
+
+
+@pytest.mark.parametrize(
+    ("owner", "names"),
+    [
+        (App, ("_handle_exception", "_fatal_error", "_close_messages_no_wait", "_prune")),
+        (App, ("_check_action_state",)),
+        (Stylesheet, ("set_variables", "parse")),
+        (OptionList, ("_move_page",)),
+        (
+            TextArea,
+            ("_get_builtin_highlight_query", "_set_document", "_build_highlight_map"),
+        ),
+        (AutoComplete, ("_align_to_target", "_rebuild_options", "_get_target_state")),
+    ],
+)
+def test_the_private_methods_that_the_studio_overrides_or_calls_are_there(owner, names):
+    assert [name for name in names if not callable(getattr(owner, name, None))] == []
+
+
+def test_the_signatures_of_the_overridden_methods_are_the_known_ones():
+    found = {
+        f"{owner.__name__}.{name}": list(inspect.signature(getattr(owner, name)).parameters)
+        for owner, name in (
+            (App, "_prune"),
+            (App, "_handle_exception"),
+            (App, "_check_action_state"),
+            (AwaitRemove, "__init__"),
+            (OptionList, "_move_page"),
+            (TextArea, "_set_document"),
+            (TextArea, "_get_builtin_highlight_query"),
+            (AutoComplete, "_rebuild_options"),
+        )
+    }
+
+    assert found == {
+        "App._prune": ["self", "nodes", "parent"],
+        "App._handle_exception": ["self", "error"],
+        "App._check_action_state": ["self", "action", "default_namespace"],
+        "AwaitRemove.__init__": ["self", "tasks", "post_remove"],
+        "OptionList._move_page": ["self", "direction"],
+        "TextArea._set_document": ["self", "text", "language"],
+        "TextArea._get_builtin_highlight_query": ["language_name"],
+        "AutoComplete._rebuild_options": ["self", "target_state", "search_string"],
+    }
+
+
+async def test_the_private_attributes_that_the_studio_reads_are_there():
+    app = App()
+    async with app.run_test() as pilot:
+        area, listed = TextArea("x = 1", language="python"), OptionList("one")
+        await app.mount(area, listed)
+        await pilot.pause()
+
+        assert app._screen_stacks[app.current_mode][0] is app.screen
+        assert app._driver is not None
+        assert area._pruning is False
+        assert area._bindings.key_to_bindings
+        assert isinstance(area._highlights, dict)
+        assert hasattr(area, "_highlight_query")
+        assert listed._lines
+        assert isinstance(Stylesheet()._parse_cache, LRUCache)
+        removal = listed.remove()
+        assert isinstance(removal._tasks, list)
+        assert hasattr(removal, "_post_remove")
+        await removal
