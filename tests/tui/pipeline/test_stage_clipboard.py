@@ -9,7 +9,7 @@ from hypothesis import given
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.pipeline import StageConnection
-from localcdap.pipeline.editing.edit_application import apply_edit, list_stage_names
+from localcdap.pipeline.editing.edit_application import apply_edit, stage_names
 from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.tui.pipeline.stage_clipboard import format_stages, parse_stages
 from tests.pipeline.json_documents import JSON
@@ -28,7 +28,7 @@ def test_what_is_copied_can_be_pasted_beside_itself():
     after = apply_edit(draft, edit)
 
     assert names == ["Orders2", "Rename2"]
-    assert list_stage_names(after.config) == ["Orders", "Rename", "Out", "Orders2", "Rename2"]
+    assert stage_names(after.config) == ["Orders", "Rename", "Out", "Orders2", "Rename2"]
     assert after.config["connections"][-1] == {"from": "Orders2", "to": "Rename2"}
     assert after.config["stages"][3]["plugin"] == nodes[0]["plugin"]
 
@@ -55,4 +55,4 @@ def test_whatever_is_in_the_clipboard_is_read_or_refused(value):
         edit, names = parse_stages(json.dumps({"stages": [value], "connections": [value]}), [])
     except BadRequestError:
         return
-    assert list_stage_names(apply_edit(draft, edit).config) == names
+    assert stage_names(apply_edit(draft, edit).config) == names
