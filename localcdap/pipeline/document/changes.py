@@ -1,4 +1,4 @@
-"""Writing changes into a document, so that everything else of it stays as it is."""
+"""Changes the source of a document in place, so that all other parts stay as they are."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ StageChange = Callable[[dict[str, Any]], None]
 
 
 def get_plugin_node(stage: dict[str, Any]) -> dict[str, Any]:
-    """Return the node of a stage's plugin; a stage of CDAP 3.2 is its own."""
+    """Return the node of a stage's plugin; a stage of CDAP 3.2 is itself that node."""
     plugin: dict[str, Any] = stage.get("plugin") or stage
     return plugin
 
 
 def change_stages(document: PipelineDocument, changes: Mapping[str, StageChange]) -> Any:
-    """Return a copy of the document's source with changes to the nodes of stages, by stage."""
+    """Return a copy of the document's source with changed stage nodes.
+
+    :param changes: by stage, changes its node in place.
+    """
     source = copy.deepcopy(document.source)
     if not changes:
         return source
@@ -35,14 +38,14 @@ def change_stages(document: PipelineDocument, changes: Mapping[str, StageChange]
 
 
 def copy_configuration(document: PipelineDocument) -> Any:
-    """Return a copy of the decoded configuration, in its old form where it has one."""
+    """Return a copy of the decoded configuration; one of CDAP 3 is not converted."""
     found: list[Any] = []
     _rewrite_at(copy.deepcopy(document.source), list(document.config_path), found.append)
     return found[0]
 
 
 def _rewrite_at(node: Any, path: list[str | int], rewrite: Callable[[Any], None]) -> Any:
-    """Return the node with the configuration at the path rewritten; JSON text on the way stays text."""
+    """Return the node with the configuration at the path rewritten; JSON text on the way stays JSON text."""
     if isinstance(node, str):
         return encode_json(_rewrite_at(json.loads(node), path, rewrite))
     if path:

@@ -12,6 +12,9 @@ def create_structural_failure(
     stage: str | None = None,
     property: str | None = None,
 ) -> ValidationFailure:
-    """Return a failure of type ``Invalid Pipeline``, of one stage where a rule names one."""
+    """Return a failure of type ``Invalid Pipeline``.
+
+    :param stage: None when the failure belongs to no single stage.
+    """
     causes = [Cause({"stageConfig": property})] if property else []
     return ValidationFailure(INVALID_PIPELINE, message, action, causes, stage=stage, field=property)

@@ -20,7 +20,7 @@ _Entry = tuple[Any, Path]
 
 
 def is_legacy(config: Mapping[str, Any]) -> bool:
-    """Return whether the configuration has no stages but the parts of CDAP 3."""
+    """Return whether the configuration has the parts of CDAP 3 in place of stages."""
     parts = ("source", "sinks", "sink", "transforms")
     return not config.get("stages") and any(config.get(part) for part in parts)
 
@@ -33,7 +33,10 @@ def is_realtime(config: Mapping[str, Any]) -> bool:
 def upgrade(
     config: Mapping[str, Any], realtime: bool, problems: list[ValidationFailure]
 ) -> dict[str, Any]:
-    """Return the same configuration with stages, connections and post actions."""
+    """Return the configuration converted to stages, connections and post actions.
+
+    :param problems: receives a failure for a missing source or sink.
+    """
     kind = "realtime" if realtime else "batch"
     sources = [(config["source"], ("source",))] if config.get("source") else []
     sinks = _list_entries(config.get("sinks"), "sinks")
@@ -78,7 +81,7 @@ def _convert_stage(node: Any, path: Path, type: str, number: int) -> Any:
 
 
 def _connect_line(line: list[Any], ends: list[Any]) -> list[dict[str, Any]]:
-    """Return one line of stages, and from its last one to every sink."""
+    """Return the connections of a line of stages, and those from its last stage to every sink."""
     names = [_get_name(stage) for stage in line]
     pairs = list(itertools.pairwise(names))
     pairs += [(names[-1], _get_name(sink)) for sink in ends] if names else []

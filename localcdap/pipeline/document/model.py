@@ -13,68 +13,66 @@ from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.document.values import encode_json
 
 Path = tuple[str | int, ...]
-"""Keys and indexes that lead to a place in decoded JSON."""
+"""Keys and indexes that lead to a node of decoded JSON."""
 
 
 class PipelineType(enum.Enum):
-    """What kind of pipeline a document is; the value is the artifact of CDAP 6."""
+    """The type of a pipeline; the value is the name of its application artifact in CDAP 6."""
 
     BATCH = "cdap-data-pipeline"
     STREAMING = "cdap-data-streams"
 
 
 class PluginUse(msgspec.Struct, frozen=True):
-    """The plugin that a stage asks for."""
+    """The plugin that a stage requests."""
 
     type: str
-    """Empty when the document does not say it."""
+    """Empty when the document does not state it."""
     name: str
-    """Empty likewise."""
+    """Empty when the document does not state it."""
     properties: dict[str, str]
-    """As in the document, macros not evaluated; nulls are left out."""
+    """As in the document, without nulls; macros are not evaluated."""
     artifact: ArtifactSelector | None = None
     template: str | None = None
-    """The template it is marked to be made from, :mod:`localcdap.pipeline.validation.plugin_templates`."""
+    """Its ``pluginTemplate``; see :mod:`localcdap.pipeline.validation.plugin_templates`."""
 
 
 class StageUse(msgspec.Struct, frozen=True):
-    """A stage of the document."""
+    """A stage as the document states it."""
 
     name: str
     plugin: PluginUse
     path: Path = ()
-    """Where it stands in the configuration."""
+    """Its path in the configuration."""
     noted_schema: str | None = None
-    """The output schema that CDAP's studio noted beside the plugin: what it was when the pipeline was
-    drawn, as JSON text."""
+    """The output schema that CDAP's studio stored when the pipeline was drawn, as JSON text."""
 
 
 class PipelineDocument(msgspec.Struct):
-    """What a pipeline file says, and the file itself, untouched.
+    """A pipeline document, typed, with its unchanged source.
 
-    A structural problem that keeps a part from being read is one of :attr:`problems`; the part is left
-    out then.
+    A part that cannot be read is left out, and is one of :attr:`problems`.
     """
 
     source: Any
-    """The decoded JSON exactly as it was, unknown keys and key order included."""
+    """The decoded JSON exactly as it was read, with unknown keys and key order."""
     text: str | None
     """The text that it was read from, without a byte order mark; None when it came decoded."""
     config_path: Path
-    """Where the configuration stands in the source; empty for a bare configuration."""
+    """The path of the configuration in the source; empty for a bare configuration."""
     type: PipelineType
     artifact_name: str | None
-    """The application's artifact as the document names it; None in a bare configuration."""
+    """The name of the application artifact in the document; None in a bare configuration."""
     name: str | None
     description: str | None
     stages: list[StageUse]
-    """In document order; those of a 3.x configuration converted."""
+    """In document order; stages of a 3.x configuration are converted."""
     connections: list[StageConnection]
     """In document order, without repetitions."""
     post_actions: list[StageUse]
     problems: list[ValidationFailure]
     engine: str = "MAPREDUCE"
-    """``MAPREDUCE`` or ``SPARK``, as asked for; localcdap always runs on Spark."""
+    """``MAPREDUCE`` or ``SPARK``, as in the document; localcdap always runs on Spark."""
     schedule: str | None = None
     properties: dict[str, str] = {}
     resources: Resources = msgspec.field(default_factory=Resources)
@@ -84,7 +82,7 @@ class PipelineDocument(msgspec.Struct):
     process_timing_enabled: bool = True
     num_of_records_preview: int = 100
     max_concurrent_runs: int | None = None
-    """None for any number."""
+    """None for no limit."""
 
     def to_json(self) -> str:
         """Return the JSON text that the document was read from, or its source as compact JSON."""

@@ -1,4 +1,4 @@
-"""Reading pipeline documents of CDAP 3.2 to 6, in every form in which they are found.
+"""Reads pipeline documents of CDAP 3.2 to 6 in all of their forms.
 
 A document is the export of a studio (``{"artifact", "config"}``), a bare configuration (also what hub
 packages hold), a stored draft around either, or an application detail whose ``configuration`` is JSON
@@ -33,11 +33,13 @@ BATCH_ARTIFACTS: Final = frozenset(("cdap-data-pipeline", "cdap-etl-batch", "etl
 _PIPELINE_KEYS: Final = ("stages", "source", "config", "configuration")
 _STREAMING_SOURCES: Final = frozenset(("streamingsource", "realtimesource"))
 _MAX_DEPTH: Final = 4
-"""Envelopes around a configuration: more than a draft of an exported application is not known."""
+"""The most envelopes around a configuration; a draft of an exported application has the most known."""
 
 
 def read_document(document: Any, file: str | None = None) -> PipelineDocument:
     """Return the typed document of JSON text, UTF-8 bytes, or decoded JSON.
+
+    Call it once in each process; inside a process, pass the typed document on.
 
     :param file: where it came from, named in errors.
     :raises DocumentError: when it is no JSON or no pipeline. What is wrong inside a pipeline is not an
@@ -55,11 +57,11 @@ def read_document(document: Any, file: str | None = None) -> PipelineDocument:
 
 
 class _Envelope:
-    """What lies around a configuration, and the way to it."""
+    """The envelope of a configuration: its labels, and the path to the configuration."""
 
     def __init__(self, source: Any, file: str | None) -> None:
         self.labels: dict[str, Any] = {}
-        """Name, description, artifact and template, as the innermost envelope gives them."""
+        """Name, description, artifact and template; the innermost envelope wins."""
         path: list[str | int] = []
         node = source
         for _ in range(_MAX_DEPTH):
@@ -73,7 +75,7 @@ class _Envelope:
             node = decode_json(node[key], file, part=key)
             path.append(key)
             if key == "config" and isinstance(node, Mapping) and not _is_envelope(node):
-                break  # a configuration without stages, which is for the rules to say
+                break  # a configuration without stages, which a structure rule reports
         if not isinstance(node, Mapping):
             raise _create_not_a_pipeline_error(node, path, file)
         self.path: Path = tuple(path)
@@ -137,7 +139,7 @@ def _create_document(source: Any, found: _Envelope, text: str | None) -> Pipelin
 def _read_application(
     labels: Mapping[str, Any], config: Mapping[str, Any], problems: list[ValidationFailure]
 ) -> tuple[str | None, PipelineType]:
-    """Return the artifact's name and the kind of pipeline, guessed for a bare configuration."""
+    """Return the artifact's name and the type of the pipeline, guessed for a bare configuration."""
     artifact = labels.get("artifact")
     if isinstance(artifact, Mapping):
         name = as_text(artifact.get("name")) or ""

@@ -1,4 +1,4 @@
-"""JSON text to decoded JSON, with every way to fail told as a :class:`DocumentError`."""
+"""Decodes the JSON of documents; every error is a :class:`DocumentError` with file, line and column."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from localcdap.api.errors import BadRequestError, DocumentError
 
 
 def decode_json(document: Any, file: str | None = None, part: str | None = None) -> Any:
-    """Return the JSON value of a document; what is decoded already is returned as it is.
+    """Return the JSON value of a document; decoded JSON is returned as it is.
 
     :param file: named in errors.
-    :param part: the key whose text this is, when it is text inside a document; named in errors.
-    :raises DocumentError: when it is no JSON; knows line and column.
+    :param part: the key that holds the text, for JSON text inside a document; named in errors.
+    :raises DocumentError: when it is not valid JSON; knows line and column.
     """
     document = decode_text(document, file)
     if not isinstance(document, str):
@@ -24,7 +24,7 @@ def decode_json(document: Any, file: str | None = None, part: str | None = None)
     except json.JSONDecodeError as error:
         raise DocumentError(
             f"{where} is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno}).",
-            "Correct the text there; a comma or a quote is often missing or too many just before.",
+            "Correct the text there; often a comma or a quote just before is missing or superfluous.",
             file=file,
             line=error.lineno,
             column=error.colno,
@@ -39,7 +39,7 @@ def decode_json(document: Any, file: str | None = None, part: str | None = None)
 
 
 def describe_source(file: str | None) -> str:
-    """Return how a message calls the document."""
+    """Return how messages refer to the document."""
     return f"File '{file}'" if file else "The document"
 
 
@@ -67,7 +67,7 @@ def decode_text(document: Any, file: str | None = None) -> Any:
 
 
 def _refuse_lone_surrogates(value: Any, where: str, file: str | None) -> None:
-    # Half a surrogate pair can be stored, sent or shown nowhere; better refused here by name.
+    # UTF-8 has no form for half a surrogate pair: it could not be stored, sent or shown later.
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -79,7 +79,10 @@ def _refuse_lone_surrogates(value: Any, where: str, file: str | None) -> None:
 
 
 def require_text(*texts: str) -> None:
-    """:raises BadRequestError: when one holds half of a surrogate pair, which can be stored nowhere."""
+    """Check that texts can be stored.
+
+    :raises BadRequestError: when one holds half of a surrogate pair, which UTF-8 cannot encode.
+    """
     for text in texts:
         try:
             text.encode()

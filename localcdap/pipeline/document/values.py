@@ -1,5 +1,5 @@
-"""Values of a pipeline document as CDAP's JSON reader (Gson) takes them: numbers and booleans for text
-and the other way round.
+"""Lenient reading of JSON values, as CDAP's JSON reader (Gson) does it: numbers and booleans as text, and
+text as numbers and booleans.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from localcdap.artifacts.model import ArtifactSelector
 
 
 def as_text(value: Any) -> str | None:
-    """Return the text of a scalar; None for null; the JSON text of an object.
+    """Return the text of a scalar, None for null, and the JSON text of an object.
 
-    A list of scalars is written with commas, which is how a property holds a list; any other list is
-    written as JSON.
+    A list of scalars is joined by commas, the form of a list in a property; any other list becomes JSON.
     """
     match value:
         case None | str():
@@ -38,17 +37,17 @@ def _is_plain(element: Any) -> bool:
 
 
 def encode_json(value: Any) -> str:
-    """Compact JSON."""
+    """Return compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def as_properties(value: Any) -> dict[str, str]:
-    """Return the properties of a plugin; a null is no property. Not an object: none."""
+    """Return the properties of a plugin without nulls; an empty dict when the value is no object."""
     if not isinstance(value, Mapping):
         return {}
     found: dict[str, str] = {}
     for key, each in value.items():
-        # A schema may be a union, which is a list of names but no list property.
+        # A schema may be a union: a list of type names, but no list property.
         is_schema = isinstance(each, list) and key.lower().endswith("schema")
         text = encode_json(each) if is_schema else as_text(each)
         if text is not None:
@@ -67,7 +66,7 @@ def as_bool(value: Any, default: bool) -> bool:
 
 
 def as_int(value: Any, default: int | None) -> int | None:
-    """Return a whole number of 32 bits, also from text or a float without a fraction; else the default."""
+    """Return a 32-bit integer, also from text or a float without a fraction; else the default."""
     match value:
         case bool():
             return default
@@ -93,7 +92,7 @@ def as_resources(value: Any) -> Resources:
 
 
 def as_selector(value: Any) -> ArtifactSelector | None:
-    """Return the artifact that a plugin asks for; None when it asks for nothing."""
+    """Return the artifact that a plugin requests; None when it requests none."""
     if not isinstance(value, Mapping):
         return None
     scope, name, version = (as_text(value.get(key)) or None for key in ("scope", "name", "version"))
@@ -107,7 +106,7 @@ def artifact_to_json(artifact: ArtifactId) -> dict[str, str]:
 
 
 def describe_kind(value: Any) -> str:
-    """Return what a JSON value is, with its article: ``an object``, ``a list`` …"""
+    """Return the kind of a JSON value for messages, with its article: ``an object``, ``a list`` …"""
     match value:
         case None:
             return "null"

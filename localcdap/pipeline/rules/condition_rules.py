@@ -51,7 +51,7 @@ def _limit_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
 
 
 def _separate_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
-    """Yield a stage on a branch may be reached on ways through that condition only."""
+    """Yield a failure for each stage of a branch that can also be reached on a path around the condition."""
     graph = pipeline.graph
     for condition in pipeline.list_stages(CONDITION):
         crossed = (graph.find_descendants(condition) & graph.find_reachable_without(condition)) - {
@@ -75,4 +75,4 @@ CONDITION_RULES = (
     _limit_branches,
     _separate_branches,
 )
-"""In the order in which their failures are told."""
+"""In the order in which failures are reported."""

@@ -1,4 +1,9 @@
-"""The graph of a pipeline: stages by name, and the connections between them."""
+"""The graph of a pipeline: stages by name, and the connections between them.
+
+``graphlib`` of the standard library stops at the first cycle; this graph finds every cycle at once, orders
+stages in document order where connections leave a choice, and still orders a pipeline with cycles, so that
+validation reports all failures of a pipeline together.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +14,18 @@ from localcdap.api.pipeline import StageConnection
 
 
 class Graph:
-    """Stages in document order, connections among them in document order.
+    """Stages and the connections among them, both in document order.
 
-    Connections from or to a stage that does not exist are left out.
+    Connections from or to a stage that does not exist are ignored.
     """
 
     def __init__(self, stages: Iterable[str], connections: Iterable[StageConnection]) -> None:
         self.stages: list[str] = list(dict.fromkeys(stages))
         self.incoming: dict[str, list[StageConnection]] = {stage: [] for stage in self.stages}
-        """Connections into each stage."""
+        """Connections into each stage, by its name."""
         self.outgoing: dict[str, list[StageConnection]] = {stage: [] for stage in self.stages}
         self.inputs: dict[str, list[str]] = {stage: [] for stage in self.stages}
-        """Stages before each stage, each once, in connection order."""
+        """Input stages of each stage, each once, in connection order."""
         self.outputs: dict[str, list[str]] = {stage: [] for stage in self.stages}
         for connection in connections:
             if connection.source in self.outgoing and connection.target in self.incoming:
@@ -35,15 +40,15 @@ class Graph:
             self.inputs[target].append(source)
 
     def find_descendants(self, stage: str) -> set[str]:
-        """Return every stage that records of this one can reach; itself only on a cycle."""
+        """Return every stage downstream of this one; the stage itself only on a cycle."""
         return _find_reachable(self.outputs[stage], self.outputs.__getitem__)
 
     def find_ancestors(self, stage: str) -> set[str]:
-        """Return every stage whose records can reach this one."""
+        """Return every stage upstream of this one; the stage itself only on a cycle."""
         return _find_reachable(self.inputs[stage], self.inputs.__getitem__)
 
     def find_origins(self, stage: str, until: str) -> list[str]:
-        """Stages without inputs that lead to this one, on ways that do not pass ``until``."""
+        """Return the stages without inputs that lead to this one on paths that avoid ``until``."""
         seen = {stage, until}
         ahead = deque(self.inputs[stage])
         found: list[str] = []
@@ -58,12 +63,12 @@ class Graph:
         return found
 
     def find_reachable_without(self, stage: str) -> set[str]:
-        """Return what can be reached from stages without inputs on ways that do not pass this stage."""
+        """Return the stages that stages without inputs reach on paths that avoid this stage."""
         starts = [each for each in self.stages if not self.inputs[each] and each != stage]
         return _find_reachable(starts, lambda each: [t for t in self.outputs[each] if t != stage])
 
     def find_components(self) -> list[list[str]]:
-        """Parts with no connection between them, each in document order."""
+        """Return the connected components, each in document order."""
         number: dict[str, int] = {}
         parts: list[list[str]] = []
         for stage in self.stages:
@@ -75,12 +80,12 @@ class Graph:
         return parts
 
     def sort(self) -> list[str]:
-        """Return all stages, each after its inputs; in document order where that leaves a choice.
+        """Return all stages in topological order, in document order where that leaves a choice.
 
-        Stages of a cycle come in document order, after what leads to the cycle.
+        Stages of a cycle come in document order, after the stages that lead to the cycle.
         """
-        knot = {stage: group for group in self.find_cyclic_groups() for stage in group}
-        groups = [knot.get(s, [s]) for s in self.stages if knot.get(s, [s])[0] == s]
+        cyclic = {stage: group for group in self.find_cyclic_groups() for stage in group}
+        groups = [cyclic.get(s, [s]) for s in self.stages if cyclic.get(s, [s])[0] == s]
         head = {stage: group[0] for group in groups for stage in group}
         members = {group[0]: group for group in groups}
         waiting = {
@@ -100,11 +105,11 @@ class Graph:
         return done
 
     def find_cycles(self) -> list[list[str]]:
-        """Return one cycle of each knot: its stages in the order of the connections, each once."""
+        """Return one cycle of each cyclic group: its stages in the order of the connections, each once."""
         return [self._find_cycle(group) for group in self.find_cyclic_groups()]
 
     def _find_cycle(self, group: Sequence[str]) -> list[str]:
-        """Return the shortest way from the first stage of a knot back to it."""
+        """Return the shortest cycle through the first stage of a cyclic group."""
         start, inside = group[0], set(group)
         came_from: dict[str, str] = {}
         ahead = deque([start])
@@ -112,17 +117,17 @@ class Graph:
             stage = ahead.popleft()
             for target in self.outputs[stage]:
                 if target == start:
-                    way = [stage]
-                    while way[-1] != start:
-                        way.append(came_from[way[-1]])
-                    return way[::-1]
+                    path = [stage]
+                    while path[-1] != start:
+                        path.append(came_from[path[-1]])
+                    return path[::-1]
                 if target in inside and target not in came_from:
                     came_from[target] = stage
                     ahead.append(target)
         return list(group)
 
     def find_cyclic_groups(self) -> list[list[str]]:
-        """Return the groups of stages that lead back to each other, each in document order.
+        """Return the strongly connected components with a cycle, each in document order.
 
         Tarjan's algorithm without recursion: a pipeline may be longer than Python's stack.
         """

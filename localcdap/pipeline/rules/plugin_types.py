@@ -18,14 +18,14 @@ SINKS: Final = frozenset(
 )
 ACTIONS: Final = frozenset(("action", "sparkprogram"))
 CONTROL: Final = ACTIONS | {CONDITION}
-"""Stages that order others and handle no records themselves."""
+"""Types of stages that control the order of others and handle no records."""
 ERROR_EMITTERS: Final = (SOURCE, "transform", "batchaggregator", ERROR_TRANSFORM)
-"""What may stand before an error transform."""
+"""Types that may be the input of an error transform."""
 
 STREAMING: Final = frozenset(
     ("streamingsource", "streamingsink", "windower", "realtimesource", "realtimesink")
 )
-"""Types that only streaming pipelines have."""
+"""Types of stages of streaming pipelines only."""
 BATCH: Final = frozenset(
     (
         SOURCE,
@@ -46,4 +46,4 @@ BATCH: Final = frozenset(
 HELPERS: Final = frozenset(
     (POST_ACTION, "batchsqlengine", "connector", "validatingInputFormat", "validatingOutputFormat")
 )
-"""Types of plugins that are no stages."""
+"""Types of plugins that cannot be stages."""

@@ -1,8 +1,8 @@
 """The structural rules of pipelines: which stages may be connected to which.
 
 Rules and wordings are those of CDAP 6 ``PipelineSpecGenerator`` and ``Dag``, which stop at the first
-violation. Here every rule looks at the whole pipeline, so that all violations are found at once; a rule
-is silent where another one has named the cause already.
+violation. Here every rule checks the whole pipeline, so that all violations are found at once; a rule
+does not report what another rule reports already.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Rule = Callable[[PipelineStructure], Iterator[ValidationFailure]]
 
 
 def check_structure(structure: PipelineStructure) -> list[ValidationFailure]:
-    """Return all structural failures of a document, what could not be read of it first."""
+    """Return all structural failures of a document, first those of parts that could not be read."""
     problems = structure.document.problems
     found = [*problems, *(failure for rule in RULES for failure in rule(structure))]
-    # Connections that differ only in port or condition break a rule in the same words.
+    # Connections that differ only in port or condition lead to failures with the same message.
     return list({(failure.message, failure.stage): failure for failure in found}.values())
 
 
@@ -174,7 +174,7 @@ def _refuse_dead_ends(pipeline: PipelineStructure) -> Iterator[ValidationFailure
 
 
 def _list_checkable_stages(pipeline: PipelineStructure) -> list[str]:
-    """Stages whose missing inputs or outputs have no cause that was told already."""
+    """Return the stages whose missing inputs or outputs no other rule reports."""
     if _has_no_connections(pipeline):
         return []
     without = pipeline.loose | pipeline.unknown
@@ -191,7 +191,7 @@ def _require_actions_at_ends(pipeline: PipelineStructure) -> Iterator[Validation
             yield create_structural_failure(
                 f"Action stage '{stage}' is invalid. "
                 "Actions can only be placed at the start or end of the pipeline.",
-                "Move it before all sources or behind all sinks.",
+                "Move it before all sources or after all sinks.",
                 stage=stage,
             )
 
@@ -234,7 +234,7 @@ def _refuse_islands(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
         for part in graph.find_components()
         if len(part) > 1 or pipeline.is_action(part[0]) or graph.outputs[part[0]]
     ]
-    # Every dangling connection may have been meant to connect one more part.
+    # Every dangling connection may have been intended to connect one more component.
     if len(parts) - 1 <= len(pipeline.dangling) or _has_no_connections(pipeline):
         return
     mainland = max(parts, key=len)
@@ -243,7 +243,7 @@ def _refuse_islands(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
             yield create_structural_failure(
                 f"Invalid DAG. There is an island made up of stages {', '.join(part)} "
                 "(no other stages connect to them).",
-                "Connect them to the rest, or put them into a pipeline of their own.",
+                "Connect them to the rest, or move them to another pipeline.",
             )
 
 
@@ -266,4 +266,4 @@ RULES: tuple[Rule, ...] = (
     _require_splitter_ports,
     *CONDITION_RULES,
 )
-"""In the order in which their failures are told."""
+"""In the order in which failures are reported."""
