@@ -1,4 +1,4 @@
-"""The namespaces, as far as artifacts depend on them."""
+"""The catalog: the artifacts and plugins in use, arranged for look-ups."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from localcdap.artifacts.version import ArtifactVersion
 
 
 class Namespaces(Protocol):
-    """Knows which namespaces there are."""
+    """The existing namespaces."""
 
     def require(self, name: str) -> None:
-        """:raises NotFoundError: when it does not exist; the message lists those that do."""
+        """:raises NotFoundError: when the namespace does not exist; the message lists the namespaces."""
 
     def exists(self, name: str) -> bool: ...
 
 
 class AnyNamespace:
-    """Where namespaces do not matter: each exists."""
+    """Namespaces for tools that do not use them: every name exists."""
 
     def require(self, name: str) -> None: ...
 
@@ -35,13 +35,11 @@ class AnyNamespace:
 
 
 def list_orphaned_artifacts(catalog: Catalog, namespaces: Namespaces) -> Iterator[ArtifactDetail]:
-    """Return the artifacts in sub-folders of plugin directories that are no namespace, each with that
-    error.
-    """
+    """Yield the artifacts in sub-folders that are not the name of a namespace, each with that error."""
     for detail in catalog.details:
         if not namespaces.exists(detail.namespace):
             error = (
-                f"Nobody sees this artifact: there is no namespace '{detail.namespace}'. "
+                f"This artifact is not in use: there is no namespace '{detail.namespace}'. "
                 f"Create it: localcdap namespaces create {detail.namespace}"
             )
             yield msgspec.structs.replace(
@@ -50,9 +48,9 @@ def list_orphaned_artifacts(catalog: Catalog, namespaces: Namespaces) -> Iterato
 
 
 class Catalog:
-    """Never changes; a new one takes its place.
+    """An immutable catalog; a synchronization replaces it by a new one.
 
-    :param required: capabilities that a plugin must have to be in it at all.
+    :param required: capabilities that a plugin must have to be in the catalog.
     """
 
     def __init__(
@@ -63,7 +61,7 @@ class Catalog:
         self.details: Final = list(_details(state, required))
         self._plugins: dict[str, dict[str, dict[str, list[Candidate]]]] = {}
         self.applications: Final = _applications(self.details, copies)
-        """By name; of several versions the highest."""
+        """The system applications by name; of several versions the highest."""
         for detail in self.details:
             copy = copies.find(detail.digest)
             apps = find_supported_apps(detail.parents)
@@ -76,12 +74,12 @@ class Catalog:
                 types.setdefault(plugin.type, {}).setdefault(plugin.name, []).append(candidate)
 
     def list_visible(self, namespace: str) -> list[ArtifactDetail]:
-        """Return the artifacts that a namespace sees: its own and those of the system, in order."""
+        """Return the artifacts that a namespace sees: its own and the system's, by name and version."""
         visible = [d for d in self.details if d.namespace in (namespace, SYSTEM_NAMESPACE)]
         return sorted(visible, key=_detail_order)
 
     def list_hidden(self, namespace: str) -> Iterator[HiddenPlugin]:
-        """Return the plugins of what a namespace sees that lack a required capability, by artifact."""
+        """Yield the plugins that a namespace would see if they had all required capabilities, by artifact."""
         for detail in sorted(_details(self._state, frozenset()), key=_detail_order):
             if detail.namespace not in (namespace, SYSTEM_NAMESPACE):
                 continue
@@ -171,6 +169,6 @@ def _errors(entry: ArtifactEntry, state: ArtifactIndexState) -> Iterable[str]:
 
 
 def _detail_order(detail: ArtifactDetail) -> Any:
-    # An artifact without a readable version stands before all of its name.
+    # An artifact without a readable version comes before all others of its name.
     version = ArtifactVersion(detail.version) if detail.version else ArtifactVersion("0")
     return (*artifact_order(detail.id, version), detail.path)

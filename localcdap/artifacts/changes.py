@@ -1,4 +1,4 @@
-"""Telling everybody who has the instance open what became of its artifacts."""
+"""Changes of artifacts: comparing two catalogs, and publishing the changes as system events."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from localcdap.messaging.topics import Topics
 from localcdap.store.store import Transaction
 
 _MOST: Final = 500
-"""Changes in one event."""
+"""The most changes in one event."""
 _LONGEST_ERROR: Final = 2000
-"""Characters; the whole error stands in the list of artifacts."""
+"""The most characters of an error in an event; the list of artifacts has the whole error."""
 
 
 def compare_catalogs(before: Catalog, after: Catalog) -> list[ArtifactChange]:
-    """Return what became of the artifacts between two states."""
+    """Return the changes of artifacts between two states."""
     old, new = _in_use(before), _in_use(after)
     known_errors = {(d.path, d.error) for d in before.details}
     return [
@@ -52,7 +52,7 @@ def _change(change: str, detail: ArtifactDetail, error: str | None = None) -> Ar
 
 
 def make_change_publisher(topics: Topics) -> Callable[[Transaction, SyncReport], None]:
-    """Return what publishes a report as system events, in the transaction of the changes."""
+    """Return a function that publishes a report as system events, in the transaction of the changes."""
 
     def announce(tx: Transaction, report: SyncReport) -> None:
         now = time.time_ns() // 1_000_000

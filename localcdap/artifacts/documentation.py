@@ -1,4 +1,4 @@
-"""What artifacts say about their plugins in files of their own."""
+"""The documentation of plugins, in Markdown files of their artifact."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Final
 
 _LONGEST: Final = 256 * 1024
-"""Bytes that are read of a text; the rest is left away."""
+"""The most bytes of a text that are read."""
 
 
 def read_documentation(artifact: Path, type: str, name: str) -> str | None:
-    """Return the text of ``docs/NAME-TYPE.md`` in an artifact, as CDAP 6 lays it out; None where there
-    is none.
+    """Return the text of ``docs/NAME-TYPE.md`` (the layout of CDAP 6) in an artifact, or None.
 
-    :param artifact: its content: a folder, or a file, which has none.
+    :param artifact: the artifact's content: a folder, or a single file, which has no documentation.
     """
     folder = artifact / "docs"
     file = folder / f"{name}-{type}.md"

@@ -1,4 +1,4 @@
-"""The index of artifacts: its rows in the store, and the Structs they stand for."""
+"""The index of artifacts in the store: what was found in plugin directories, and what inspection found."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONTENT_COLUMNS: Final = ("digest", "plugins", "errors", "inspected_by", "appli
 
 
 class ArtifactEntry(msgspec.Struct, frozen=True):
-    """An artifact in a plugin directory, as the index keeps it."""
+    """An artifact in a plugin directory."""
 
     path: str
     scope: str
@@ -37,23 +37,23 @@ class ArtifactEntry(msgspec.Struct, frozen=True):
     signature: str
     """See :func:`localcdap.artifacts.directories.contents.signature`."""
     digest: str
-    """Of the content found; empty when it could not be read."""
+    """The digest of the current content; empty when it cannot be read."""
     good_digest: str
-    """Of the last content that worked; empty when none did."""
+    """The digest of the last content without errors; empty when there was none."""
     problem: str | None
-    """What is wrong besides the errors of the content."""
+    """The problem of the artifact, besides the errors of its content."""
     parents: str = ""
-    """Of the good content, separated by blanks; empty: any application."""
+    """The parents of the good content, separated by blanks; empty for any application."""
 
 
 class ArtifactContent(msgspec.Struct, frozen=True):
-    """An artifact content that was inspected."""
+    """The result of inspecting one content, which several artifacts may have."""
 
     digest: str
     plugins: list[PluginClass]
     errors: list[str]
     inspected_by: str
-    """What the inspection depended on beside the content."""
+    """What the inspection depended on besides the content; another value requires a new inspection."""
     applications: list[ApplicationClass] = []
 
     @staticmethod
@@ -94,11 +94,11 @@ class ArtifactIndex:
         forgotten: Iterable[str],
         also: Callable[[Transaction], None],
     ) -> None:
-        """Bring the tables up to date in one transaction.
+        """Update the tables in one transaction.
 
-        :param removed: paths of entries.
-        :param forgotten: digests of contents.
-        :param also: what else belongs into the transaction.
+        :param removed: the paths of entries to delete.
+        :param forgotten: the digests of contents to delete.
+        :param also: called with the transaction, for further changes.
         """
         with self._store.transaction() as tx:
             tx.execute("DELETE FROM artifact WHERE list_contains(?, path)", (list(removed),))
@@ -118,7 +118,7 @@ def _replace(
     names: Sequence[str],
     rows: Sequence[tuple[str | None, ...]],
 ) -> None:
-    """Insert or replace rows of texts in one statement; DuckDB is slow row by row."""
+    """Insert or replace rows of texts in one statement, because DuckDB is slow for single rows."""
     if rows:
         columns = [list(column) for column in zip(*rows, strict=True)]
         values = ", ".join(["unnest(?::VARCHAR[])"] * len(columns))

@@ -1,4 +1,4 @@
-"""What is in an artifact. Runs its code, so only the plugin worker does this."""
+"""Inspecting an artifact: it imports all modules, so only a plugin worker may do this."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_ERRORS: Final = 200
 def inspect_artifact(path: str, digest: str) -> Inspection:
     """Import all modules of an artifact and describe its plugins and applications.
 
-    Whatever goes wrong is among the errors of the answer, all of it and each problem once.
+    All problems are in the errors of the result, each once.
 
     :param path: a ``.py`` file or a folder.
     :raises MemoryError: when importing takes more memory than there is.
@@ -71,9 +71,9 @@ class _Findings:
         self.raised = False
 
     def look_at(self, module: ModuleType, name: str) -> None:
-        """Describe what a module defines.
+        """Describe the plugins and applications that a module defines.
 
-        :param name: of the module, as the artifact's own code names it.
+        :param name: the name of the module in the artifact's own code.
         """
         for problem in list_problems(module.__name__):
             self.errors.append(_told(problem.owner, problem.message, self._place))
@@ -99,7 +99,7 @@ class _Findings:
 
     @contextlib.contextmanager
     def _telling(self, cls: type) -> Iterator[None]:
-        """What describing a class raises is an error of the artifact."""
+        """Turn an exception raised by describing a class into an error of the artifact."""
         try:
             yield
         except MemoryError:
@@ -133,9 +133,9 @@ def _described(cls: type[Plugin], class_name: str) -> PluginClass:
 
 
 def _as_read(described: _Described, type: type[_Described]) -> _Described:
-    """Return a description as it reads at the other end of a connection.
+    """Return a description after encoding and decoding it, as another process receives it.
 
-    :raises Exception: when something in it is not what it should be, or cannot be encoded.
+    :raises Exception: when a value has a wrong type, or cannot be encoded.
     """
     return msgspec.convert(msgspec.json.decode(msgspec.json.encode(described)), type)
 
@@ -157,21 +157,21 @@ def _clashes(found: list[tuple[PluginClass, type[Plugin]]], place: Path) -> Iter
 
 
 def _import_problem(error: BaseException, place: Path, package: str) -> str:
-    told = summarize_error(error, place).replace(f"{package}.", "")
+    text = summarize_error(error, place).replace(f"{package}.", "")
     if not isinstance(error, ModuleNotFoundError) or not error.name:
-        return told
+        return text
     if error.name.startswith(f"{package}."):
-        return f"{told}. The artifact has no such module of its own."
+        return f"{text}. The artifact has no such module."
     top = error.name.partition(".")[0]
     if (find_code_root(place) / top).is_dir():
         return (
-            f"{told}. The artifact is not installed: only its own import statements find '{top}' by that "
+            f"{text}. The artifact is not installed: only its own import statements find '{top}' by that "
             "name; elsewhere use __package__, as in importlib.resources.files(__package__)."
         )
-    # Not above: what it imports would slow down the start of each worker.
+    # Imported here, because its imports would slow down the start of each worker.
     from localcdap.artifacts.requirements import install_command
 
-    return f"{told}. Install it: {install_command(error.name, place)}"
+    return f"{text}. Install it: {install_command(error.name, place)}"
 
 
 def _told(cls: type, problem: str, place: Path) -> str:
@@ -179,13 +179,13 @@ def _told(cls: type, problem: str, place: Path) -> str:
 
 
 def _where(cls: type, place: Path) -> str:
-    """``module.py:12`` of a class."""
+    """Return the position of a class, such as ``module.py:12``."""
     import inspect
 
     try:
         file = Path(inspect.getfile(cls))
         shown = file.relative_to(place).as_posix() if place.is_dir() else file.name
-    except (TypeError, ValueError):  # made elsewhere, or nowhere
+    except (TypeError, ValueError):  # the class is defined in another file or in none
         return place.name
     try:
         return f"{shown}:{inspect.getsourcelines(cls)[1]}"
@@ -195,6 +195,6 @@ def _where(cls: type, place: Path) -> str:
 
 def _nothing(place: Path) -> str:
     advice = "decorate a class with @plugin" + (
-        ", and see that each package folder has an __init__.py" if place.is_dir() else ""
+        ", and check that each package folder has an __init__.py" if place.is_dir() else ""
     )
     return f"{place.name} defines no plugin: {advice}."

@@ -1,9 +1,9 @@
-"""Loading the code of an artifact, wherever plugins run: worker, run process, Spark's Python workers.
+"""Loading the code of an artifact in any process: plugin worker, run process, Spark's Python workers.
 
-Each artifact content has a private module namespace named after its digest, so that two versions of
-one package live side by side. Inside it, modules import each other relatively, or absolutely by the
-artifact's own top-level names; everything else is imported as usual. Nothing but the standard library
-and ``localcdap.api`` is needed here.
+Each artifact content has a private module namespace named after its digest, so that one process can load
+two versions of a package. Inside it, modules import each other relatively, or absolutely by the artifact's
+own top-level names; everything else is imported as usual. This module needs only the standard library and
+``localcdap.api``.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def load_plugin(ref: PluginRef) -> type[Plugin]:
 
 
 class UsedPlugins:
-    """The plugins that a stage uses beside its own, by type and name.
+    """The plugins that a stage uses besides its own, by type and name.
 
-    :param sent: the same as workers find them, which get these when the object is pickled.
+    :param sent: the references for Spark's workers, which replace ``refs`` when the object is pickled.
     """
 
     def __init__(self, refs: Iterable[PluginRef], sent: Iterable[PluginRef] | None = None) -> None:
@@ -71,7 +71,8 @@ class UsedPlugins:
         return UsedPlugins, (list(self._refs.values()) if self._sent is None else self._sent,)
 
     def __call__(self, type: str, name: str) -> type[Plugin] | None:
-        """The class of a plugin; None when the stage's properties name none such, or it is not there.
+        """Return the class of a plugin; None when the stage's properties do not name it, or it does not
+        exist.
 
         :raises PluginError: when it cannot be loaded.
         """
@@ -82,7 +83,7 @@ class UsedPlugins:
 def load_artifact(path: str, digest: str) -> list[type[Plugin]]:
     """Return the plugin classes of an artifact, in the order of its modules and of their definitions.
 
-    :raises Exception: what importing one of its modules raises.
+    :raises Exception: what importing one of the modules raises.
     """
     return [
         cls
@@ -97,10 +98,10 @@ def import_module(path: str, digest: str, name: str) -> ModuleType:
 
 
 def list_module_names(path: str) -> list[str]:
-    """Return the modules of an artifact that may hold plugins, by the names its own code uses.
+    """Return the names of an artifact's modules that may contain plugins, as in its own code.
 
-    Those of a folder are its top-level modules and everything in its packages (below ``src`` when there
-    is one); tests are left out.
+    For a folder these are the top-level modules and all modules in packages (below ``src`` if it exists),
+    without tests.
 
     :param path: a ``.py`` file or a folder.
     """
@@ -126,9 +127,9 @@ def is_artifact_module(name: str) -> bool:
 
 
 def mount(path: str, digest: str) -> str:
-    """Make the modules of an artifact importable, and return the package that they are in.
+    """Make the modules of an artifact importable, and return their package.
 
-    Cheap when done before. A process that unpickles something of a plugin must mount its artifact first.
+    Repeated calls are cheap. A process must mount an artifact before it unpickles objects of its plugins.
 
     :param path: a ``.py`` file or a folder whose content never changes while the digest is the same.
     """
@@ -143,9 +144,7 @@ def mount(path: str, digest: str) -> str:
 
 
 def locate_content(path: str) -> Path:
-    """Return where a content lies; what was sent to a cluster has a path relative to a folder of
-    ``sys.path``.
-    """
+    """Return the path of a content; on a cluster its path is relative to a folder of ``sys.path``."""
     if Path(path).is_absolute():
         return Path(path)
     places = (Path(folder, path) for folder in sys.path)
@@ -153,13 +152,13 @@ def locate_content(path: str) -> Path:
 
 
 def find_code_root(folder: Path) -> Path:
-    """Return where the top-level packages of a folder artifact lie."""
+    """Return the folder with the top-level packages of a folder artifact."""
     source = folder / "src"
     return source if source.is_dir() and not (source / "__init__.py").exists() else folder
 
 
 def to_file_module_name(file: Path) -> str:
-    """Return name of the module of a single-file artifact: its artifact name as a Python name."""
+    """Return the module name of a single-file artifact: the artifact's name as a Python identifier."""
     name = re.sub(r"\W", "_", split_file_name(file.stem)[0])
     return name if name.isidentifier() else f"_{name}"
 
@@ -217,7 +216,7 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
         return None
 
     def find_distributions(self, context: Any = None) -> Iterable[Any]:
-        """Return what ``importlib.metadata`` asks for: the artifact's own metadata, for its own code only."""
+        """Return the artifact's own metadata to ``importlib.metadata``, for calls of its own code only."""
         from importlib.metadata import DistributionFinder, MetadataPathFinder
 
         if self._single or context is None or not _asking().startswith(f"{self._package}."):
@@ -244,7 +243,7 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
 
 
 class _ArtifactLoader(importlib.machinery.SourceFileLoader):
-    """Gives each module the import function of its artifact, so that late imports use it too."""
+    """Gives each module the import function of its artifact, which imports inside functions use too."""
 
     def __init__(self, fullname: str, path: str, own_import: Any) -> None:
         super().__init__(fullname, path)

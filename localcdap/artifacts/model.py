@@ -1,6 +1,6 @@
-"""What is known about artifacts and their plugins.
+"""The types of artifacts and plugins.
 
-A JSON name is CDAP 6's where CDAP has the thing (``ArtifactHttpHandler``: ``PluginSummary``,
+The JSON names are those of CDAP 6 where CDAP has the same type (``ArtifactHttpHandler``: ``PluginSummary``,
 ``PluginInfo``).
 """
 
@@ -17,15 +17,15 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.methods import PluginMethod
 
 SYSTEM: Final = "SYSTEM"
-"""Scope of the artifacts that come with localcdap; every namespace sees them."""
+"""The scope of the artifacts that come with localcdap; every namespace sees them."""
 USER: Final = "USER"
-"""Scope of the artifacts in the plugin folders; only their namespace sees them."""
+"""The scope of the artifacts in plugin directories; only their namespace sees them."""
 SYSTEM_NAMESPACE: Final = "system"
 DEFAULT_NAMESPACE: Final = "default"
 
 
 class PluginClass(msgspec.Struct, rename="camel"):
-    """A plugin, as inspection finds it in the code of an artifact."""
+    """The description of a plugin that inspection found in an artifact."""
 
     type: str
     name: str
@@ -39,21 +39,22 @@ class PluginClass(msgspec.Struct, rename="camel"):
     grain: str = "none"
     """``record``, ``batch``, ``dataframe``, or ``none`` for a plugin that handles no data."""
     methods: list[PluginMethod] = []
-    """What can be asked of the plugin, by name."""
+    """The methods that front ends can call, by name."""
 
 
 class Inspection(msgspec.Struct):
-    """What the code of an artifact contains. It is good when there are no errors."""
+    """The result of inspecting an artifact, which can be used when there are no errors."""
 
     plugins: list[PluginClass]
     errors: list[str]
-    """What keeps the artifact from being used; each says file, line and class where they are known."""
+    """The errors that make the artifact unusable, with file, line and class where they are known."""
     raised: bool = False
-    """Whether an error is an exception of its code, which other code in the process may have caused."""
+    """Whether an error is an exception of the artifact's code; other code in the process may be the cause."""
     applications: list[ApplicationClass] = []
     trace: list[str] = []
-    """Of the exceptions among the errors: the frames in the artifact's code, innermost last, and what was
-    raised."""
+    """The frames in the artifact's code of exceptions among the errors, innermost last, and the
+    exceptions.
+    """
 
 
 class ArtifactDetail(msgspec.Struct):
@@ -61,24 +62,24 @@ class ArtifactDetail(msgspec.Struct):
 
     name: str
     version: str
-    """Empty when the artifact does not say one that can be read; there is an error then."""
+    """The version; empty when the artifact has none that can be read, which is an error."""
     scope: str
     namespace: str
     """``system`` for the SYSTEM scope."""
     path: str
-    """Where its user put it, absolute."""
+    """The absolute path at which the user placed it."""
     digest: str
-    """Of the content in use; empty when nothing of it ever worked."""
+    """The digest of the content in use; empty when no content ever worked."""
     error: str | None
-    """What is wrong with the content found now, one problem a line; None when it is good."""
+    """The problems of the current content, one per line; None when there are none."""
     plugins: list[PluginClass]
-    """The plugins in use: those of the last good content when there is an error. One that lacks a
-    capability the instance requires is not among them."""
+    """The plugins in use: those of the last good content when there is an error. Plugins that lack a
+    capability that the instance requires are left out."""
     parents: list[str] = []
-    """The applications that its plugins are made for, such as ``cdap-data-pipeline[6.0.0,7.0.0)``; empty:
+    """The applications that its plugins are made for, such as ``cdap-data-pipeline[6.0.0,7.0.0)``; empty for
     all."""
     applications: list[ApplicationClass] = []
-    """The system applications in use, likewise."""
+    """The system applications in use: those of the last good content when there is an error."""
 
     @property
     def id(self) -> ArtifactId:
@@ -97,10 +98,10 @@ class PluginSummary(msgspec.Struct, rename="camel"):
 
 
 class HiddenPlugin(PluginSummary, rename="camel"):
-    """A plugin that does not exist for anybody, because of what the instance requires."""
+    """A plugin that cannot be used, because it lacks a capability that the instance requires."""
 
     lacking: list[str]
-    """The required capabilities that it has not, at least one."""
+    """The required capabilities that it lacks, at least one."""
 
 
 class PluginInfo(PluginSummary, rename="camel"):
@@ -113,35 +114,35 @@ class PluginInfo(PluginSummary, rename="camel"):
 
 
 class ArtifactSelector(msgspec.Struct, frozen=True):
-    """Which artifacts a stage accepts; None or an empty text accepts any."""
+    """The artifacts that a stage accepts; None or an empty text accepts any."""
 
     scope: str | None = None
-    """``SYSTEM`` or ``USER``, without regard to case."""
+    """``SYSTEM`` or ``USER``, in any case."""
     name: str | None = None
     version: str | None = None
     """A version or a range such as ``[1.0.0,2.0.0)``."""
 
 
 class PluginRef(msgspec.Struct, frozen=True):
-    """One plugin of one exact artifact content: all that a process needs to load it."""
+    """A reference to a plugin of one exact artifact content, with all that a process needs to load it."""
 
     artifact: ArtifactId
     path: str
-    """Where the content lies; it never changes there while the digest is the same."""
+    """The path of the content, which never changes while the digest is the same."""
     digest: str
     type: str
     name: str
     class_name: str
     uses: tuple[PluginRef, ...] = ()
-    """Other plugins that a stage with this one names, and that its code may load."""
+    """The other plugins that the stage's properties name, and that its code may load."""
 
 
 class ApplicationRef(msgspec.Struct, frozen=True):
-    """A system application of one exact artifact content."""
+    """A reference to a system application of one exact artifact content."""
 
     artifact: ArtifactId
     path: str
-    """Where the content lies; it never changes there while the digest is the same."""
+    """The path of the content, which never changes while the digest is the same."""
     digest: str
     application: ApplicationClass
 
@@ -150,27 +151,27 @@ class PluginLookup(msgspec.Struct):
     """The answer to a search for a plugin by type, name and selector."""
 
     plugin: PluginRef | None
-    """The one chosen: the highest artifact that the selector accepts."""
+    """The chosen plugin: the one of the highest artifact that the selector accepts."""
     suggested: PluginRef | None = None
-    """When none was chosen: the highest version known of a plugin of that type and name."""
+    """When none was chosen: the highest known version of a plugin of that type and name."""
     nearest: list[str] = []
     """When there is no such plugin at all: similar names of that type, the most similar first."""
 
 
 class CapabilityCount(msgspec.Struct):
-    """A capability, and how many plugins have it."""
+    """A capability and the number of plugins that have it."""
 
     capability: str
     plugins: int
     system: bool
-    """Whether the system defines it; a plugin that declares none has all of these."""
+    """Whether it is a system capability; a plugin that declares no capabilities has all of these."""
 
 
 class SyncReport(msgspec.Struct):
-    """What bringing the index up to date changed."""
+    """The changes of a synchronization."""
 
     changes: list[ArtifactChange]
 
     def of(self, change: str) -> list[ArtifactId]:
-        """Return the artifacts that this became of."""
+        """Return the artifacts with this kind of change, such as ``added``."""
         return [ArtifactId(c.name, c.version, c.scope) for c in self.changes if c.change == change]

@@ -1,4 +1,4 @@
-"""Which applications an artifact's plugins are made for (CDAP 6 ``ArtifactRange``, ``Artifact-Extends``)."""
+"""Parents: the applications that an artifact's plugins extend (CDAP 6 ``ArtifactRange``)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from localcdap.artifacts.model import SYSTEM_NAMESPACE
 from localcdap.artifacts.version import ArtifactVersion, VersionRange
 
 APP_VERSION: Final = ArtifactVersion("6.10.0")
-"""The version of CDAP's applications that localcdap stands for."""
+"""The version of CDAP's applications that localcdap implements."""
 APPS: Final = ("cdap-data-pipeline", "cdap-data-streams")
-"""The applications themselves; both are artifacts of the system."""
+"""The applications of CDAP; both are system artifacts."""
 _RANGE: Final = re.compile(r"(?:([^:\[(]*):)?([a-zA-Z0-9._-]+)([\[(].*)", re.DOTALL)
 
 
 class ParentRange(msgspec.Struct, frozen=True):
-    """Versions of an artifact that plugins are made for: ``system:cdap-data-pipeline[6.0.0,7.0.0)``."""
+    """A parent with a range of versions, such as ``system:cdap-data-pipeline[6.0.0,7.0.0)``."""
 
     name: str
     versions: VersionRange
@@ -28,7 +28,10 @@ class ParentRange(msgspec.Struct, frozen=True):
 
     @staticmethod
     def parse(text: str) -> ParentRange:
-        """:raises BadRequestError: when the text is no name with a range of versions."""
+        """Parse a parent.
+
+        :raises BadRequestError: when the text is not a name with a range of versions.
+        """
         match = _RANGE.fullmatch(text.strip())
         if match is None:
             raise BadRequestError(
@@ -40,9 +43,9 @@ class ParentRange(msgspec.Struct, frozen=True):
 
 
 def find_supported_apps(parents: Iterable[str]) -> frozenset[str]:
-    """Return the applications here that an artifact's plugins can be used in; all when it names no parents.
+    """Return the applications of this instance that can use the plugins; all when there are no parents.
 
-    :raises BadRequestError: when a parent cannot be read.
+    :raises BadRequestError: when a parent is malformed.
     """
     ranges = [ParentRange.parse(parent) for parent in parents]
     if not ranges:
@@ -57,10 +60,13 @@ def find_supported_apps(parents: Iterable[str]) -> frozenset[str]:
 
 
 def check_parents(parents: Iterable[str]) -> None:
-    """:raises BadRequestError: when a parent cannot be read, or none of them is here."""
+    """Check that at least one of the parents exists in this instance.
+
+    :raises BadRequestError: when a parent is malformed, or none of them exists.
+    """
     given = list(parents)
     if not find_supported_apps(given):
         raise BadRequestError(
-            f"None of its parents is here: {', '.join(given)}.",
-            f"Here are {' and '.join(APPS)}, both {APP_VERSION}.",
+            f"None of its parents exists: {', '.join(given)}.",
+            f"Existing parents are {' and '.join(APPS)}, both in version {APP_VERSION}.",
         )

@@ -1,4 +1,4 @@
-"""The command that installs what an artifact misses: its own requirement where it declares one."""
+"""The command that installs a missing module of an artifact, from its declared requirements if possible."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DISTRIBUTIONS: Final = {
     "sklearn": "scikit-learn",
     "yaml": "PyYAML",
 }
-"""Distributions that are named differently from the module they install."""
+"""Distributions whose name differs from the module that they install."""
 _EXTRAS: Final = {
     "cramjam": "compression",
     "jsonschema_rs": "standards",
@@ -43,7 +43,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def install_command(module: str, place: Path) -> str:
-    """Return the command that brings a module, as far as its name and the artifact's requirements tell.
+    """Return the command that installs a module, guessed from its name and the artifact's requirements.
 
     :param place: a ``.py`` file or a folder.
     """
@@ -60,7 +60,7 @@ def _distribution(module: str) -> str:
     top, *rest = module.split(".")
     if top != "google":
         return _DISTRIBUTIONS.get(top, top)
-    # Many distributions share the module google; one for each service.
+    # Many distributions share the module google, one for each service.
     service = rest[1].replace("_", "-") if len(rest) > 1 else "<service>"
     return f"google-cloud-{service}"
 
@@ -70,7 +70,7 @@ def _normal(name: str) -> str:
 
 
 def _declared(place: Path) -> Iterator[str]:
-    """Return the requirements of an artifact; none where they cannot be read."""
+    """Yield the requirements of an artifact; nothing when they cannot be read."""
     try:
         yield from _read(place)
     except (OSError, ValueError, RecursionError, BadRequestError):

@@ -1,6 +1,6 @@
-"""Which plugin a stage means, when several artifacts offer one.
+"""Choosing the plugin that a stage means, when several artifacts have one.
 
-Order and choice are those of CDAP 6: artifacts are ordered by name, version, scope (SYSTEM below USER),
+Order and choice are those of CDAP 6: artifacts are ordered by name, version and scope (SYSTEM below USER),
 and the last one that the selector accepts is chosen.
 """
 
@@ -29,7 +29,7 @@ _MOST_SUGGESTIONS: Final = 5
 
 
 class Candidate(msgspec.Struct, frozen=True, eq=False):
-    """A plugin of an artifact in use, and where its content lies."""
+    """A plugin of an artifact in use, with the path of its content."""
 
     artifact: ArtifactId
     version: ArtifactVersion
@@ -37,7 +37,7 @@ class Candidate(msgspec.Struct, frozen=True, eq=False):
     digest: str
     plugin: PluginClass
     apps: frozenset[str] = frozenset(APPS)
-    """Names of the applications here that it can be used in; mostly all."""
+    """The names of the applications that can use it; usually all."""
 
     @property
     def ref(self) -> PluginRef:
@@ -48,12 +48,12 @@ class Candidate(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def order(self) -> Any:
-        """Sort key: the last one is chosen."""
+        """The sort key; the last candidate is chosen."""
         return artifact_order(self.artifact, self.version)
 
 
 def artifact_order(artifact: ArtifactId, version: ArtifactVersion) -> Any:
-    """Sort key of artifacts: name, version, scope."""
+    """Return the sort key of an artifact: name, version, scope."""
     return (artifact.name, version, artifact.scope == USER)
 
 
@@ -66,7 +66,7 @@ def choose(candidates: Iterable[Candidate], selector: ArtifactSelector) -> Candi
 
 
 def narrow(candidates: Iterable[Candidate], selector: ArtifactSelector) -> Iterator[Candidate]:
-    """Those that the selector accepts.
+    """Yield the candidates that the selector accepts.
 
     :raises BadRequestError: when scope or version of the selector cannot be read.
     """
@@ -74,7 +74,7 @@ def narrow(candidates: Iterable[Candidate], selector: ArtifactSelector) -> Itera
 
 
 def filter_usable(app: str, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Those that an application may use."""
+    """Yield the candidates that an application can use."""
     return (candidate for candidate in candidates if app in candidate.apps)
 
 
@@ -86,7 +86,7 @@ def look_up(
 ) -> PluginLookup:
     """Choose among the plugins of one type and name.
 
-    :param names: names of all plugins of that type, to find the nearest where there is none.
+    :param names: the names of all plugins of that type, for suggestions.
     :raises BadRequestError: when scope or version of the selector cannot be read.
     """
     chosen = choose(candidates, selector)
@@ -98,7 +98,7 @@ def look_up(
 
 
 class _Acceptance:
-    """Whether an artifact is among those that a selector names."""
+    """The condition that a selector puts on artifacts."""
 
     def __init__(self, selector: ArtifactSelector) -> None:
         self._scope = _scope(selector.scope) if selector.scope else None

@@ -1,4 +1,4 @@
-"""The artifacts of an instance and the plugins in them."""
+"""The service for the artifacts of an instance and the plugins in them."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ from localcdap.store.store import Store, Transaction
 class ArtifactService:
     """Keeps the index of artifacts and answers from it. Threads may share it.
 
-    Questions are answered from memory, during a synchronization too. Until the first :meth:`sync` they
-    are answered from what the last process left in the store.
+    Look-ups are answered from memory, also during a synchronization. Until the first :meth:`sync` they use
+    the index that the last process stored.
 
-    :param system_directory: the artifacts that come with localcdap (SYSTEM scope).
-    :param plugin_directories: drop-in folders (USER scope); where two hold the same artifact, the first
+    :param system_directory: the folder of the artifacts that come with localcdap (SYSTEM scope).
+    :param plugin_directories: drop-in folders (USER scope); if two contain the same artifact, the first one
         is used.
-    :param cache: folder for copies of artifact contents; nothing is ever loaded from anywhere else.
-    :param required_capabilities: a plugin without one of these does not exist for anybody.
-    :param namespaces: which there are; None where any is as good as another.
-    :param deployer: makes system applications ready for use; None where they do not matter.
-    :param trash: folder for artifacts that are removed; None where none can be.
-    :param on_change: called in the transaction that changes the index for pipelines or their authors.
+    :param cache: the folder for copies of artifact contents; code is only loaded from there.
+    :param required_capabilities: plugins that lack one of these are left out everywhere.
+    :param namespaces: the existing namespaces; None to accept any name.
+    :param deployer: deploys system applications; None to ignore them.
+    :param trash: the folder for removed artifacts; None when artifacts cannot be removed.
+    :param on_change: called in the transaction that stores a changed index.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class ArtifactService:
         touched: Sequence[str] | None = None,
         unfinished: Sequence[str] = (),
     ) -> SyncReport:
-        """Bring the index up to date with the directories.
+        """Synchronize the index with the plugin directories.
 
-        :param retry_errors: inspect broken artifacts again though they did not change.
-        :param touched: paths of artifacts that may have changed; others are looked at only when they are
-            new or gone. None: all are.
-        :param unfinished: paths of artifacts that are being written; they are left as they are.
+        :param retry_errors: inspect broken artifacts again, even if they did not change.
+        :param touched: the paths of artifacts that may have changed; of the others only new and missing ones
+            are processed. None for all artifacts.
+        :param unfinished: the paths of artifacts that are being written; their entries stay unchanged.
         """
         self._catalog()
         with self._changing:
@@ -126,7 +126,7 @@ class ArtifactService:
             report = SyncReport(compare_catalogs(before, after))
 
             def announce(tx: Transaction) -> None:
-                # Who hears of the change finds it here.
+                # A reader that is notified of the change must find the new catalog.
                 tx.on_commit(lambda: self._install(state, after))
                 if report.changes and self._on_change is not None:
                     self._on_change(tx, report)
@@ -137,11 +137,11 @@ class ArtifactService:
     def list_artifacts(
         self, namespace: str, scope: str | None = None, errors: bool = False
     ) -> list[ArtifactDetail]:
-        """Return the artifacts that a namespace sees, by name, version and scope; and those in
-        sub-folders that
-        are no namespace, which nobody sees, with that error.
+        """Return the artifacts that a namespace sees, by name, version and scope.
 
-        :param errors: only those that something is wrong with.
+        Artifacts in sub-folders that are not the name of a namespace are included, with that error.
+
+        :param errors: only artifacts with errors.
         :raises NotFoundError: when there is no such namespace.
         """
         self._namespaces.require(namespace)
@@ -165,13 +165,13 @@ class ArtifactService:
     ) -> list[PluginSummary]:
         """Return the plugins that a namespace sees, by type and name.
 
-        :param capabilities: only plugins that have all of these. One that is not among the required
-            capabilities of the instance, when it has any, leaves nothing.
-        :param all_versions: the plugins of all artifacts, lowest first, instead of the one of each name
-            that a stage with the same selector gets.
+        :param capabilities: only plugins that have all of these. If the instance requires capabilities, a
+            capability that is not among them gives an empty result.
+        :param all_versions: the plugins of all artifacts, lowest first, instead of only the plugin that a
+            stage with the same selector gets.
         :param artifact: only plugins of these artifacts; or, when it names an application such as
-            ``cdap-data-pipeline``, those that the application can use.
-        :raises BadRequestError: when scope or version of the selector cannot be read.
+            ``cdap-data-pipeline``, the plugins that the application can use.
+        :raises BadRequestError: when scope or version of the selector is malformed.
         """
         self._namespaces.require(namespace)
         asked = {normalize_capability(value) for value in capabilities}
@@ -185,9 +185,9 @@ class ArtifactService:
         ]
 
     def list_capabilities(self, namespace: str) -> list[CapabilityCount]:
-        """Return the capabilities that are known, in alphabetical order: those of the system, and what
-        the plugins
-        that the namespace sees declare besides. Each plugin counts once, with its newest version.
+        """Return the known capabilities in alphabetical order: the system's, and those of visible plugins.
+
+        Each plugin counts once, with its newest version.
         """
         counts = dict.fromkeys(SYSTEM_CAPABILITIES, 0)
         for plugin in self.list_plugins(namespace):
@@ -203,8 +203,8 @@ class ArtifactService:
     ) -> PluginInfo:
         """Return the plugin that a stage with this selector gets.
 
-        :raises NotFoundError: when there is none; the message lists the nearest names.
-        :raises BadRequestError: when the selector cannot be read.
+        :raises NotFoundError: when there is no such plugin; the message lists similar names.
+        :raises BadRequestError: when the selector is malformed.
         """
         self._namespaces.require(namespace)
         candidates = self._catalog().find_candidates(namespace, type, name)
@@ -227,9 +227,10 @@ class ArtifactService:
     def find_plugin(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
     ) -> PluginLookup:
-        """Like :meth:`get_plugin`, for who wants to load it, or to say why there is none.
+        """Find the plugin that a stage with this selector gets, as a reference for loading it, or
+        suggestions.
 
-        :raises BadRequestError: when the selector cannot be read.
+        :raises BadRequestError: when the selector is malformed.
         """
         catalog = self._catalog()
         candidates = catalog.find_candidates(namespace, type, name)
@@ -239,10 +240,9 @@ class ArtifactService:
     def read_documentation(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
     ) -> str | None:
-        """Return the Markdown that the artifact has about a plugin, in ``docs/NAME-TYPE.md``; None
-        without any.
+        """Return the Markdown documentation of a plugin, or None; see :func:`read_documentation`.
 
-        :raises NotFoundError: as :meth:`get_plugin`.
+        :raises NotFoundError: as for :meth:`get_plugin`.
         """
         found = choose(
             self._catalog().find_candidates(namespace, type, name), selector or ArtifactSelector()
@@ -252,25 +252,20 @@ class ArtifactService:
         return read_documentation(Path(found.path), type, name)
 
     def list_required_capabilities(self) -> list[str]:
-        """Return what a plugin must have to exist for anybody, in alphabetical order; empty: nothing."""
+        """Return the capabilities that the instance requires of plugins, in alphabetical order."""
         return sorted(self._required)
 
     def list_hidden(self, namespace: str) -> list[HiddenPlugin]:
-        """Return the plugins that the namespace would see if the instance required nothing, with what
-        they lack.
-
-        For whoever wonders where a plugin is; nothing else knows of them.
-        """
+        """Return the plugins that are hidden because they lack required capabilities."""
         self._namespaces.require(namespace)
         return list(self._catalog().list_hidden(namespace))
 
     def trace(self, path: str) -> list[str]:
-        """Return where the code of a broken artifact fails: frames in it, innermost last, and what was
-        raised.
+        """Inspect a broken artifact again; return the frames of its code, innermost last, and the exception.
 
-        The artifact is inspected once more. Empty when nothing was raised.
+        The result is empty when nothing was raised.
 
-        :param path: where its user put it.
+        :param path: the path at which the user placed it.
         :raises NotFoundError: when there is no such artifact.
         """
         self._catalog()
@@ -283,7 +278,7 @@ class ArtifactService:
         return self._inspector.inspect(str(copy), entry.digest).trace
 
     def get_plugin_folder(self, namespace: str) -> str:
-        """Return where artifacts of a namespace are dropped in: an absolute path, which need not exist yet.
+        """Return the absolute path of the plugin folder of a namespace, which need not exist yet.
 
         :raises NotFoundError: when there is no such namespace.
         :raises ConflictError: when the instance has no plugin folder.
@@ -299,9 +294,9 @@ class ArtifactService:
 
     @non_idempotent
     def remove(self, path: str) -> str:
-        """Put an artifact of a plugin folder away; where it is kept.
+        """Move an artifact of a plugin folder to the trash; return its new path.
 
-        :param path: where its user put it.
+        :param path: the path at which the user placed it.
         :raises NotFoundError: when there is no such artifact.
         :raises ConflictError: when it comes with localcdap.
         :raises BadRequestError: when it cannot be moved.
@@ -311,8 +306,8 @@ class ArtifactService:
             raise NotFoundError(f"There is no artifact at {path}.")
         if details[0].scope != USER or self._trash is None:
             raise ConflictError(
-                f"Artifact '{details[0].name}' comes with localcdap and stays.",
-                "Require a capability that it lacks, or put an artifact of your own above it.",
+                f"Artifact '{details[0].name}' comes with localcdap and cannot be removed.",
+                "Require a capability that it lacks, or add an artifact with a higher version.",
             )
         kept = move_to_trash(Path(path), self._trash)
         self.sync()
@@ -322,10 +317,10 @@ class ArtifactService:
     def put_back(self, kept: str, path: str) -> None:
         """Undo :meth:`remove`.
 
-        :param kept: its answer.
-        :raises NotFoundError: when it is not kept any more.
-        :raises ConflictError: when something else is in its place.
-        :raises BadRequestError: when it cannot be moved, or never was an artifact of this instance.
+        :param kept: the result of :meth:`remove`.
+        :raises NotFoundError: when the artifact is not in the trash any more.
+        :raises ConflictError: when the path is in use.
+        :raises BadRequestError: when it cannot be moved, or was not an artifact of this instance.
         """
         place = Path(path)
         inside = any(place.is_relative_to(folder) for folder in self._plugin_directories)
@@ -358,7 +353,7 @@ class ArtifactService:
     def _groups(
         self, namespace: str, type: str | None, artifact: ArtifactSelector
     ) -> Iterator[list[Candidate]]:
-        """Return the plugins of one type and name after the other, those of each in order."""
+        """Yield the plugins grouped by type and name, each group in order."""
         catalog = self._catalog()
         for each in [type] if type is not None else catalog.list_types(namespace):
             for name in catalog.list_names(namespace, each):

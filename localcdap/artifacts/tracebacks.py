@@ -1,4 +1,4 @@
-"""Exceptions of user code, told from the point of view of its author."""
+"""Exceptions of user code, reduced to the frames in the artifact's own code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ _DUMPED: Final = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE
 
 
 def user_frames(error: BaseException, path: Path) -> list[str]:
-    """Return the frames of an exception that lie in the artifact at ``path``, innermost last, and the
-    exception.
+    """Return the frames of an exception in the artifact at ``path``, innermost last, and the exception.
 
     A frame is ``module.py:12 in method: source line``, the file relative to the artifact.
     """
@@ -27,9 +26,9 @@ def user_frames(error: BaseException, path: Path) -> list[str]:
 
 
 def to_plugin_error(who: str, error: BaseException, path: Path) -> PluginError:
-    """Return what user code raised as an error of the plugin, with the frames of the artifact at ``path``.
+    """Return an exception of user code as a PluginError with the frames in the artifact at ``path``.
 
-    :param who: starts the message.
+    :param who: the beginning of the message.
     """
     if isinstance(error, LocalcdapError):
         message, action = error.message, error.corrective_action
@@ -39,8 +38,8 @@ def to_plugin_error(who: str, error: BaseException, path: Path) -> PluginError:
 
 
 def parse_dumped_frames(dump: str, path: Path) -> list[str]:
-    """Return the frames in the artifact at ``path`` of what ``faulthandler`` wrote, innermost last."""
-    # Only the last dump counts, and it names the innermost frame first.
+    """Return the frames in the artifact at ``path`` from a dump of ``faulthandler``, innermost last."""
+    # Only the last dump counts; it lists the innermost frame first.
     last = dump[max(dump.rfind("(most recent call first)"), 0) :]
     return [
         f"{_relative(found[1], path)}:{found[2]} in {found[3]}"
@@ -50,7 +49,7 @@ def parse_dumped_frames(dump: str, path: Path) -> list[str]:
 
 
 def summarize_error(error: BaseException, path: Path) -> str:
-    """``module.py:12: ValueError: text``, the place being the innermost in the artifact."""
+    """Return ``module.py:12: ValueError: text`` with the innermost position in the artifact."""
     if isinstance(error, SyntaxError) and error.filename and _inside(error.filename, path):
         return (
             f"{_relative(error.filename, path)}:{error.lineno}: {type(error).__name__}: {error.msg}"

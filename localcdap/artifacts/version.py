@@ -87,7 +87,7 @@ class ArtifactVersion:
 def split_file_name(stem: str) -> tuple[str, str | None]:
     """Return name and version in a file name without its extension; None when it holds no version.
 
-    The version is the first part behind a ``-`` that reads as one to the end of the name:
+    The version is the first part after a ``-`` that is a version up to the end of the name:
     ``my-plugins-1.2.3-SNAPSHOT`` is ``my-plugins`` in version ``1.2.3-SNAPSHOT``.
     """
     match = _IN_FILE_NAME.search(stem)
@@ -97,7 +97,7 @@ def split_file_name(stem: str) -> tuple[str, str | None]:
 
 
 class VersionRange(msgspec.Struct, frozen=True):
-    """The versions between two bounds, each of which belongs to the range or not."""
+    """The versions between two bounds, each of which is inclusive or exclusive."""
 
     lower: ArtifactVersion
     upper: ArtifactVersion

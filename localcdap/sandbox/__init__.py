@@ -1,1 +1,6 @@
-"""The plugin worker: the process that runs user code, and its supervisor."""
+"""The sandbox: user code runs in plugin workers, separate processes with limits on time and memory.
+
+:class:`~localcdap.sandbox.pool.PluginWorkers` is the pool that services use,
+:class:`~localcdap.sandbox.supervisor.PluginWorker` supervises one process, and
+:mod:`localcdap.sandbox.worker` is the process itself.
+"""

@@ -1,4 +1,4 @@
-"""Remembered results of configure calls, so that an edit costs only the stages that it changes."""
+"""A cache of configure results, so that an edit only configures the stages that it changes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureRes
 
 _T = TypeVar("_T")
 _CRASH_KEPT_S: Final = 60.0
-"""Seconds for which a stage whose plugin hung or crashed is not tried again unchanged."""
+"""Seconds for which the failure of a plugin that hung or crashed is kept."""
 
 
 class ConnectedCheckResult(msgspec.Struct):
-    """What connected checks found, and when."""
+    """The result of connected checks, and its time."""
 
     at_ms: int
     """Milliseconds since 1970."""
@@ -26,12 +26,12 @@ class ConnectedCheckResult(msgspec.Struct):
 
 
 class ConfigureCache:
-    """The most recently used results, by everything that a result depends on. Threads may share it.
+    """The most recently used results, by all that a result depends on. Threads may share it.
 
-    Results of connected checks depend on the world outside too: :meth:`find` never gives one, and
-    :meth:`detected` tells how old it is.
+    Results of connected checks also depend on other systems: :meth:`find` never returns them, and
+    :meth:`find_connected` returns them with their time.
 
-    :param size: number of results kept.
+    :param size: the number of results to keep.
     """
 
     def __init__(self, size: int = 4096) -> None:
@@ -41,14 +41,12 @@ class ConfigureCache:
         self._lock = threading.Lock()
 
     def find_connected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
-        """Return what the last connected checks of the same stage gave, whether the request is for such or
-        not.
-        """
+        """Return the last result of connected checks of the same stage, for any kind of request."""
         with self._lock:
             return self._detected.get(_key(request))
 
     def find(self, request: ConfigureRequest) -> ConfigureResult | None:
-        """Return the result of the same request before; None for connected checks, always made anew."""
+        """Return the result of an equal request; None for connected checks, which are always repeated."""
         if request.locations is not None:
             return None
         key = _key(request)
@@ -60,7 +58,10 @@ class ConfigureCache:
             return kept[1]
 
     def store(self, request: ConfigureRequest, result: ConfigureResult, crashed: bool) -> None:
-        """:param crashed: whether the plugin did not come to an end, which another time it may."""
+        """Store a result.
+
+        :param crashed: whether the plugin hung or crashed, which may not happen again.
+        """
         if request.locations is not None:
             now_ms = time.time_ns() // 1_000_000
             self._put(self._detected, request, ConnectedCheckResult(now_ms, result))
@@ -86,9 +87,7 @@ class ConfigureCache:
 
 
 def _key(request: ConfigureRequest) -> Hashable:
-    """Return everything that a result depends on but the world outside; the stage's name is in its
-    messages.
-    """
+    """Return all that a result depends on, except other systems; messages contain the stage's name."""
     return (
         request.plugin.digest,
         request.plugin.class_name,

@@ -1,4 +1,4 @@
-"""What a plugin left behind in its stage, checked: user code may have put anything there."""
+"""Checking what a plugin has set in its stage; user code may have set values of any type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localcdap.api.stage import StageConfigurer
 
 
 class ConfigureOutput(NamedTuple):
-    """What of it is of the right kind."""
+    """The values of a stage that have the right type."""
 
     output_schema: Schema | None
     error_schema: Schema | None
@@ -20,7 +20,7 @@ class ConfigureOutput(NamedTuple):
 
 
 def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -> ConfigureOutput:
-    """Return the products of a stage; each that is of the wrong kind is left out and becomes a failure."""
+    """Return the values that a plugin set; a value of a wrong type is left out and becomes a failure."""
     check = _Check(failures)
     ports = check.mapping("port_schemas", stage.port_schemas)
     properties = check.mapping("pipeline_properties", stage.pipeline_properties)
@@ -37,7 +37,7 @@ def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -
 
 
 def plain_failures(failures: Iterable[ValidationFailure]) -> list[ValidationFailure]:
-    """Return the failures with nothing but texts inside, as every reader of them expects."""
+    """Return the failures with all values converted to texts."""
     return [
         ValidationFailure(
             type=plain(failure.type),

@@ -1,4 +1,4 @@
-"""What the framework checks of a joiner that says which stages it joins (CDAP 6 ``AutoJoiner``)."""
+"""The checks of a joiner that declares which stages it joins (CDAP 6 ``AutoJoiner``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ACTION: Final = "Check with the plugin developer to make sure it is implemented
 
 
 def check_joined(stage: StageConfigurer) -> None:
-    """Add a failure when a joiner leaves out inputs, or joins what is none; nothing when it does not say."""
+    """Add failures for inputs that a joiner leaves out, and for joined stages that are not inputs."""
     joined = stage.joined_stages
     if joined is None:
         return

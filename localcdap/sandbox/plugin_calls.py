@@ -1,4 +1,4 @@
-"""Using a plugin outside of a pipeline: its own methods, and records through a transform."""
+"""Using a plugin outside a pipeline: calling its methods, and running records through a transform."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 
 class CallRequest(msgspec.Struct):
-    """A method of a plugin to be called, on an object that is made for it."""
+    """A call of a public method of a plugin, on a new object."""
 
     plugin: PluginRef
     properties: dict[str, str]
@@ -42,25 +42,25 @@ class CallRequest(msgspec.Struct):
 
 
 class TransformRequest(msgspec.Struct):
-    """Records for a transform of record grain."""
+    """Records for a transform with record grain."""
 
     plugin: PluginRef
     namespace: str
     properties: dict[str, str]
     schema: Schema
     records: bytes
-    """An Arrow stream of one batch, see :func:`written`."""
+    """An Arrow stream with one batch; see :func:`to_arrow_stream`."""
 
 
 class TransformResult(msgspec.Struct):
-    """What a transform made of records."""
+    """The output of a transform."""
 
     output_schema: Schema
     records: bytes
     error_schema: Schema
     error_records: bytes
     errors: list[tuple[int, str]]
-    """Code and message of each error record."""
+    """The code and message of each error record."""
 
 
 class JobRunner:
@@ -97,11 +97,11 @@ class JobRunner:
 
 
 def call_plugin(request: CallRequest) -> bytes:
-    """Call a method in this process, and return its result as MessagePack, see
-    :func:`localcdap.api.serialization.structs.pack`.
+    """Call a method in this process, and return its packed result.
 
-    :raises InvalidStageError: when the properties do not fit.
-    :raises PluginError: when it raised, has no such public method, or returned what cannot be sent.
+    :raises InvalidStageError: when the properties are invalid.
+    :raises PluginError: when the plugin has no such public method, the method raised, or its result cannot
+        be packed.
     :raises MemoryError: when it takes more memory than there is.
     """
     ref = request.plugin
@@ -117,7 +117,7 @@ def transform_records(request: TransformRequest) -> TransformResult:
     """Transform records in this process.
 
     :raises InvalidStageError: when configuring the plugin gives failures.
-    :raises PluginError: when it raised, or is no transform of record grain.
+    :raises PluginError: when the plugin raised, or is not a transform with record grain.
     :raises MemoryError: when it takes more memory than there is.
     """
     ref, schema = request.plugin, request.schema
@@ -131,7 +131,7 @@ def transform_records(request: TransformRequest) -> TransformResult:
         plugin = _made(ref, request.properties)
         if not isinstance(plugin, Transform) or plugin.grain() is not Grain.RECORD:
             raise PluginError(
-                f"Plugin '{ref.name}' is no transform that takes one record at a time."
+                f"Plugin '{ref.name}' is not a transform that takes one record at a time."
             )
         emitted = _Emitted()
         plugin.initialize(_Surroundings(request.namespace, ref.name, schema, output, error_schema))
@@ -153,7 +153,7 @@ def transform_records(request: TransformRequest) -> TransformResult:
 
 
 def to_arrow_stream(batch: pa.RecordBatch) -> bytes:
-    """Return a batch as an Arrow stream."""
+    """Return a batch as an Arrow IPC stream."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -164,7 +164,7 @@ def to_arrow_stream(batch: pa.RecordBatch) -> bytes:
 
 
 def read_arrow_stream(data: bytes) -> pa.RecordBatch:
-    """Return the batch of :func:`written`."""
+    """Return the batch of an Arrow IPC stream; see :func:`to_arrow_stream`."""
     import pyarrow as pa
 
     with pa.ipc.open_stream(data) as stream:
@@ -186,7 +186,7 @@ def _refuse(failures: list[ValidationFailure]) -> None:
 
 @contextlib.contextmanager
 def _blamed(ref: PluginRef) -> Iterator[None]:
-    """Turns whatever user code raises into a PluginError."""
+    """Turn exceptions of user code into PluginErrors."""
     try:
         yield
     except (MemoryError, PluginError, InvalidStageError):
@@ -202,7 +202,7 @@ class _EmittedError(NamedTuple):
 
 
 class _Emitted(list[Record]):
-    """Output records, and beside them error records."""
+    """The emitter of a transform: a list of output records, with a list of error records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -215,16 +215,16 @@ class _Emitted(list[Record]):
         self.errors.append(_EmittedError(record, int(code), str(message)))
 
     def alert(self, payload: Mapping[str, str]) -> None:
-        """There is nobody to alert."""
+        """Ignore an alert: there is no run that publishes it."""
 
 
 class _Metrics:
     def count(self, name: str, delta: int = 1) -> None:
-        """There is no run whose metric it could be."""
+        """Ignore a metric: there is no run that it belongs to."""
 
 
 class _Surroundings:
-    """The :class:`localcdap.api.stage.StageContext` of a plugin that is in no run."""
+    """The :class:`localcdap.api.stage.StageContext` of a plugin outside a run."""
 
     run_id = ""
 
@@ -245,6 +245,6 @@ class _Surroundings:
 
     def lookup(self, table: str) -> Lookup:
         raise StageError(
-            f"Table '{table}' cannot be looked into: the plugin is used outside of a run.",
-            "Run it in a pipeline.",
+            f"Table '{table}' cannot be read: the plugin is used outside a run.",
+            "Use the plugin in a pipeline.",
         )

@@ -1,4 +1,4 @@
-"""Calling a method of a plugin (:mod:`localcdap.api.methods`) in the plugin worker."""
+"""Calling a declared method of a plugin (:mod:`localcdap.api.methods`) in the plugin worker."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from localcdap.artifacts.tracebacks import to_plugin_error
 
 
 class MethodRequest(msgspec.Struct):
-    """A method to be called."""
+    """A call of a declared method."""
 
     plugin: PluginRef
     properties: dict[str, str]
-    """Those that are filled in so far, evaluated."""
+    """The evaluated properties that have a value so far."""
     macros: list[str]
     """Names of the properties that still hold a macro."""
     method: str
@@ -30,7 +30,7 @@ class MethodRequest(msgspec.Struct):
 
 
 class MethodAnswer(msgspec.Struct):
-    """What it answered."""
+    """The result of a declared method."""
 
     answer: Any
     """Decoded JSON."""
@@ -39,9 +39,9 @@ class MethodAnswer(msgspec.Struct):
 def call_method(request: MethodRequest) -> MethodAnswer:
     """Call a method in this process.
 
-    :raises NotFoundError: when the plugin has no such method; the message lists those that it has.
-    :raises BadRequestError: when the request or a property does not fit.
-    :raises PluginError: when the method raised, or answered what JSON cannot hold.
+    :raises NotFoundError: when the plugin has no such method; the message lists its methods.
+    :raises BadRequestError: when the request or a property is invalid.
+    :raises PluginError: when the method raised, or its result cannot be written as JSON.
     :raises MemoryError: when it takes more memory than there is.
     """
     ref, name = request.plugin, request.method
@@ -51,7 +51,7 @@ def call_method(request: MethodRequest) -> MethodAnswer:
         method = _method(cls, ref, name)
         plugin = _plugin(cls, request)
         answer = method.call(plugin, request.request)
-        # What a plugin made is a plain value only after this.
+        # Encoding turns the plugin's objects into plain values.
         return MethodAnswer(msgspec.json.decode(msgspec.json.encode(answer)))
     except (MemoryError, NotFoundError, BadRequestError):
         raise
@@ -68,7 +68,7 @@ def _method(cls: type[Plugin], ref: PluginRef, name: str) -> CallableMethod:
 
 
 def _plugin(cls: type[Plugin], request: MethodRequest) -> Plugin:
-    """Return the plugin, whose required properties may still lack a value."""
+    """Return the plugin object; required properties may still lack a value."""
     failures = FailureCollector(request.plugin.name)
     config = cls.Config.build(request.properties, failures, request.macros)
     wrong = [f.message for f in failures if request.properties.get(f.field or "")]

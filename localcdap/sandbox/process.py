@@ -1,4 +1,4 @@
-"""One worker process as its supervisor sees it: started, called within limits, killed."""
+"""One worker process, from the supervisor's side: starting it, calling it within limits, killing it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _LOG: Final = logging.getLogger(__name__)
 _MEMORY_CHECKED_EVERY_S: Final = 0.1
 _START_LIMIT_S: Final = 30.0
 _OUTPUT_KEPT: Final = 400
-"""Lines of a plugin's output that are kept to explain a crash."""
-# The worker runs the code of this very package, wherever that lies; the folder does not stay on the path,
-# where its other modules could hide those of the standard library.
+"""The last lines of a plugin's output, which are kept to explain a crash."""
+# The worker must run the same localcdap package as the supervisor. The package's folder is removed from the
+# path again, because its other modules could hide those of the standard library.
 _MAIN: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); import localcdap; del sys.path[0]; "
     "from localcdap.sandbox.worker import main; main(sys.argv[1:])"
@@ -38,7 +38,7 @@ _MAIN: Final = (
 
 
 class ExitReason(enum.Enum):
-    """How a worker was lost."""
+    """Why a worker process ended during a call."""
 
     TIME = "time"
     MEMORY = "memory"
@@ -46,10 +46,10 @@ class ExitReason(enum.Enum):
 
 
 class WorkerLostError(Exception):
-    """The worker did not answer and is gone.
+    """The worker did not answer and has ended.
 
-    :param detail: of a crash, how the process ended, as the end of a sentence that starts with a plugin.
-    :param output: last of what it wrote to standard output and error.
+    :param detail: how the process ended, as the end of a sentence whose subject is the plugin.
+    :param output: the last lines that it wrote to standard output and standard error.
     """
 
     def __init__(self, reason: ExitReason, detail: str, output: str) -> None:
@@ -63,14 +63,14 @@ class WorkerProcess:
     """A running worker. One thread calls at a time; any thread may kill it."""
 
     def __init__(self, memory_mb: int) -> None:
-        """:raises WorkerLostError: when it cannot be started."""
+        """:raises WorkerLostError: when the process cannot be started."""
         self._memory_bytes = memory_mb * 1024 * 1024
         self._connection, theirs = Pipe()
         self._output: deque[str] = deque(maxlen=_OUTPUT_KEPT)
         self._output_read = threading.Event()
         self._popen: subprocess.Popen[bytes] | None = None
         started = threading.Event()
-        # The thread that starts a process must live as long: Linux takes it for the parent.
+        # The thread that starts a process must live as long as it: Linux treats the thread as the parent.
         thread = threading.Thread(
             target=self._run,
             args=(_command(theirs.fileno(), memory_mb), theirs.fileno(), started),
@@ -81,7 +81,7 @@ class WorkerProcess:
         started.wait()
         theirs.close()
         self.digests: set[str] = set()
-        """Of the artifacts whose code has run in it."""
+        """The digests of the artifacts whose code has run in the process."""
         make_proxy(self, "worker", WorkerService, _START_LIMIT_S).ready()
 
     @property
@@ -90,13 +90,15 @@ class WorkerProcess:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it lives and waits for a call; it may have been killed from outside."""
+        """Whether the process is alive and waits for a call; another program may have killed it."""
         if self._popen is None or self._popen.poll() is not None or self._connection.closed:
             return False
-        return not self._connection.poll()  # between calls only its end makes it readable
+        return not self._connection.poll()  # between calls only a closed connection is readable
 
     def get_service(self, time_limit_s: float) -> WorkerService:
-        """Its service. A call that meets a limit, or the end of the process, raises WorkerLostError."""
+        """Return the worker's service. A call that exceeds a limit, or loses the process, raises
+        WorkerLostError.
+        """
         return make_proxy(self, "worker", WorkerService, time_limit_s)
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
@@ -117,7 +119,7 @@ class WorkerProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
             self._popen.wait()
-        with suppress(OSError):  # whoever waits for an answer closes it too
+        with suppress(OSError):  # the thread that waits for an answer closes it too
             self._connection.close()
 
     def _run(self, command: Sequence[str], descriptor: int, started: threading.Event) -> None:
@@ -140,7 +142,7 @@ class WorkerProcess:
     def _read_output(self, stream: int) -> None:
         rest = b""
         while data := os.read(stream, 65536):
-            # A plugin may write one endless line.
+            # A plugin may write a line without end.
             *lines, rest = (rest + data)[-1_000_000:].split(b"\n")
             for line in lines:
                 text = line.decode("utf-8", "replace")
@@ -165,17 +167,17 @@ class WorkerProcess:
 
         try:
             return int(psutil.Process(self.pid).memory_info().rss)
-        except psutil.Error:  # it ended; the connection tells
+        except psutil.Error:  # the process ended, which the connection reports
             return 0
 
     def _dump_stack(self) -> None:
-        """Let the process write where it hangs, which works within C code too."""
+        """Make the process write its stack, which works inside C code too."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGUSR1)
             time.sleep(0.1)
 
     def _lost(self, error: Exception) -> WorkerLostError:
-        """Return how the process ended, or that it did not but cannot be talked to any more."""
+        """Return an error that says how the process ended, or that its connection broke."""
         if self._popen is None:
             return self._ended(ExitReason.CRASH, "could not be run: no process could be started")
         with suppress(subprocess.TimeoutExpired):
@@ -191,7 +193,7 @@ class WorkerProcess:
 
     def _ended(self, reason: ExitReason, detail: str) -> WorkerLostError:
         self.kill()
-        # Processes that the plugin put into another group may keep the stream open.
+        # Processes that the plugin moved to another group may keep the stream open.
         self._output_read.wait(0.5)
         return WorkerLostError(reason, detail, "\n".join(self._output))
 

@@ -1,4 +1,4 @@
-"""Whether a worker process is still what it was before user code ran in it."""
+"""Detecting and undoing the changes that user code makes to its worker process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STANDARD_STREAMS: Final = (0, 1, 2)
 
 
 class ProcessGuard:
-    """Remembers the process at its start."""
+    """The state of the process at its start, to which it is restored after each job."""
 
     def __init__(self) -> None:
         self._names = vars(builtins)
@@ -28,16 +28,16 @@ class ProcessGuard:
         self._pid = os.getpid()
 
     def exit_if_forked(self) -> None:
-        """End this process when it is a copy that user code made of the worker."""
+        """End this process if it is a forked copy of the worker."""
         if os.getpid() != self._pid:
             os._exit(0)
 
     def restore(self) -> str | None:
-        """Put back what user code changed, and say what cannot be trusted any more.
+        """Undo the changes of user code.
 
-        :returns: why no other code should run in this process; None when all is well.
+        :returns: why the process must not run other code; None when it is restored completely.
         """
-        # First of all, and without the use of any of them, since all code below needs them.
+        # Built-in functions come first, without using any, because all code below needs them.
         before = self._names.copy()
         self._names.update(self._builtins)
         changed = any(before.get(name) is not value for name, value in self._builtins.items())
@@ -64,7 +64,7 @@ class ProcessGuard:
 
 
 def _identities() -> list[tuple[int, int] | None]:
-    """Device and inode behind each standard stream; None for a closed one."""
+    """Return device and inode of each standard stream; None for a closed one."""
     return [_identity(stream) for stream in _STANDARD_STREAMS]
 
 
@@ -77,9 +77,9 @@ def _identity(stream: int) -> tuple[int, int] | None:
 
 
 def _threads_of_artifacts() -> bool:
-    """Return whether code of an artifact runs, or is about to, beside the main thread.
+    """Return whether a thread other than the main thread runs code of an artifact, or is about to.
 
-    Threads that libraries keep for themselves are none of its business.
+    Threads that belong to libraries do not count.
     """
     main = threading.main_thread().ident
     running = (frame for ident, frame in sys._current_frames().items() if ident != main)

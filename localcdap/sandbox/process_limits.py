@@ -1,4 +1,4 @@
-"""What a process that runs user code does to itself before it runs any."""
+"""Limits that a process sets for itself before it runs user code."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with_parent(supervisor: int) -> None:
-    """End this process when its supervisor ends, even while user code keeps it from noticing.
+    """Make the kernel kill this process when its supervisor ends, even while user code is running.
 
-    :param supervisor: its process id; the thread of it that started this process must live as long.
+    :param supervisor: the supervisor's process id; its thread that started this process must stay alive.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -25,7 +25,7 @@ def end_with_parent(supervisor: int) -> None:
 
 
 def limit_memory(memory_mb: int) -> None:
-    """Limit private memory. Not the address space: V8 and Arrow reserve much that they never use."""
+    """Limit private memory. The address space is not limited: V8 and Arrow reserve more than they use."""
     import resource
 
     limit = memory_mb * 1024 * 1024

@@ -1,4 +1,4 @@
-"""Configuring one stage: the plugin's own validation and schema propagation."""
+"""Configuring one stage: it runs the plugin's own validation and schema propagation."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ class ConfigureRequest(msgspec.Struct):
     stage: str
     properties: dict[str, str]
     macros: list[str] = []
-    """Names of the properties that still hold a macro."""
+    """The names of properties that still contain a macro."""
     input_schemas: dict[str, Schema | None] = {}
-    """By input stage, in connection order; None where the schema is not known."""
+    """The input schemas by input stage, in connection order; None for an unknown schema."""
     output_ports: list[str] = []
-    """Ports of a splitter that something is connected to."""
+    """The connected ports of a splitter."""
     locations: Locations | None = None
-    """Where paths lie; None when no checks are made that need files, databases or a network."""
+    """The locations of paths for connected checks (files, databases, network); None for no such checks."""
     tables: dict[str, TableShape] = {}
-    """For such checks, the columns of the structured datasets of the namespace."""
+    """The dataset tables of the namespace, for connected checks."""
 
 
 class ConfigureResult(msgspec.Struct):
-    """What configuring a stage gave. The stage is valid when there are no failures.
+    """The result of configuring a stage, which is valid when there are no failures.
 
-    It may be shared with other callers: treat it as read-only.
+    Several callers may share it, so it is read-only.
     """
 
     failures: list[ValidationFailure]
@@ -56,9 +56,9 @@ class ConfigureResult(msgspec.Struct):
     port_schemas: dict[str, Schema] = {}
     pipeline_properties: dict[str, str] = {}
     foreign_paths: dict[str, list[str]] = {}
-    """By property, paths that must have a place on this machine."""
+    """By property, the paths of other systems that need a location on this machine."""
     warnings: list[ValidationFailure] = []
-    """What is probably a mistake; it makes nothing invalid."""
+    """Probable mistakes, which do not make the stage invalid."""
 
 
 def configure_stage(
@@ -66,12 +66,11 @@ def configure_stage(
 ) -> ConfigureResult:
     """Configure a stage in this process.
 
-    Whatever the plugin raises becomes a failure (CDAP 6 ``PipelineSpecGenerator.configureStage``). A plugin
-    whose properties do not parse is not asked any further; the schema that its configuration declares is
-    then passed on, so that the stages behind it can be checked.
+    An exception of the plugin becomes a failure (CDAP 6 ``PipelineSpecGenerator.configureStage``). When the
+    properties cannot be parsed, the plugin's own code is not called; the schema that its configuration
+    declares is still the output schema, so that the stages downstream can be validated.
 
-    :param find_table: finds structured datasets for checks of the world outside; by default among those of
-        the request.
+    :param find_table: finds dataset tables for connected checks; by default among those of the request.
     :raises MemoryError: when the plugin takes more memory than there is.
     """
     inputs = request.input_schemas
@@ -110,7 +109,7 @@ def configure_stage(
 
 
 def _declared_schema(cls: type[Plugin], config: Any) -> Schema | None:
-    """Return the output schema that a configuration states, of a plugin that has one."""
+    """Return the output schema in a plugin's configuration, or None."""
     if issubclass(cls, BatchSink | SplitterTransform):
         return None
     stated = {
@@ -123,7 +122,7 @@ def _declared_schema(cls: type[Plugin], config: Any) -> Schema | None:
 
 
 def _add_raised(error: BaseException, failures: FailureCollector, path: Path) -> None:
-    """Turn what a plugin raised into failures."""
+    """Add failures for an exception of a plugin."""
     match error:
         case InvalidStageError(errors=(_, *_)):
             for reason in error.errors:
@@ -156,7 +155,7 @@ def _add_reason(reason: Exception, failures: FailureCollector) -> None:
 
 
 def _told(error: BaseException) -> str:
-    """Return the text of an exception, with its class where the text alone says nothing."""
+    """Return the text of an exception, with its class when the text alone is not clear."""
     text = str(error)
     return (
         f"{type(error).__name__}: {text}"

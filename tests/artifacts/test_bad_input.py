@@ -120,11 +120,11 @@ def test_clashing_names_in_one_file(instance):
     ("name", "expected"),
     [
         ("thing-1.0.0-a_b.py", "Could not parse '1.0.0-a_b' as an artifact version."),
-        ("thing.py", "thing.py: the file name holds no version; name it like thing-1.0.0.py."),
-        ("my thing-1.0.py", "'my thing' is no name for an artifact."),
+        ("thing.py", "thing.py: the file name has no version; name it like thing-1.0.0.py."),
+        ("my thing-1.0.py", "'my thing' is not a valid name of an artifact."),
         (
             "thing-1.0.0.jar",
-            "thing-1.0.0.jar is no artifact: an artifact is a Python file, a folder",
+            "thing-1.0.0.jar is not an artifact: an artifact is a Python file, a folder",
         ),
     ],
 )

@@ -107,7 +107,7 @@ def test_missing_own_module_is_nothing_to_install(tmp_path):
 
     assert error == (
         "p/x.py:1: ModuleNotFoundError: No module named 'p.absent'. "
-        "The artifact has no such module of its own."
+        "The artifact has no such module."
     )
 
 

@@ -45,14 +45,14 @@ def folder(instance, parents: str) -> None:
         (
             '["cdap-data-pipeline[7.0.0,8.0.0)"]',
             (
-                "None of its parents is here: cdap-data-pipeline[7.0.0,8.0.0). Here are "
-                "cdap-data-pipeline and cdap-data-streams, both 6.10.0."
+                "None of its parents exists: cdap-data-pipeline[7.0.0,8.0.0). Existing "
+                "parents are cdap-data-pipeline and cdap-data-streams, both in version 6.10.0."
             ),
         ),
         ('["cdap-data-pipeline"]', "Invalid parent 'cdap-data-pipeline'. Write one such as"),
         ('["cdap-data-pipeline[7,6]"]', "Lower version 7 is greater than upper version 6."),
-        ('"cdap-data-pipeline[6,7)"', "pyproject.toml: 'parents' is no list of texts."),
-        ("[1]", "pyproject.toml: 'parents' is no list of texts."),
+        ('"cdap-data-pipeline[6,7)"', "pyproject.toml: 'parents' is not a list of texts."),
+        ("[1]", "pyproject.toml: 'parents' is not a list of texts."),
     ],
 )
 def test_parents_that_keep_an_artifact_out(instance, parents, problem):
@@ -86,4 +86,4 @@ def test_parents_in_a_single_file(instance):
     file.write_text(head.format("1") + source())
     service.sync()
 
-    assert "'parents' is no list of texts" in service.list_artifacts("default")[0].error
+    assert "'parents' is not a list of texts" in service.list_artifacts("default")[0].error

@@ -77,7 +77,7 @@ def test_sub_folder_is_a_namespace(instance):
         (
             "hasher.py",
             source(),
-            "hasher.py: the file name holds no version; name it like hasher-1.0.0.py.",
+            "hasher.py: the file name has no version; name it like hasher-1.0.0.py.",
         ),
         ("hasher-1.0_x.py", source(), "Could not parse '1.0_x'"),
         ("hasher-1.0.0-a_b.py", source(), "Could not parse '1.0.0-a_b' as an artifact version."),

@@ -230,7 +230,7 @@ def test_a_file_where_a_folder_should_be(instance):
         ("Name: x\n", "its METADATA has no Version"),
         ("Version: 1.0\n", "its METADATA has no Name"),
         ("Name: x\nVersion: 1!1.0\n", "Could not parse '1!1.0' as an artifact version."),
-        ("Name: x y\nVersion: 1.0\n", "'x y' is no name for an artifact"),
+        ("Name: x y\nVersion: 1.0\n", "'x y' is not a valid name of an artifact"),
     ],
 )
 def test_metadata_that_does_not_say_enough(instance, metadata, problem):
@@ -248,7 +248,7 @@ def test_parents_beside_a_wheel(instance):
         '{"parents": ["system:cdap-data-pipeline[7.0.0,8.0.0)"], "properties": {}}',
     )
     service = instance.synced()
-    assert "None of its parents is here" in service.list_artifacts("default")[0].error
+    assert "None of its parents exists" in service.list_artifacts("default")[0].error
 
     beside.write_text('{"parents": ["system:cdap-data-pipeline[6.0.0, 7.0.0-SNAPSHOT)"]}')
     service.sync()

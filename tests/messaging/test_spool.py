@@ -116,7 +116,7 @@ def test_damage_is_told_from_a_message_that_is_still_coming(path: Path, tail: by
 def test_a_spool_that_got_shorter_is_an_error(path: Path):
     SpoolWriter(path).close()
 
-    with pytest.raises(StoreError, match="shorter than what was read"):
+    with pytest.raises(StoreError, match="shorter than the part already read"):
         list(SpoolReader(path).read(7))
 
 

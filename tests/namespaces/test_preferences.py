@@ -59,7 +59,7 @@ def test_levels_that_are_none_are_refused(preferences: PreferenceService):
     with pytest.raises(BadRequestError, match="Invalid program type 'flows'"):
         preferences.get(PreferenceLevel("team", "orders", "flows/x"))
     for level in (PreferenceLevel(None, "orders"), PreferenceLevel("team", None, PIPELINE_PROGRAM)):
-        with pytest.raises(BadRequestError, match="is in a"):
+        with pytest.raises(BadRequestError, match="needs a"):
             preferences.get(level)
     with pytest.raises(BadRequestError, match="needs a name"):
         preferences.replace(NAMESPACE, {"": "x"})

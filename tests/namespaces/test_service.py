@@ -68,7 +68,7 @@ def test_namespaces_are_there_after_a_restart(namespaces, store: Store, topics: 
         ("", BadRequestError, "Namespace id can contain only alphanumeric characters or '_'."),
         ("ä", BadRequestError, "Namespace id can contain only alphanumeric characters or '_'."),
         ("a\n", BadRequestError, "Namespace id can contain only alphanumeric characters or '_'."),
-        ("x" * 201, BadRequestError, "200 letters at most"),
+        ("x" * 201, BadRequestError, "at most 200 letters"),
         ("Default", ConflictError, "differs from 'default' in case only"),
         *(
             (name, BadRequestError, f"Cannot create the namespace '{name}'. '{name}' is a reserved")

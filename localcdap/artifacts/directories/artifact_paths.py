@@ -1,4 +1,4 @@
-"""Artifacts as they lie in plugin directories, and what is there but cannot be one."""
+"""Finding artifacts in plugin directories, including files that cannot be one."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _FOREIGN: Final = (".jar", ".zip", ".egg", ".tar.gz", ".tgz")
 
 
 class ArtifactPath(msgspec.Struct, frozen=True):
-    """Something in a plugin directory that is an artifact, or was meant to be one."""
+    """A path in a plugin directory that is an artifact, or was meant to be one."""
 
     path: Path
     scope: str
     namespace: str
     problem: str | None = None
-    """Why it cannot be one, where that shows without a look inside."""
+    """Why it cannot be an artifact, if that is clear without reading it."""
 
 
 def find_system_artifacts(directory: Path) -> Iterator[ArtifactPath]:
-    """Return the artifacts that come with localcdap."""
+    """Yield the artifacts that come with localcdap."""
     for entry in _entries(directory):
         if _is_artifact(entry):
             yield ArtifactPath(entry, SYSTEM, SYSTEM_NAMESPACE)
 
 
 def find_user_artifacts(directory: Path) -> Iterator[ArtifactPath]:
-    """Return the artifacts of a plugin directory.
+    """Yield the artifacts of a plugin directory.
 
-    What lies in it directly belongs to the namespace ``default``; a sub-folder that is not an artifact
-    itself is the namespace of that name. A directory that does not exist is empty.
+    Artifacts directly in it belong to the namespace ``default``; a sub-folder that is not an artifact itself
+    holds the artifacts of the namespace of that name. A directory that does not exist counts as empty.
     """
     try:
         entries = _entries(directory)
@@ -72,14 +72,17 @@ def _place(entry: Path, namespace: str) -> ArtifactPath:
     if not _is_foreign(entry):
         return ArtifactPath(entry, USER, namespace)
     problem = (
-        f"{entry.name} is no artifact: an artifact is a Python file, a folder with a {PROJECT_FILE}, or "
+        f"{entry.name} is not an artifact: an artifact is a Python file, a folder with a {PROJECT_FILE}, or "
         "a wheel. Plugins in Java do not run here."
     )
     return ArtifactPath(entry, USER, namespace, problem)
 
 
 def _entries(directory: Path) -> list[Path]:
-    """:raises OSError: when it exists and is no folder that can be read."""
+    """List a folder.
+
+    :raises OSError: when it exists and is not a folder that can be read.
+    """
     try:
         entries = list(directory.iterdir())
     except FileNotFoundError:
@@ -90,13 +93,13 @@ def _entries(directory: Path) -> list[Path]:
 def _is_artifact(entry: Path) -> bool:
     if entry.suffix in ARTIFACT_SUFFIXES and not _is_folder(entry):
         return True
-    # A package or a set-up script without a project file is a mistake to be told, no namespace.
+    # A package or a set-up script without a project file is a mistake to report, not a namespace.
     names = (PROJECT_FILE, "__init__.py", "setup.py")
     return any(os.path.isfile(entry / name) for name in names)  # noqa: PTH113
 
 
 def _is_folder(entry: Path) -> bool:
-    # os.path answers no where pathlib raises: behind folders that must not be entered.
+    # Inside folders without permission os.path returns False, while pathlib raises.
     return os.path.isdir(entry)  # noqa: PTH112
 
 

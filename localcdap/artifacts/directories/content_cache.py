@@ -1,4 +1,4 @@
-"""Copies of artifact contents by digest: what is loaded, whatever happens to the original meanwhile."""
+"""The cache of artifact contents by digest: code is loaded from copies, which never change."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from localcdap.artifacts.directories.contents import (
 )
 
 _KEPT_S: Final = 7 * 24 * 3600
-"""Seconds that a copy nobody refers to is kept, for runs that were started with it."""
+"""Seconds that an unused copy is kept, for runs that were started with it."""
 _MOST_RATIO: Final = 100
-"""How many times its own size a wheel may unpack to; code and its data take about ten."""
+"""The largest ratio of a wheel's unpacked size to its own size; for code and data it is about 10."""
 _UNSUSPICIOUS: Final = 64 * 1024 * 1024
-"""Bytes that a wheel may unpack to whatever its size."""
+"""The unpacked size up to which the ratio is not checked, in bytes."""
 
 
 class ContentCache:
@@ -34,14 +34,14 @@ class ContentCache:
         self._directory = directory
 
     def find(self, digest: str) -> Path | None:
-        """Return the copy of that content: a ``.py`` file or a folder (also of a wheel)."""
+        """Return the copy of a content: a ``.py`` file or a folder (also for a wheel); None if missing."""
         folder = self._directory / digest
         if not digest or not folder.is_dir():
             return None
         return next((entry for entry in folder.iterdir() if entry.name != "__pycache__"), None)
 
     def take(self, original: Path) -> str:
-        """Copy an artifact and return the digest of what was copied.
+        """Copy an artifact, and return the digest of the copy.
 
         :raises BadRequestError: when it is a wheel that cannot be unpacked.
         :raises OSError: when it cannot be read.
@@ -58,7 +58,7 @@ class ContentCache:
         return found
 
     def prune(self, in_use: Container[str]) -> None:
-        """Remove the copies that nobody has referred to for a week."""
+        """Remove the copies that were not used for a week."""
         if not self._directory.is_dir():
             return
         for folder in self._directory.iterdir():
@@ -86,7 +86,7 @@ def _copy(original: Path, copy: Path) -> None:
 
 
 def _unpack(file: Path) -> None:
-    """Put a folder with the content of a wheel in the place of its file."""
+    """Replace a wheel by a folder with its content."""
     folder = file.with_suffix("")
     try:
         with zipfile.ZipFile(file) as wheel:
@@ -95,7 +95,7 @@ def _unpack(file: Path) -> None:
         _spread_data(folder)
     except BadRequestError:
         raise
-    except Exception as error:  # the many ways in which zipfile says that a file is broken
+    except Exception as error:  # zipfile raises many types for a broken file
         raise BadRequestError(
             f"{file.name}: cannot be unpacked: {to_printable(str(error)) or type(error).__name__}."
         ) from None
@@ -103,7 +103,10 @@ def _unpack(file: Path) -> None:
 
 
 def _check_members(file: Path, members: Sequence[zipfile.ZipInfo]) -> None:
-    """:raises BadRequestError: when unpacking would write elsewhere, or far more than a wheel holds."""
+    """Check a wheel before unpacking it.
+
+    :raises BadRequestError: when it would write outside its folder, or is suspiciously large.
+    """
     if len(members) > MOST_FILES:
         raise BadRequestError(f"{file.name}: more than {MOST_FILES} files inside.")
     unpacked = sum(member.file_size for member in members)
@@ -122,7 +125,7 @@ def _check_members(file: Path, members: Sequence[zipfile.ZipInfo]) -> None:
 
 
 def _spread_data(folder: Path) -> None:
-    """Bring the modules that a wheel keeps in its ``.data`` folder where an installer puts them."""
+    """Move the modules in a wheel's ``.data`` folder to the top level, as an installer does."""
     for data in folder.glob("*.data"):
         for name in ("purelib", "platlib"):
             if (data / name).is_dir():

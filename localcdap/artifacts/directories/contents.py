@@ -1,7 +1,7 @@
-"""The files of an artifact: which belong to it, their fingerprint, their digest.
+"""The files of an artifact, their fingerprint and their digest.
 
-Nothing here trusts what lies in a folder: pipes are not opened, linked folders not followed, and an
-artifact that is far too large is refused before it is read.
+The contents of a folder are not trusted: pipes are not opened, linked folders are not followed, and an
+artifact that is too large is rejected before it is read.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Final, NamedTuple
 from localcdap.api.errors import BadRequestError
 
 MOST_FILES: Final = 20_000
-"""Files of the largest artifact."""
+"""The most files of an artifact."""
 MOST_BYTES: Final = 1024 * 1024 * 1024
-"""Bytes of the largest artifact."""
+"""The largest artifact, in bytes."""
 _DEEPEST: Final = 50
-"""Folders inside each other."""
+"""The most levels of folders."""
 _LEFT_BEHIND: Final = frozenset(("__pycache__", "node_modules"))
 _NOT_PACKAGED: Final = frozenset(("build", "dist", "tests"))
-"""Folders of a project, at its top level, that are no part of the artifact."""
+"""Folders at the top level of a project that do not belong to the artifact."""
 _TEMPORARY: Final = (".pyc", ".egg-info", "~", ".swp", ".swx", ".tmp", ".part", ".crdownload")
 _SETTLED_AFTER_NS: Final = 2_000_000_000
-"""The coarsest clock of a usual file system: a younger file may change without a trace."""
+"""The coarsest time stamps of common file systems are 2 s: a younger file may change unnoticed."""
 _CHUNK: Final = 1024 * 1024
 
 
@@ -35,16 +35,16 @@ class ContentFile(NamedTuple):
     """A file of an artifact."""
 
     inner: str
-    """Its name inside the artifact, with ``/``."""
+    """The path inside the artifact, with ``/``."""
     path: Path
     bytes: int
     changed_ns: int
 
 
 def is_content(name: str) -> bool:
-    """Return whether a file or folder of that name counts: hidden ones, and what editors, downloads and
-    builds
-    leave behind, do not.
+    """Return whether a file or folder of that name belongs to an artifact.
+
+    Hidden files and temporary files of editors, downloads and builds do not.
     """
     return not (name.startswith((".", "#")) or name in _LEFT_BEHIND or name.endswith(_TEMPORARY))
 
@@ -52,9 +52,9 @@ def is_content(name: str) -> bool:
 def list_files(path: Path) -> list[ContentFile]:
     """Return the files of an artifact in a fixed order.
 
-    Links to files are followed, links to folders inside it are not.
+    Links to files are followed, links to folders inside the artifact are not.
 
-    :raises BadRequestError: when it is neither file nor folder, or larger than an artifact may be.
+    :raises BadRequestError: when the path is neither a file nor a folder, or the artifact is too large.
     :raises OSError: when it cannot be read.
     """
     status = path.stat()
@@ -69,28 +69,28 @@ def list_files(path: Path) -> list[ContentFile]:
     return files
 
 
-def compute_fingerprint(path: Path, beside: Path | None = None) -> str:
-    """Changes with the names, sizes and times of the content; nothing is read.
+def compute_fingerprint(path: Path, sidecar: Path | None = None) -> str:
+    """Compute a hash of the names, sizes and times of the files, without reading them.
 
-    :param beside: a file that belongs to it, too, if it exists.
-    :raises BadRequestError: as :func:`content` does.
-    :raises OSError: likewise.
+    :param sidecar: the sidecar file, which is included if it exists.
+    :raises BadRequestError: as :func:`list_files`.
+    :raises OSError: as :func:`list_files`.
     """
-    return _fingerprint(_with(list_files(path), beside))
+    return _fingerprint(_with(list_files(path), sidecar))
 
 
-def compute_signature(path: Path, beside: Path | None = None) -> str:
-    """Return the fingerprint; empty, and so equal to no stored one, while a file is so young that it may
-    change
-    unnoticed.
+def compute_signature(path: Path, sidecar: Path | None = None) -> str:
+    """Compute the fingerprint for the index; empty while a file is so young that it may change unnoticed.
+
+    An empty signature never equals a stored one, so the artifact is read again.
     """
-    files = _with(list_files(path), beside)
+    files = _with(list_files(path), sidecar)
     newest = max((file.changed_ns for file in files), default=0)
     return "" if newest > time.time_ns() - _SETTLED_AFTER_NS else _fingerprint(files)
 
 
 def compute_digest(path: Path) -> str:
-    """SHA-256 of the content, names included."""
+    """Compute the SHA-256 digest of the content, including file names."""
     state = hashlib.sha256()
     for file in list_files(path):
         state.update(os.fsencode(file.inner) + b"\0%d\0" % file.bytes)
@@ -101,7 +101,7 @@ def compute_digest(path: Path) -> str:
 
 
 def to_printable(path: Path | str) -> str:
-    """Return the path as a text that can be stored and printed on one line, whatever its bytes are."""
+    """Return a path as a text that can be stored and printed on one line, with any bytes escaped."""
     text = str(path)
     if text.isprintable():
         return text
@@ -115,14 +115,14 @@ def _fingerprint(files: list[ContentFile]) -> str:
     return state.hexdigest()
 
 
-def _with(files: list[ContentFile], beside: Path | None) -> list[ContentFile]:
+def _with(files: list[ContentFile], sidecar: Path | None) -> list[ContentFile]:
     try:
-        status = beside.stat() if beside is not None else None
+        status = sidecar.stat() if sidecar is not None else None
     except OSError:
         status = None
-    if beside is None or status is None:
+    if sidecar is None or status is None:
         return files
-    return [*files, ContentFile(f"../{beside.name}", beside, status.st_size, status.st_mtime_ns)]
+    return [*files, ContentFile(f"../{sidecar.name}", sidecar, status.st_size, status.st_mtime_ns)]
 
 
 def _files_below(top: Path) -> list[ContentFile]:

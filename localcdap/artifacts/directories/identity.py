@@ -1,4 +1,4 @@
-"""What an artifact calls itself, read without running any of its code."""
+"""Name, version and parents of an artifact, read without running its code."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from localcdap.artifacts.version import ArtifactVersion, split_file_name
 
 PROJECT_FILE: Final = "pyproject.toml"
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,255}")
-"""CDAP 6 ``ArtifactId``."""
+"""The rule of CDAP 6 ``ArtifactId``."""
 _READ: Final = 1024 * 1024
-"""Bytes of the longest document that is read to identify an artifact."""
+"""The most bytes of a document that are read to identify an artifact."""
 _SCRIPT_BLOCK: Final = re.compile(r"^# /// script$\s((?:^#(?:| .*)$\s)+)^# ///$", re.MULTILINE)
 """Metadata in a script, PEP 723."""
 
 
 class ArtifactIdentity(msgspec.Struct, frozen=True):
-    """Name and version of an artifact. ``version`` is empty and ``problem`` set when they are wrong."""
+    """Name and version of an artifact; when they are invalid, ``version`` is empty and ``problem`` is set."""
 
     name: str
     version: str
     problem: str | None = None
     parents: tuple[str, ...] = ()
-    """The applications that its plugins are made for, as they are written; empty: all."""
+    """The parents as they are written; empty for all applications."""
 
 
 def read_identity(path: Path) -> ArtifactIdentity:
-    """Name, version and parents of the artifact at ``path``. Never raises."""
+    """Read name, version and parents of the artifact at ``path``. Never raises."""
     name = path.name.removesuffix(".py").removesuffix(".whl")
     try:
         name, version, parents = _declared(path)
         _check_name(name)
         version = version.replace(
             "+", "-"
-        )  # what Python calls a local version is above its release
+        )  # a local version of Python is above its release, as a suffix is in CDAP
         ArtifactVersion(version)
         parents = ["".join(parent.split()) for parent in parents]
         check_parents(parents)
     except BadRequestError as error:
         return ArtifactIdentity(to_printable(name), "", error.full_message)
-    except Exception as error:  # any bytes at all may stand in a document
+    except Exception as error:  # a document may contain any bytes
         return ArtifactIdentity(
             to_printable(name), "", f"{to_printable(path.name)}: {type(error).__name__}: {error}"
         )
@@ -59,20 +59,23 @@ def read_identity(path: Path) -> ArtifactIdentity:
 
 
 def get_sidecar(path: Path) -> Path | None:
-    """Return the JSON file beside an artifact that may name its parents, as beside a JAR of CDAP."""
+    """Return the JSON file next to an artifact that may name its parents, as for a JAR in CDAP."""
     return path.with_suffix(".json") if path.suffix in (".py", ".whl") else None
 
 
 def _check_name(name: str) -> None:
     if _NAME.fullmatch(name) is None:
         raise BadRequestError(
-            f"'{to_printable(name):.300}' is no name for an artifact.",
+            f"'{to_printable(name):.300}' is not a valid name of an artifact.",
             "Use up to 255 letters, digits, dots, hyphens and underscores.",
         )
 
 
 def _declared(path: Path) -> tuple[str, str, list[str]]:
-    """:raises BadRequestError: saying what is missing."""
+    """Read the declared name, version and parents.
+
+    :raises BadRequestError: when something is missing; the message says what.
+    """
     if path.is_dir():
         return _declared_by_project(path)
     if not path.is_file():
@@ -90,7 +93,7 @@ def _file_name(path: Path) -> tuple[str, str]:
     name, version = split_file_name(path.stem)
     if version is None or not name:
         raise BadRequestError(
-            f"{path.name}: the file name holds no version; name it like {path.stem}-1.0.0.py."
+            f"{path.name}: the file name has no version; name it like {path.stem}-1.0.0.py."
         )
     return name, version
 
@@ -112,9 +115,9 @@ def _declared_by_project(folder: Path) -> tuple[str, str, list[str]]:
 
 
 def script_metadata(file: Path) -> dict[str, Any]:
-    """Return what a single file says about itself in its ``# /// script`` block (PEP 723).
+    """Return the metadata in the ``# /// script`` block of a single file (PEP 723).
 
-    :raises BadRequestError: when that is no TOML.
+    :raises BadRequestError: when the block is not valid TOML.
     :raises OSError: when the file cannot be read.
     """
     with file.open("rb") as stream:
@@ -128,7 +131,7 @@ def script_metadata(file: Path) -> dict[str, Any]:
 
 
 def _own_table(document: Mapping[str, Any]) -> Any:
-    """``[tool.localcdap]``."""
+    """Return the table ``[tool.localcdap]``."""
     tools = document.get("tool")
     return tools.get("localcdap", {}) if isinstance(tools, dict) else {}
 
@@ -137,7 +140,7 @@ def _parents(table: Any, where: str) -> list[str]:
     parents = table.get("parents", []) if isinstance(table, dict) else None
     if not isinstance(parents, list) or not all(isinstance(each, str) for each in parents):
         raise BadRequestError(
-            f"{where}: 'parents' is no list of texts.",
+            f"{where}: 'parents' is not a list of texts.",
             'Write parents = ["cdap-data-pipeline[6.0.0,7.0.0)"].',
         )
     return parents

@@ -1,4 +1,4 @@
-"""What was noticed in plugin directories and waits until it is quiet there."""
+"""Changes in plugin directories that wait until no further changes follow."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 _QUIET_S: Final = 0.08
-"""Seconds without a notice after which a change is taken to be complete."""
+"""Seconds without a further change after which a change counts as complete."""
 _LONGEST_S: Final = 1.0
-"""Seconds after which a change counts though notices keep coming."""
+"""Seconds after which a change is processed even if further changes follow."""
 
 
 class DueChanges(NamedTuple):
-    """What can be looked at now."""
+    """The changes that can be processed now."""
 
     touched: list[str] | None
-    """Paths of artifacts, or of what may be some; None: all."""
+    """The paths of possible artifacts; None for all."""
     unfinished: list[str]
-    """Those that are being written and must be left alone."""
+    """The paths of artifacts that are being written and must not be read."""
 
 
 class _Change:
@@ -32,7 +32,7 @@ class _Change:
 
 
 class PendingChanges:
-    """Filled by the threads that watch, emptied by the one that synchronizes."""
+    """The queue of changes: watching threads fill it, the synchronizing thread empties it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -42,7 +42,7 @@ class PendingChanges:
         self._woken = False
 
     def note(self, artifacts: Iterable[Path]) -> None:
-        """Something changed in these artifacts."""
+        """Add a change of these artifacts."""
         now = time.monotonic()
         with self._changed:
             idle = not self._touched
@@ -52,27 +52,27 @@ class PendingChanges:
                 self._changed.notify_all()
 
     def begin(self, written: Path, artifacts: Iterable[Path], patience_s: float) -> None:
-        """A file of these artifacts is being written, until :meth:`finish` is told of it.
+        """Mark a file of these artifacts as being written, until :meth:`finish` is called for it.
 
-        :param patience_s: seconds after which it counts as finished all the same.
+        :param patience_s: seconds after which the file counts as complete in any case.
         """
         with self._changed:
             self._writing[written] = (time.monotonic() + patience_s, frozenset(artifacts))
 
     def finish(self, written: Path) -> None:
-        """A file is complete, or gone."""
+        """Mark a file as complete or deleted."""
         with self._changed:
             self._writing.pop(written, None)
 
     def note_all(self) -> None:
-        """Anything may have changed."""
+        """Add a change of unknown artifacts."""
         with self._changed:
             now = time.monotonic()
             self._all = self._all or _Change(now)
             self._all.last = now
 
     def take(self) -> DueChanges | None:
-        """Return what is due; None when nothing is. What is being written stays for later."""
+        """Remove and return the due changes, or None. Artifacts that are being written stay in the queue."""
         now = time.monotonic()
         with self._changed:
             self._forget_stalled(now)
@@ -93,14 +93,14 @@ class PendingChanges:
         return DueChanges(touched, [str(path) for path in unfinished])
 
     def wait(self, timeout_s: float) -> None:
-        """Wait for the first notice, or until something can be due."""
+        """Wait for the first change, or until a change can be due."""
         with self._changed:
             waiting = bool(self._touched) or self._all is not None
             if not self._woken:
                 self._changed.wait(min(timeout_s, _QUIET_S / 4) if waiting else timeout_s)
 
     def wake(self) -> None:
-        """End all waiting, for good."""
+        """End the current wait and all later ones."""
         with self._changed:
             self._woken = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Bringing the index up to date with the plugin directories."""
+"""Synchronizing the index of artifacts with the plugin directories."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from localcdap.store.store import Transaction
 
 _LOG: Final = logging.getLogger(__name__)
 _FORMAT: Final = f"4-{APP_VERSION}-{sys.implementation.cache_tag}"
-"""Changes when inspection tells something new, so that everything is inspected again."""
+"""Changes when inspection finds new information, so that everything is inspected again."""
 _PACKAGE: Final = Path(__file__).parents[2]
 _BASE_PACKAGES: Final = ("api", "java", "plugin_lib")
 """The packages that plugins build on: with another version of these, a plugin may have other properties."""
 
 
 class Inspector(Protocol):
-    """Who runs the code of an artifact to see what is in it."""
+    """Inspects artifacts by running their code; the pool of plugin workers."""
 
     def inspect(self, path: str, digest: str) -> Inspection:
-        """:raises PluginError: when the code did not come to an end.
-        :raises HostLostError: when it was closed meanwhile; nothing is known of the code then.
+        """:raises PluginError: when the code hung, crashed or took too much memory.
+        :raises HostLostError: when the worker was closed meanwhile; then nothing is known of the code.
         """
 
 
 class Deployer(Protocol):
-    """Who makes the system applications of an artifact ready for use."""
+    """Deploys the system applications of an artifact."""
 
     def deploy(self, namespace: str, applications: Sequence[ApplicationClass]) -> None:
-        """Done again for the same ones, it changes nothing.
+        """Deploy applications; repeated calls have no further effect.
 
-        :param namespace: of their artifact.
-        :raises LocalcdapError: when they cannot be used; the artifact is then a broken one.
+        :param namespace: the namespace of their artifact.
+        :raises LocalcdapError: when they cannot be used; the artifact then counts as broken.
         """
 
 
@@ -56,13 +56,15 @@ class ArtifactIndexState(msgspec.Struct):
     """The index in memory."""
 
     entries: dict[str, ArtifactEntry]
-    """By path, in the order in which the artifacts were found."""
+    """The artifacts by path, in the order in which they were found."""
     contents: dict[str, ArtifactContent]
-    """By digest."""
+    """The inspected contents by digest."""
 
 
 class ArtifactSynchronizer:
-    """Compares directories and index. A content is inspected once, however often it is found."""
+    """Compares directories with the index. Each content is inspected once, even if several artifacts have
+    it.
+    """
 
     def __init__(
         self,
@@ -85,10 +87,10 @@ class ArtifactSynchronizer:
         touched: Collection[str] | None = None,
         unfinished: Collection[str] = (),
     ) -> ArtifactIndexState:
-        """Return what is in the places now; ``old`` itself when that is no different.
+        """Return the new state of the index; ``old`` itself when nothing has changed.
 
-        :param touched: paths that may have changed; others are looked at only when they are new. None: all.
-        :param unfinished: paths that are being written; they stay as they were.
+        :param touched: paths that may have changed; of the others only new ones are read. None for all.
+        :param unfinished: paths that are being written; their entries stay unchanged.
         """
         work = _Work(self._inspector, self._copies, old, self._deployer, retry_errors)
         entries: dict[str, ArtifactEntry] = {}
@@ -116,9 +118,9 @@ class ArtifactSynchronizer:
         old: ArtifactIndexState,
         also: Callable[[Transaction], None],
     ) -> None:
-        """Write the state into the index.
+        """Write the new state into the index.
 
-        :param also: what belongs into the same transaction.
+        :param also: called with the transaction, for further changes.
         """
         self._index.save(
             changed=[e for path, e in state.entries.items() if old.entries.get(path) != e],
@@ -135,7 +137,7 @@ def _digests(entries: Mapping[str, ArtifactEntry]) -> set[str]:
 
 
 class _Work:
-    """One synchronization."""
+    """The work of one synchronization."""
 
     def __init__(
         self,
@@ -147,7 +149,7 @@ class _Work:
     ) -> None:
         self.contents = dict(old.contents)
         self.copied = False
-        """Whether a copy was made that look-ups do not know of."""
+        """Whether a content was copied that look-ups do not have yet."""
         self._old = old
         self._deployer = deployer
         self._inspector = inspector
@@ -158,9 +160,9 @@ class _Work:
         self._retry_errors = retry_errors
 
     def entry(self, key: str, place: ArtifactPath) -> ArtifactEntry:
-        """Return what lies at a place now.
+        """Return the entry of an artifact.
 
-        :param key: its path as the index writes it.
+        :param key: its path as in the index.
         """
         old = self._old.entries.get(key)
         name = to_printable(place.path.stem)
@@ -177,11 +179,11 @@ class _Work:
         except BadRequestError as error:
             return self._broken(key, place, old, ArtifactIdentity(name, "", error.full_message))
         except OSError as error:
-            told = f"{to_printable(place.path.name)} cannot be read: {error.strerror or error}."
-            return self._broken(key, place, old, ArtifactIdentity(name, "", told))
+            message = f"{to_printable(place.path.name)} cannot be read: {error.strerror or error}."
+            return self._broken(key, place, old, ArtifactIdentity(name, "", message))
         except HostLostError:
             raise
-        except Exception as error:  # whatever it is, it must not keep the others from being used
+        except Exception as error:  # one artifact must not prevent the use of the others
             _LOG.exception("%s", key)
             return self._broken(
                 key, place, old, ArtifactIdentity(name, "", f"{type(error).__name__}: {error}")
@@ -191,7 +193,7 @@ class _Work:
         refusal = self._refusal(place, found)
         if refusal is not None:
             refused = msgspec.structs.replace(identity, problem=refusal)
-            # Without a signature: it may be deployed the next time.
+            # No signature, so that the next synchronization tries to deploy it again.
             return self._broken(key, place, old, refused, digest=found.digest)
         return ArtifactEntry(
             path=key,
@@ -215,7 +217,7 @@ class _Work:
         )
 
     def _is_known(self, digest: str) -> bool:
-        """Return whether inspecting the content again would say the same."""
+        """Return whether a new inspection of the content would have the same result."""
         content = self.contents.get(digest)
         if content is None or digest in self._fresh:
             return content is not None
@@ -235,7 +237,7 @@ class _Work:
         return self.contents[found]
 
     def _refusal(self, place: ArtifactPath, found: ArtifactContent) -> str | None:
-        """Return why the applications of a content cannot be used; None when they can, or there are none."""
+        """Return why the applications of a content cannot be deployed; None if they can or do not exist."""
         if not found.applications or self._deployer is None:
             return None
         try:
@@ -261,7 +263,7 @@ class _Work:
         signature: str = "",
         digest: str = "",
     ) -> ArtifactEntry:
-        """Return an entry for what cannot be used; what worked there before stays in use."""
+        """Return the entry of a broken artifact; its last good content stays in use."""
         good, parents = "", " ".join(identity.parents)
         name, version = identity.name, identity.version
         if old is not None and self._copies.find(old.good_digest) is not None:
@@ -286,7 +288,7 @@ def _is_same_place(entry: ArtifactEntry, place: ArtifactPath) -> bool:
 
 @functools.cache
 def _hash_base_packages() -> str:
-    """Changes with the code that plugins derive from, as by an update of localcdap."""
+    """Compute a hash of the code that plugins build on; it changes with an update of localcdap."""
     state = hashlib.sha256()
     folders = [str(_PACKAGE / name) for name in _BASE_PACKAGES]
     while folders:
@@ -304,7 +306,7 @@ def _hash_base_packages() -> str:
 
 
 def _hash_installed_packages() -> str:
-    """Changes when packages are installed or removed, which may mend an import that failed."""
+    """Compute a hash that changes when packages are installed or removed, which may repair an import."""
     state = hashlib.sha256()
     for folder in sys.path:
         try:

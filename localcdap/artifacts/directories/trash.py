@@ -1,6 +1,4 @@
-"""Artifacts that are deleted, and the plugin folders of deleted namespaces: put away, since they are their
-user's own.
-"""
+"""The trash: deleted artifacts and the plugin folders of deleted namespaces are moved, never deleted."""
 
 from __future__ import annotations
 
@@ -12,11 +10,11 @@ from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 
 
 def move_folders_to_trash(directories: Iterable[Path], namespace: str, trash: Path) -> list[str]:
-    """Move the namespace's sub-folder of each plugin directory into ``trash``; where they are then.
+    """Move the namespace's sub-folder of each plugin directory into ``trash``; return the new paths.
 
-    What an interrupted call has moved already stays, and is told again.
+    The result includes folders that an interrupted call has moved already.
 
-    :raises OSError: when a folder cannot be moved; it is then still where it was.
+    :raises OSError: when a folder cannot be moved; it then stays where it is.
     """
     for directory in dict.fromkeys(directories):
         folder = directory / namespace
@@ -27,9 +25,9 @@ def move_folders_to_trash(directories: Iterable[Path], namespace: str, trash: Pa
 
 
 def move_to_trash(path: Path, trash: Path) -> Path:
-    """Move an artifact into ``trash``; where it is then.
+    """Move an artifact into ``trash``; return its new path.
 
-    :raises BadRequestError: when it cannot be moved; it is then still where it was.
+    :raises BadRequestError: when it cannot be moved; it then stays where it is.
     """
     try:
         trash.mkdir(parents=True, exist_ok=True)
@@ -39,13 +37,13 @@ def move_to_trash(path: Path, trash: Path) -> Path:
 
 
 def put_back(kept: Path, path: Path) -> None:
-    """Move what :func:`move_to_trash` took out to where it was.
+    """Move an artifact from the trash back to its path; see :func:`move_to_trash`.
 
     :raises NotFoundError: when it is not in the trash any more.
-    :raises ConflictError: when something else is in its place.
+    :raises ConflictError: when the path is in use.
     """
     if not kept.exists():
-        raise NotFoundError(f"{kept} is not there any more.")
+        raise NotFoundError(f"{kept} does not exist any more.")
     if path.exists():
         raise ConflictError(f"{path} exists already.", "Move that away first.")
     try:
@@ -63,7 +61,7 @@ def _unmoved(path: Path, error: OSError) -> BadRequestError:
 
 
 def _free(trash: Path, name: str) -> Path:
-    """Return a place in ``trash`` that nothing has; directories of one name may lie in several folders."""
+    """Return an unused path in ``trash``; several plugin directories may have the same name."""
     number = 1
     while (place := trash / (name if number == 1 else f"{name}-{number}")).exists():
         number += 1

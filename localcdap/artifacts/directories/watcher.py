@@ -1,9 +1,10 @@
-"""Watches the plugin directories and brings the index up to date soon after something in them changed.
+"""Watching the plugin directories, and synchronizing the index soon after a change.
 
-Changes come from watchdog; the listing of each directory is looked at ten times a second besides, since
-watchdog tells half a second late that a file was moved away, and nothing at all of a directory that is
-not there yet. Where the system grants no watches, or no more, the fingerprints of all artifacts are compared
-once a second instead. A sweep now and then finds what came without any notice, as on network drives.
+Changes are reported by watchdog. In addition the watcher compares the status of each directory ten times a
+second, because watchdog reports a moved file half a second late and does not watch a directory that does
+not exist yet. When the system provides no (more) watches, the watcher compares the fingerprints of all
+artifacts once a second instead. A full check every 15 seconds finds changes without any event, as on
+network drives.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ _SWEEP_S: Final = 15.0
 _CLOSING_S: Final = 0.5
 
 _Listing = dict[Path, tuple[int, int, int] | None]
-"""Device, inode and time of each folder of artifacts; None for one that is not there."""
+"""Device, inode and time of each folder of artifacts; None for a folder that does not exist."""
 
 
 class FolderWatcher:
-    """A thread that synchronizes after changes.
+    """A thread that synchronizes the index after changes.
 
-    :param directories: plugin directories; they need not exist yet.
-    :param interrupt: ends the inspection of a plugin that hangs, when this is closed meanwhile.
-    :param delay_s: seconds before it begins. A command that is done by then pays nothing for it, not even
-        the import of watchdog; what changed until then is found when it begins.
+    :param directories: plugin directories, which need not exist yet.
+    :param interrupt: ends the inspection of a plugin that hangs while the watcher is closed.
+    :param delay_s: seconds before the thread begins. A command that ends sooner does not even pay for the
+        import of watchdog; changes in the meantime are found when the thread begins.
     """
 
     def __init__(
@@ -64,16 +65,16 @@ class FolderWatcher:
         self._thread.start()
 
     def wait_until_watching(self, timeout_s: float) -> bool:
-        """Return whether it has begun, at the latest after some seconds."""
+        """Wait until the watches are set; return whether they are."""
         return self._begun.wait(timeout_s)
 
     @property
     def is_polling(self) -> bool:
-        """Whether it works without notices of the system."""
+        """Whether the watcher compares fingerprints, because the system provides no watches."""
         return self._watches is None
 
     def close(self) -> None:
-        """Stop. A synchronization under way is waited for, but not long: its plugin may hang."""
+        """Stop, and wait for a running synchronization, but only shortly, because a plugin may hang."""
         self._closed.set()
         self._notices.wake()
         if self._thread.is_alive():
@@ -97,7 +98,7 @@ class FolderWatcher:
                 self._watches.close()
 
     def _watch(self, watches: Watches) -> None:
-        """Follow notices until closed, or until the system refuses watches."""
+        """Process changes until closed, or until the system refuses watches."""
         listing: _Listing = {}
         swept = float("-inf")
         try:
@@ -115,12 +116,12 @@ class FolderWatcher:
                     self._begun.set()
                 self._notices.wait(_TICK_S)
         except (WatchesRefusedError, OSError, RuntimeError, ImportError) as refusal:
-            _LOG.warning("plugin folders are looked at once a second: %s", refusal)
+            _LOG.warning("plugin folders are checked once a second: %s", refusal)
             watches.close()
             self._watches = None
 
     def _poll(self) -> None:
-        """Compare fingerprints until closed; a change counts when the next look finds it the same."""
+        """Compare fingerprints until closed; a change is processed once it is the same in two checks."""
         settled = before = self._fingerprints()
         self._synchronized(None, [])
         self._begun.set()
@@ -162,7 +163,7 @@ class FolderWatcher:
 
 
 def _namespaces(directory: Path) -> Iterator[Path]:
-    """Return the namespace folders that hold artifacts."""
+    """Yield the namespace folders with artifacts."""
     folders = {place.path.parent for place in find_user_artifacts(directory)}
     yield from sorted(folders - {directory, directory.parent})
 

@@ -1,4 +1,4 @@
-"""Watches of the system on plugin directories, also on what links in them lead to."""
+"""The system's watches on plugin directories and on the targets of links in them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 _PATIENCE_S: Final = 5.0
-"""Seconds since the last write for which a file that nobody closes is waited for."""
+"""Seconds since the last write after which a file that was not closed counts as complete."""
 _BLANK_S: Final = 1.0
-"""The same for the first write."""
+"""Seconds that an empty new file may wait for its first write."""
 _ABSENT: Final = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
 class WatchesRefusedError(Exception):
-    """The system grants no watches, or no more."""
+    """The system provides no watches, or no more."""
 
 
 class _Wanted(NamedTuple):
@@ -34,14 +34,14 @@ class _Wanted(NamedTuple):
 
     real: Path
     shown: Path
-    """What it is called in the directory."""
+    """Its path in the plugin directory, which may be a link."""
     directory: Path
     only: str | None = None
-    """Name of the one file in it that counts."""
+    """The name of the only file in it that matters; None for all files."""
 
 
 class Watches:
-    """The watches that are set now. One thread renews them; others deliver their notices."""
+    """The current watches. One thread renews them; watchdog's threads report changes."""
 
     def __init__(self, notices: PendingChanges) -> None:
         self._notices = notices
@@ -49,7 +49,7 @@ class Watches:
         self._set: dict[_Wanted, tuple[tuple[int, int], ObservedWatch]] = {}
 
     def renew(self, directories: Sequence[Path]) -> None:
-        """Watch what is in the directories now.
+        """Set watches for the current contents of the directories.
 
         :raises WatchesRefusedError: when the system refuses.
         """
@@ -67,7 +67,7 @@ class Watches:
                     self._set[each] = (inode, watch)
 
     def are_alive(self) -> bool:
-        """Return whether all watches work; one that does not is set anew by the next :meth:`renew`."""
+        """Return whether all watches work; the next :meth:`renew` sets broken ones again."""
         return self._observer is None or all(map(_is_alive, self._observer.emitters))
 
     def close(self) -> None:
@@ -99,7 +99,7 @@ class Watches:
                 recursive=wanted.only is None,
                 event_filter=kinds,
             )
-        except _ABSENT:  # gone again, or not for us; the next listing tells
+        except _ABSENT:  # deleted meanwhile, or not readable; the next check handles it
             return None
         except OSError as error:
             raise WatchesRefusedError(error.strerror or str(error)) from error
@@ -108,8 +108,8 @@ class Watches:
         if self._observer is None:
             from watchdog.observers import Observer
 
-            # It warns of folders that appear while it walks through them, and of those that vanish, which
-            # does no harm: dead watches are renewed, and a sweep finds what they missed.
+            # Watchdog warns of folders that appear or vanish while it walks through them. That does no
+            # harm: broken watches are set again, and the full check finds missed changes.
             warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"watchdog\.")
             logging.getLogger("watchdog").setLevel(logging.CRITICAL)
             observer: Any = Observer()
@@ -120,19 +120,19 @@ class Watches:
 
     def _remove(self, watch: ObservedWatch) -> None:
         if self._observer is not None:
-            with contextlib.suppress(KeyError, OSError):  # it may have ended with its folder
+            with contextlib.suppress(KeyError, OSError):  # the watch may have ended with its folder
                 self._observer.unschedule(watch)
 
 
 class _Relay:
-    """Turns events of one watch into notices."""
+    """Turns the events of one watch into pending changes."""
 
     def __init__(self, notices: PendingChanges, wanted: _Wanted) -> None:
         self._notices = notices
         self._wanted = wanted
 
     def dispatch(self, event: Any) -> None:
-        """Called by watchdog for each event."""
+        """Handle an event; watchdog calls this."""
         kind = event.event_type
         for name in (event.src_path, event.dest_path):
             if name:
@@ -159,26 +159,26 @@ class _Relay:
         elif all(is_content(part) for part in parts):
             artifacts = list(_artifacts(self._wanted.directory, parts))
             self._notices.note(artifacts)
-            if is_file and kind == "modified":  # when it is closed, an event tells
+            if is_file and kind == "modified":  # closing the file causes another event
                 self._notices.begin(path, artifacts, _PATIENCE_S)
             elif is_file and kind == "created" and shown in artifacts and _is_blank(path):
                 self._notices.begin(path, artifacts, _BLANK_S)
 
 
 def _artifacts(directory: Path, parts: tuple[str, ...]) -> Iterator[Path]:
-    """Return the paths below a directory that may be the artifact which a changed path belongs to."""
+    """Yield the paths in a plugin directory that may be the artifact to which a changed path belongs."""
     for depth in (1, 2):
         if len(parts) >= depth:
             path = directory.joinpath(*parts[:depth])
             yield path
-            if path.suffix == ".json":  # it may stand beside an artifact
+            if path.suffix == ".json":  # it may be the sidecar of an artifact
                 yield from (path.with_suffix(suffix) for suffix in ARTIFACT_SUFFIXES)
 
 
 def _is_blank(path: Path) -> bool:
-    """Return whether a file was opened to become an artifact, but nothing was written yet.
+    """Return whether a new file that will be an artifact is still empty.
 
-    One that is moved or linked here is created, too, but has its content already.
+    A file that is moved or linked into the folder is created too, but has its content already.
     """
     try:
         blank = path.stat().st_size == 0
@@ -208,7 +208,7 @@ def _is_alive(emitter: EventEmitter) -> bool:
 
 
 def _quiet(emitter: type[EventEmitter]) -> type[EventEmitter]:
-    """Watchdog's thread for one watch; it may fail when its folder is moved, but not on the terminal."""
+    """Return a variant of watchdog's thread for one watch that logs errors, such as for a moved folder."""
 
     class Quiet(emitter):  # type: ignore[misc, valid-type]
         def run(self) -> None:
