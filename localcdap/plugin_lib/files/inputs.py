@@ -93,7 +93,7 @@ def _expand_pattern(path: str) -> Iterator[str]:
         return
     if not _WILDCARDS.search(path):
         return
-    # A slash inside braces separates no names, which is why alternatives are expanded first.
+    # Alternatives are expanded first, because a slash inside braces does not separate names.
     for alternative in _expand_alternatives(path):
         folder_paths = ["/"]
         for name in alternative.strip("/").split("/"):
@@ -206,7 +206,7 @@ def find_cluster_files(
     if recursive:
         reader = reader.option("recursiveFileLookup", "true")
     try:
-        # Contents are not read when no column asks for them.
+        # Spark does not read the contents when no column needs them.
         rows = reader.load(path).select("path").collect()
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":

@@ -167,7 +167,7 @@ def _detect_json(config: FileSourceConfig, file: str) -> Schema:
             raise ValueError(f"line {seen + 1} is not a JSON object")
         for name, value in record.items():
             schema = _detect_json_type(value, name)
-            # A field that earlier objects lack can be null.
+            # A field that an earlier object lacks is nullable.
             known = merged.get(name, Schema.NULL if seen else schema)
             merged[name] = _merge(known, schema)
         for name in merged.keys() - record.keys():

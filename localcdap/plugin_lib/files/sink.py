@@ -70,7 +70,7 @@ class FilesSink(BatchSink):
 
     def _write(self, df: DataFrame, schema: Schema, directory: str) -> None:
         config = self.config
-        # The staging directory exists already, empty.
+        # The staging directory already exists and is empty.
         writer = df.write.mode("append")
         match config.format_name:
             case "avro":

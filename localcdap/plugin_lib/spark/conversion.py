@@ -116,7 +116,7 @@ def from_text(text: Column, schema: Schema) -> Column:
         case Type.BYTES:
             return F.try_to_binary(text, F.lit("base64"))
         case LogicalType.DECIMAL:
-            # A cast would round silently.
+            # A cast would round without an error.
             too_fine = text.rlike(rf"\.[0-9]{{{inner.scale or 0}}}[0-9]*[1-9]")
             return F.when(~too_fine, text.try_cast(to_ddl(inner)))
         case LogicalType.DATE:

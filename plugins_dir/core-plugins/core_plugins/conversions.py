@@ -65,7 +65,7 @@ def convert(value: Column, source: Schema, target: Type) -> Column:
     if target is Type.BYTES:
         return F.encode(value, "UTF-8") if inner.type is Type.STRING else _pack(value, inner.type)
     if inner.type is Type.BYTES and inner.logical_type is None:
-        is_text = target is Type.STRING  # bytes that are none become U+FFFD, as in Java
+        is_text = target is Type.STRING  # invalid bytes become U+FFFD, as in Java
         return F.make_valid_utf8(value.cast("string")) if is_text else _unpack(value, target)
     if target is Type.BOOLEAN:
         return F.lower(value) == F.lit("true")
@@ -77,7 +77,7 @@ def _pack(value: Column, source: Type) -> Column:
 
     layout = _BYTE_FORMATS[source]
 
-    # A nested function crosses to Spark's workers by value; they cannot import this module.
+    # A nested function is pickled by value; Spark's workers cannot import this module.
     def pack(number: Any) -> bytes | None:
         import struct
 

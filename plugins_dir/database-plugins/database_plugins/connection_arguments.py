@@ -45,10 +45,10 @@ def add_defaults(url: str, arguments: Mapping[str, str]) -> dict[str, str]:
     usual = {}
     match get_database_kind(url):
         case "postgresql" if "stringtype" not in given:
-            # Texts are written into columns of uuid, json and the like.
+            # Strings can be written into columns of types such as uuid and json.
             usual = {"stringtype": "unspecified"}
         case "mysql" | "mariadb" if not any(name in given for name in _ZONES):
-            # Moments are texts of the session's time zone on their way, and Spark's is UTC.
+            # Timestamps are sent as texts in the session's time zone, and Spark's time zone is UTC.
             usual = {"sessionVariables": "time_zone='+00:00'"}
     return usual | dict(arguments)
 
@@ -63,7 +63,7 @@ def add_to_url(
     signs = _SYNTAX.get(get_database_kind(url))
     if signs is None:
         return url, dict(arguments)
-    # MariaDB's driver takes values as they are, those of MySQL and PostgreSQL decode them.
+    # The drivers of MySQL and PostgreSQL decode values, MariaDB's driver does not.
     is_decoded = signs == "?&" and "mariadb" not in (driver or "")
     for name, value in arguments.items():
         sign = signs[1] if signs[0] in url else signs[0]

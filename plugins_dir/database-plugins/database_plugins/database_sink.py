@@ -103,7 +103,7 @@ class DatabaseSinkBase(BatchSink):
         )
         rows = df.select(self._select_columns(context, get_column_types(df), there))
         level = "NONE" if config.auto_commit else to_isolation_level(config.isolation)
-        # One task writes all rows, so that they are there all or none.
+        # One task writes all rows, in one transaction.
         writer = rows.repartition(1).write.format("jdbc").mode("append")
         options |= {"isolationLevel": level}
         call_database(context, url, lambda: writer.options(**options).save())

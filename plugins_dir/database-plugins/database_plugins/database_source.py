@@ -215,7 +215,7 @@ class DatabaseSourceBase(BatchSource):
         config = self.config
         if config.splits > 1 and config.split_by and config.bounding_query:
             query = _strip_semicolon(config.bounding_query).replace(CONDITIONS, "1 = 1")
-            # Many databases refuse a table of columns without names, others to give them names there.
+            # Many databases require names for the columns of a subquery; others reject names there.
             is_named = get_database_kind(options["url"]) in _NAMES_COLUMNS
             table = f"({query}) bounds" if is_named else f"({query}) bounds (bound_1, bound_2)"
             asked = options | {"dbtable": table}

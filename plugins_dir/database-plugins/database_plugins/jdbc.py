@@ -120,8 +120,8 @@ class JdbcConfig(PluginConfig):
             url, arguments.add_defaults(url, arguments.parse_arguments(self.arguments)), name
         )
         given = {"user": self.user or None, "password": self.password, "driver": name}
-        told = {key: value for key, value in given.items() if value is not None}
-        return {"url": url, "preferTimestampNTZ": "true"} | rest | told
+        account = {key: value for key, value in given.items() if value is not None}
+        return {"url": url, "preferTimestampNTZ": "true"} | rest | account
 
     def _load(self, context: JdbcContext) -> Driver:
         """Load the driver into Spark and return it."""
@@ -129,8 +129,8 @@ class JdbcConfig(PluginConfig):
             driver = find_driver(self.driver, context.resolve_path)
         except DriverNotFoundError as error:
             raise context.fail(str(error), error.action) from None
-        # Java keeps drivers as long as the server lives, whose later sessions would not find the classes of
-        # one that came as an artifact of an earlier session.
+        # Java keeps a driver until the server ends. Later sessions would not find the classes of a driver
+        # that was an artifact of an earlier session.
         folder = Path(str(context.spark.conf.get("spark.local.dir"))) / "drivers"
         for jar in driver.jars:
             path = str(copy_for_spark(Path(jar), folder))
@@ -176,7 +176,7 @@ def execute_statement(context: Any, config: JdbcConfig, statement: str) -> None:
     :param context: a :class:`JdbcContext`.
     :raises StageError: when the database reports an error.
     """
-    # Spark has no way of its own to do only this: it does it before it reads.
+    # Spark cannot execute only a statement, but it executes one before it reads.
     options = config.build_options(context)
     rows = {
         "query": _ONE_ROW.get(arguments.get_database_kind(options["url"]), "SELECT 1 AS one"),

@@ -1,1 +1,1 @@
-"""Transforms and splitters that parse fields and route records."""
+"""Transforms that parse, format and convert fields, and splitters."""

@@ -1,4 +1,4 @@
-"""The CloneRecord transform: every record several times."""
+"""The CloneRecord transform: emits every record several times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST: Final = 2**31 - 1
 class CloneRecord(Transform):
     class Config(PluginConfig):
         copies: int = field(
-            description="How many times each record comes out: 1 passes records through unchanged.",
+            description="How many times each record is emitted; 1 passes records through unchanged.",
             macro=True,
         )
 
@@ -29,7 +29,7 @@ class CloneRecord(Transform):
         if is_known and not 0 < copies <= _LARGEST:
             stage.failures.add(
                 "Number of copies must be a positive number.",
-                f"Give a whole number from 1 to {_LARGEST}.",
+                f"Use an integer from 1 to {_LARGEST}.",
             ).with_config_property("copies")
         stage.output_schema = stage.input_schema
 

@@ -1,4 +1,4 @@
-"""What CSVFormatter and JSONFormatter have in common: a record becomes the only field of another one."""
+"""The base class of CSVFormatter and JSONFormatter, which format a record as the text of one field."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from localcdap.api import Emitter, Record, StageConfigurer, StageContext, Transf
 
 
 class FormattedRecord(Transform):
-    """The output schema has one field, which takes the text of the whole record."""
+    """Formats each record as text in the only field of the output schema."""
 
     types_of_text: tuple[Type, ...]
-    """Which types that field may have."""
+    """The types that the field may have."""
 
     config: Any
 
     def format_record(self, record: Record) -> str:
-        """The text of a record."""
+        """Return the text of a record."""
         raise NotImplementedError
 
     def configure(self, stage: StageConfigurer) -> None:
@@ -25,7 +25,7 @@ class FormattedRecord(Transform):
         if stage_schema is not None and len(fields) != 1:
             failure = stage.failures.add(
                 f"Output schema must have exactly one field, it has {len(fields)}.",
-                "It takes the text of the whole record: leave one field.",
+                "Keep one field for the text of the record.",
             ).with_config_property("schema")
             for extra in fields[1:]:
                 failure.with_output_field(extra.name)

@@ -1,4 +1,4 @@
-"""The Normalize transform: a wide record becomes one record for each of some of its fields."""
+"""The Normalize transform: emits one record for each of some fields of a wide record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from localcdap.java.strings import to_java_string
 
 
 class NormalizedField(NamedTuple):
-    """A field that gives a record of its own."""
+    """A field for which a record is emitted."""
 
     name: str
     type_field: str
@@ -37,8 +37,8 @@ class NormalizedField(NamedTuple):
     type="transform",
     name="Normalize",
     description=(
-        "Makes one record of each of the chosen fields that is not null, with the field's name and "
-        "value and copies of other fields."
+        "Emits one record for each chosen field that is not null, with the field's name, its value and "
+        "copies of other fields."
     ),
 )
 class Normalize(Transform):
@@ -47,16 +47,16 @@ class Normalize(Transform):
             name="fieldMapping",
             description=(
                 "Fields to copy into every record, a comma-separated list of 'input:output', such as "
-                "'CustomerID:ID'. Their values become texts, null the text 'null'."
+                "'CustomerID:ID'. Values are converted to text, null to the text 'null'."
             ),
             form="{input-field}:{output field},",
         )
         normalizing: str = field(
             name="fieldNormalizing",
             description=(
-                "Fields that give a record each, a comma-separated list of "
+                "Fields for which a record is emitted, a comma-separated list of "
                 "'input:type field:value field', such as 'ItemId:AttributeType:AttributeValue'. The "
-                "type field gets the input field's name, the value field its value as text."
+                "type field takes the input field's name, the value field takes its value as text."
             ),
             form="{input-field}:{type field}:{value field},",
         )

@@ -1,4 +1,4 @@
-"""From text to the value of a declared type (CDAP ``StructuredRecord.Builder.convertAndSet``)."""
+"""Conversion of text to declared types (CDAP ``StructuredRecord.Builder.convertAndSet``)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LONG_RANGE: Final = (-(2**63), 2**63 - 1)
 
 
 def find_text_converter(schema: Schema) -> Convert | None:
-    """What turns a text into a value of the type, null allowed or not; None for types without one.
+    """Return the function that converts a text to the type; None for types that texts cannot have.
 
     Numbers may have blanks around them. A boolean is true for ``true`` in any case, else false.
-    A converter raises ValueError when the text is no value of the type.
+    The function raises ValueError if the text is not a value of the type.
     """
     inner = schema.non_nullable
     return None if inner.logical_type is not None else _CONVERTERS.get(inner.type)

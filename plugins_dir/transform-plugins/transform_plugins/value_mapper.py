@@ -1,4 +1,4 @@
-"""The ValueMapper transform: values are replaced by what a table says of them."""
+"""The ValueMapper transform: replaces values by their entries in lookup tables."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _MAPPINGS: Final = (
 
 
 class ValueMapping(NamedTuple):
-    """How the values of one field are looked up."""
+    """The lookup table and the output field of an input field."""
 
     text: str
-    """As it is written."""
+    """The text of the mapping in the property."""
     field: str
     table: str
     target: str
@@ -42,24 +42,26 @@ class ValueMapping(NamedTuple):
 @plugin(
     type="transform",
     name="ValueMapper",
-    description="Replaces the values of fields by those that tables of this namespace have for them.",
+    description="Replaces the values of fields by their entries in lookup tables of this namespace.",
 )
 class ValueMapper(Transform):
-    """The rules of CDAP 6 ``ValueMapper``: a value without an entry, or with an empty one, becomes the
-    default, or null. Null and empty text are not looked up: without a default they stay what they are.
+    """Applies the rules of CDAP 6 ``ValueMapper``.
+
+    A value without an entry, or with an empty entry, becomes the default, or null. Null and empty text are
+    not looked up; without a default they stay unchanged.
     """
 
     one_to_one = True
 
     class Config(PluginConfig):
         mapping: list[str] = field(
-            "What is looked up where, as 'field:table:new field'. The field is a string, and the new one "
-            "takes its place. The table has the columns 'key' and 'value', or two columns of which the "
-            "first is the key.",
+            "Fields and their lookup tables, as 'field:table:new field'. The new field replaces the string "
+            "field. The table has the columns 'key' and 'value', or two columns of which the first is the "
+            "key.",
             form="{input-field}:{table}:{new-field},",
         )
         defaults: list[str] = field(
-            "What stands for values without an entry, as 'field:value'.",
+            "Defaults of values without an entry, as 'field:value'.",
             default=[],
             form="{input-field}:{default},",
         )
@@ -84,13 +86,13 @@ class ValueMapper(Transform):
         if len(set(schema.field_names)) < len(schema.field_names):
             twice = sorted({n for n in schema.field_names if schema.field_names.count(n) > 1})
             stage.failures.add(
-                f"There would be several fields '{twice[0]}'.", "Choose another new field."
+                f"Several fields would have the name '{twice[0]}'.", "Choose another new field."
             ).with_config_property("mapping")
         if not len(stage.failures):
             stage.output_schema = schema
 
     def _parse_defaults(self, stage: StageConfigurer) -> dict[str, str]:
-        """The element of 'defaults' for each field."""
+        """Return the element of 'defaults' of each field."""
         found = {}
         for text in self.config.defaults:
             name, separator, value = text.partition(":")
@@ -165,7 +167,7 @@ def _build_output_schema(given: Schema, mappings: dict[str, ValueMapping]) -> Sc
 
 
 def _find_free_name(name: str, taken: set[str]) -> str:
-    """A name that no column has."""
+    """Return a name that no column has, and reserve it."""
     while name.lower() in taken:
         name += "_"
     taken.add(name.lower())
@@ -175,7 +177,7 @@ def _find_free_name(name: str, taken: set[str]) -> str:
 def _join_entries(
     df: DataFrame, context: SparkContext, mapping: ValueMapping, key: str, value: str
 ) -> DataFrame:
-    """The rows with the entry of the table, as two more columns of these names."""
+    """Join the entries of the table as two columns with these names."""
     entries = read_key_values(context, mapping.table).select(
         get_column(KEY).cast("string").alias(key), get_column(VALUE).cast("string").alias(value)
     )

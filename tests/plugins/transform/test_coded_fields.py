@@ -127,7 +127,7 @@ def test_a_bomb_is_refused(monkeypatch):
     [
         ("body", "Configuration 'body' is incorrectly formed."),
         ("body:ROT13", "Field 'body' has an unknown encode type 'ROT13'."),
-        ("body:HEX,body:BASE64", "Field 'body' is named twice."),
+        ("body:HEX,body:BASE64", "Field 'body' occurs twice."),
         ("gone:HEX", "Field 'gone' must be present in the input schema."),
         ("id:HEX", "Input field 'id' is of unsupported type 'int'."),
     ],

@@ -98,7 +98,7 @@ def test_mysql_null():
     [
         ("a,", FRUIT, "'price' is of non-nullable type 'float'"),
         ("a", FRUIT, "A CSV record has 1 values, but the schema needs 2"),
-        ("a,b", FRUIT, "'b' in CSV field 'price' is no value of type float"),
+        ("a,b", FRUIT, "'b' in CSV field 'price' is not a value of type float"),
         ("2147483648", record(i=Schema.INT), "'2147483648' in CSV field 'i'"),
         ("1_0", record(i=Schema.LONG), "'1_0' in CSV field 'i'"),
     ],

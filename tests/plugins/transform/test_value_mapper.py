@@ -37,7 +37,7 @@ def test_the_new_field_takes_the_place_of_the_old_one():
         ),
         ({"mapping": "x:t:y"}, "Map key 'x' must be present in the input schema."),
         ({"mapping": "id:t:y"}, "Invalid input field type 'int' for mapped field 'id'."),
-        ({"mapping": "lang:t:land"}, "There would be several fields 'land'."),
+        ({"mapping": "lang:t:land"}, "Several fields would have the name 'land'."),
     ],
 )
 def test_what_is_wrong_is_said(properties: dict[str, str], expected: str):

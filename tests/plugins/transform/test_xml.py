@@ -52,8 +52,11 @@ def test_what_is_not_there_is_null():
     [
         ("no xml", "not well-formed"),
         (None, "it is null"),
-        ("<book><price>dear</price></book>", "'dear' in field 'price' is no value of type double"),
-        ("<book><price><b/></price></book>", "elements inside"),
+        (
+            "<book><price>dear</price></book>",
+            "'dear' in field 'price' is not a value of type double",
+        ),
+        ("<book><price><b/></price></book>", "child elements"),
         (BOMB, "declares entities"),
         (FILE, "declares entities"),
     ],
@@ -109,7 +112,8 @@ def test_each_element_is_a_record():
     assert output.records == [{"guid": 1, "title": "a"}, {"guid": 4, "title": None}]
     assert [given["id"] for given, _, _ in output.errors] == [0, 0, 2]
     assert (
-        "element 2 of the xpath: 'x' in field 'guid' is no value of type int" in output.errors[0][2]
+        "element 2 of the xpath: 'x' in field 'guid' is not a value of type int"
+        in output.errors[0][2]
     )
     assert "element 3 of the xpath: it has no 'guid'" in output.errors[1][2]
     assert "Unable to parse the xml document: it is not well-formed" in output.errors[2][2]

@@ -61,7 +61,7 @@ def convert_values(
 
     values = F.col(VALUES)
     too_many = context.raising(_describe_extra_values(schema, quoted=quoted)).cast("array<string>")
-    # Part of the column and not a filter, for which Spark would split each line a second time.
+    # The check is part of the column, because Spark would split each line again for a filter.
     counted = F.when(F.size(values) <= len(schema.fields or ()), values).otherwise(too_many)
     columns = [
         _build_field(context, F.get(values, F.lit(i)), each).alias(each.name)
@@ -125,7 +125,7 @@ def _build_field(context: SparkContext, text: Column, field: Field) -> Column:
     value = from_text(text, schema).cast(to_ddl(schema))
     if not allows_null(schema):
         return F.coalesce(value, failure)
-    # Of all types only bytes have a value for the empty text, and here that is null.
+    # An empty text is null. Only the conversion to bytes has a value for it.
     is_bytes = schema.non_nullable == Schema.BYTES
     return F.coalesce(F.when(text != "", value) if is_bytes else value, F.when(text != "", failure))
 

@@ -34,7 +34,7 @@ def parse_json_lines(context: SourceContext, lines: DataFrame, schema: Schema) -
     filled = lines.filter(F.col(VALUE).rlike(r"\S"))
     parsed = filled.select(VALUE, FILE, _parse_line(schema, end).alias(_PARSED))
     found = F.col(_PARSED)[_OBJECT]
-    # One field for both, which Spark therefore cannot leave out.
+    # Object and check are one column, so that Spark cannot skip the check.
     is_valid = F.col(_PARSED)[end] & F.col(_PARSED)[_CORRUPT].isNull() & found.isNotNull()
     problem = build_failure(context, _describe_problem(F.col(VALUE), schema, F.col(FILE)), schema)
     valid = parsed.select(FILE, F.when(is_valid, found).otherwise(problem).alias(_OBJECT))
@@ -77,7 +77,7 @@ def _describe_problem(line: Column, schema: Schema, where: Column) -> Column:
 
     parsed = F.from_json(line, to_columns_ddl(schema), {"timeZone": "UTC"})
     fields = F.element_at(F.transform(F.array(parsed), find_unread_fields), 1)
-    # Spark computes for every row what occurs twice in a condition, so that the fields must occur once.
+    # ``fields`` occurs once: Spark would compute an expression that occurs twice for every row.
     no_fields = F.lit(_UNREAD + ".")
     found = F.replace(F.concat(F.lit(_UNREAD), fields, F.lit(".")), no_fields, F.lit(_NO_OBJECT))
     shown = F.substring(line, 1, _SHOWN)

@@ -56,7 +56,7 @@ class PathField:
         """Return :meth:`format_path` as a column, for a column of file URIs."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        # What Spark encodes as a URI has its plus signs as they are.
+        # Spark does not encode plus signs in URIs.
         path = F.url_decode(F.replace(uri, F.lit("+"), F.lit("%2B")))
         if self.filename_only:
             return F.element_at(F.split(path, "/"), -1)
@@ -93,7 +93,7 @@ def read_line_frame(
     schema = Schema.record("line", [(VALUE, Schema.STRING), (FILE, Schema.STRING)])
     both = dataclasses.replace(format, columns=((VALUE, LINE), (FILE, PATH)))
     require_file_system(context, files)
-    # How large a cluster's files are is not known here.
+    # The sizes of a cluster's files are not known in this process.
     size = 0 if context.is_remote else split_size
     pieces = [p for f in files for p in split_file(f, Path(f).as_uri(), both, size)]
     return context.generate(schema, pieces, functools.partial(read_lines, format=both))
@@ -121,7 +121,7 @@ def get_file_uri() -> Column:
     """Return the column of the URI of a row's file; select it directly from the reader."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    # Cheaper than the column _metadata, which is made for every row.
+    # This is cheaper than the column _metadata, which Spark makes for every row.
     return F.input_file_name()
 
 
@@ -131,7 +131,7 @@ def _read_by_spark(context: SourceContext, files: Sequence[str], *, skip_header:
     file = get_file_uri().alias(FILE)
     if not skip_header:
         return context.spark.read.text(escape_paths(files)).select(VALUE, file)
-    # One read for each file: only then is the first line of a file the first row of its partition.
+    # Each file is read separately, so that its first line is the first row of a partition.
     is_header = (F.input_file_block_start() == 0) & (
         F.monotonically_increasing_id().bitwiseAND(_ROW_NUMBER) == 0
     )

@@ -118,7 +118,7 @@ def read_columnar_files(
 ) -> DataFrame:
     """Read the fields of the schema from Parquet or ORC files, and the URI of the file as ``file``."""
     reader = context.spark.read.format(format).option("recursiveFileLookup", "true")
-    # Without merging, the first file alone would decide which fields there are.
+    # Without merging, Spark would take the fields of the first file only.
     reader = reader.option("mergeSchema", str(len(files) > 1).lower())
     read = reader.load(escape_paths(files))
     return read.select(get_file_uri().alias(FILE), *conform_columns(context, read, schema))

@@ -63,7 +63,7 @@ def read_blobs(
 ) -> DataFrame:
     """Read whole files as the bytes ``body``, with the path field if the schema has it."""
     require_file_system(context, files)
-    # Spark's own reader of whole files leaves out empty ones.
+    # Spark's reader of whole files skips empty files.
     pieces = [FilePiece(file, path.format_path(file)) for file in files]
     names = tuple(f.name for f in schema)
     return context.generate(schema, pieces, functools.partial(read_blob, names=names))

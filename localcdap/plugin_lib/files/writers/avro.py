@@ -89,7 +89,7 @@ def _build_logical_type(schema: Schema) -> Any:
 def _make_writer(
     schema: str, avro: Any, directory: str, codec: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    # A nested function crosses to Spark's workers by value; they cannot import this module.
+    # A nested function is pickled by value; Spark's workers cannot import this module.
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import datetime
         import os
@@ -130,11 +130,11 @@ def _make_writer(
             return
         filled = chain([first] if first is not None else [], rest)
         final = Path(directory) / f"part-{partition:05d}.avro"
-        # A task that is tried again must not leave half a file of its first attempt.
+        # A partial file of a failed attempt must not remain when the task is retried.
         partial = final.with_name(f"_{final.name}.{attempt}")
         with partial.open("wb") as stream:
             fastavro.writer(stream, fastavro.parse_schema(avro), read_records(), codec=codec)
-        os.replace(partial, final)  # noqa: PTH105 - a string survives the crossing
+        os.replace(partial, final)  # noqa: PTH105
         yield pa.RecordBatch.from_pydict({"records": [count]})
 
     return write

@@ -120,7 +120,7 @@ class Aggregate(NamedTuple):
                 type = Schema.BOOLEAN
             case _:
                 type = given
-        # A condition may leave no value at all, whatever the field allows.
+        # With a condition there may be no value, even of a non-nullable field.
         may_be_null = self.condition is not None and self.function in _NULL_WITHOUT_VALUES
         return type.as_nullable if may_be_null else type
 

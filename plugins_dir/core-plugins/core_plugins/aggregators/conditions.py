@@ -308,7 +308,7 @@ def _build_comparison(operator: str, a: CompiledExpression, b: CompiledExpressio
     if _NULL in (a.kind, b.kind):
         return _build_null_comparison(operator, a, b)
     left, right = a.build_column(), b.build_column()
-    # JEXL compares as numbers as soon as one side is one.
+    # JEXL compares numerically if one side is a number.
     if a.kind == _TEXT and b.kind in _NUMBERS:
         left = left.try_cast("double")
     elif b.kind == _TEXT and a.kind in _NUMBERS:

@@ -161,7 +161,7 @@ def _build_choice(record: Column, choice: Choice | None, order: Column) -> Colum
     is_null = value.isNull()
     if choice.function == "ANY":
         return F.min_by(record, F.struct(is_null, order))
-    # Between equal values the later record is kept, between nulls the first one.
+    # Of records with equal values the last is kept, of records with null the first.
     if choice.function == "MIN":
         tie = F.when(is_null, order).otherwise(-order)
         return F.min_by(record, F.struct(is_null, value, tie))

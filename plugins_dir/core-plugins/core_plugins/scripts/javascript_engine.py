@@ -200,7 +200,7 @@ class ScriptEngine:
                 batch, MARK_IN_JSON in batch, _TURN_MS, timeout_sec=self._time_limit_s
             )
         except JSTimeoutException:
-            # V8 still has to say that it gave up; whoever closes it before that gets a warning.
+            # V8 still has to raise its own timeout error; closing it before that gives a warning.
             with contextlib.suppress(JSEvalException):
                 self._v8.eval("0", timeout_sec=1)
             raise ScriptError(
@@ -216,7 +216,7 @@ class ScriptEngine:
         return events, done
 
     def _build_error(self, problem: str) -> ScriptError:
-        # V8 reports the end of its memory in several ways, this is the one that is always right.
+        # V8 reports exhausted memory in several ways; only this one is reliable.
         if self._v8.was_hard_memory_limit_reached():
             return ScriptError(
                 "Could not transform input: the script exceeded its memory limit.",

@@ -103,7 +103,7 @@ class PythonEvaluator(Transform):
     def _load(self) -> Callable[[Record, Any, Any], Any]:
         names: dict[str, Any] = {"__name__": _FILE}
         try:
-            # The script is the user's own program, as the class says.
+            # The script is the user's own program, see the class.
             exec(_compile_script(self.config.script), names)  # noqa: S102
         except Exception as error:
             raise StageError(f"Invalid script: {_describe_error(error)}.") from error
@@ -132,7 +132,7 @@ class ScriptEmitter:
     def __init__(self, emit: Emitter, coerce: Coerce, coerce_error: Coerce) -> None:
         self._into = emit
         self._coerce_error = coerce_error
-        put = emit.__call__  # bound once: that is cheaper than calling the emitter
+        put = emit.__call__  # a bound method is cheaper than a call of the emitter
 
         def emit_coerced(record: Record) -> None:
             put(coerce(record))

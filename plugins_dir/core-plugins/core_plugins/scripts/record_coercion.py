@@ -54,7 +54,7 @@ def coerce(record):
 """
     names = {f"m{number}": member for number, member in enumerate(members)}
     names["otherwise"] = otherwise
-    # The only texts in the source that are not ours are the fields' names, as literals.
+    # The fields' names, as string literals, are the only foreign text in the source.
     exec(source, names)  # noqa: S102
     made: Coerce = names["coerce"]
     return made

@@ -109,7 +109,7 @@ class KeyValueSink(BatchSink):
         parts = []
         for name, (_, field_name) in zip((KEY, VALUE), self._list_properties(), strict=True):
             found = context.input_schema.field(field_name)
-            assert found is not None  # checked by configure, at run start too
+            assert found is not None  # validated in configure
             parts.append(Field(name, found.schema.non_nullable))
         columns = [
             require_value(context, get_column(field_name), field_name, part.schema).alias(part.name)

@@ -90,7 +90,7 @@ class TableSink(BatchSink):
     def write(self, df: DataFrame, context: SinkContext) -> None:
         schema = self.config.schema or context.input_schema
         key = self.config.row_field
-        # A row cannot be without a key, whatever the schema allows.
+        # The key of a row must not be null, even if the schema is nullable.
         fields = [(f.name, f.schema.non_nullable if f.name == key else f.schema) for f in schema]
         columns = [
             require_value(context, get_column(name), name, part).alias(name)

@@ -64,7 +64,7 @@ class BigQueryArgumentSetter(Action):
         config = self.config
         name = get_table_name(config.dataset, config.table)
         columns = ", ".join(quote_identifier(column) for column in config.columns)
-        # A text is taken for a value of the column's type.
+        # DuckDB casts the text to the column's type.
         where = " AND ".join(
             f"{quote_identifier(c)} = {_quote_literal(v)}"
             for c, v in _parse_conditions(config.conditions)

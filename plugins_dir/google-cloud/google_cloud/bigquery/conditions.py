@@ -21,7 +21,7 @@ def to_spark_condition(text: str, table: str = "", columns: Sequence[str] = ()) 
     """
     from sqlglot import expressions as exp
 
-    # What is wrapped can be replaced.
+    # A node without a parent cannot be replaced.
     wrapped = exp.Paren(this=parse_condition(text))
     _refuse(wrapped, text)
     known = {name.lower(): name for name in columns}
@@ -32,7 +32,7 @@ def to_spark_condition(text: str, table: str = "", columns: Sequence[str] = ()) 
             case exp.DataType():
                 translate_numeric(node)
             case exp.Cast() | exp.TryCast() if node.to.this is exp.DataType.Type.BIGINT:
-                # Spark cuts fractions off; BigQuery rounds them, halves away from zero.
+                # Spark truncates fractions; BigQuery rounds them, halves away from zero.
                 digits = type(node)(this=node.this.copy(), to=exp.DataType.build(ROUNDED))
                 node.set("this", exp.func("ROUND", digits))
             case exp.Extract() if node.this.name.upper() == "DATE":
@@ -85,7 +85,7 @@ def to_duckdb_condition(text: str) -> str:
     """
     from sqlglot import expressions as exp
 
-    # What is wrapped can be replaced.
+    # A node without a parent cannot be replaced.
     wrapped = exp.Paren(this=parse_condition(text))
     for column in wrapped.find_all(exp.Column):
         side = _SIDES.get(column.table.upper())

@@ -24,7 +24,7 @@ def translate_expressions(parsed: Any, text: str) -> None:
     :param text: the text of the statement, for positions in errors.
     :raises SqlError: for an expression without an equivalent.
     """
-    # What is inside comes before what is around it.
+    # Inner nodes are translated before outer ones.
     for node in reversed(list(parsed.walk())):
         translate = _TRANSLATIONS.get(type(node).__name__)
         if translate is not None:
@@ -95,7 +95,7 @@ def _translate_extract(node: Any, text: str) -> None:
     if part in ("DATE", "TIME"):
         node.replace(exp.cast(value, part))
     elif part == "DAYOFWEEK":
-        # Sunday is 1 there, 0 here.
+        # Sunday is 1 in BigQuery and 0 in DuckDB.
         node.replace(exp.paren(exp.Add(this=node.copy(), expression=exp.Literal.number(1))))
     elif part == "ISOWEEK":
         node.set("this", exp.var("WEEK"))

@@ -200,7 +200,7 @@ def select_partitions(
         return rows
     if held.partitioning.field is None:
         raise context.fail(f"table '{table}' {_NO_TIMES}.", _FILTER)
-    # Case tells no columns of BigQuery apart. The session's time zone is UTC.
+    # Column names of BigQuery ignore case. The session's time zone is UTC.
     wanted = held.partitioning.field.lower()
     field = next(name for name in held.schema.field_names if name.lower() == wanted)
     day = get_column(field).cast("date")

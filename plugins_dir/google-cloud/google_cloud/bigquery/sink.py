@@ -151,7 +151,7 @@ class BigQuerySink(BatchSink):
         config = self.config
         schema = self._get_written_schema(context.input_schema)
         assert schema is not None
-        operation: Any = config.operation.lower()  # its choices are those of TableWrite
+        operation: Any = config.operation.lower()  # the property has the choices of TableWrite
         how = TableWrite(
             operation=operation,
             keys=tuple(config.table_key) if operation != _INSERT else (),

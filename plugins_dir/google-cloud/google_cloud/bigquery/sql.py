@@ -30,7 +30,7 @@ def parse_condition(text: str) -> Any:
     """
     from sqlglot import expressions as exp
 
-    # CDAP leaves out a WHERE before it; blanks keep the places of what comes behind.
+    # CDAP removes a leading WHERE. The blanks keep the positions of the rest.
     parsed = _parse(_WHERE.sub(r"\1     ", text))
     if isinstance(parsed, exp.Query | exp.DDL | exp.DML | exp.Command):
         raise SqlError(

@@ -108,7 +108,7 @@ def _find_target(parsed: Any) -> Any:
         case exp.Query():
             return None
         case exp.Delete() if not parsed.this and parsed.args.get("tables"):
-            # BigQuery takes DELETE without FROM, which is written like a list of tables elsewhere.
+            # BigQuery accepts DELETE without FROM, which sqlglot parses as a list of tables.
             parsed.set("this", parsed.args["tables"][0])
             parsed.set("tables", None)
             return parsed.this
@@ -211,7 +211,7 @@ def translate_clauses(parsed: Any) -> None:
                 node.set("this", exp.Star())
             case exp.Update():
                 for assigned in node.expressions:
-                    # Only columns of the table that is changed stand there.
+                    # Only columns of the changed table can be assigned, so that the qualifier is redundant.
                     if isinstance(assigned.this, exp.Column):
                         assigned.this.set("table", None)
             case exp.Unnest() if isinstance(node.args.get("offset"), exp.Identifier):

@@ -110,9 +110,7 @@ class GcsBucketDelete(Action):
                 try:
                     _delete(place)
                     count += 1
-                except (
-                    OSError
-                ) as error:  # as the original: what cannot be deleted is told, and stays
+                except OSError as error:  # as in CDAP, this is only logged
                     context.logger.warning("'%s' cannot be deleted: %s", place, error)
         context.logger.info("Deleted %d objects", count)
 

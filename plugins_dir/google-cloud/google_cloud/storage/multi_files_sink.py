@@ -61,7 +61,7 @@ class GcsMultiFiles(FilesSink):
                         f"Change the argument 'multisink.{name}', or use another format.",
                     )
         path = add_scheme(self.config.path).rstrip("/")
-        # What comes before is computed once, however many folders there are.
+        # Earlier stages are computed once for all folders.
         kept = df.persist() if len(schemas) > 1 else df
         split = get_column(self.config.split_field)
         try:

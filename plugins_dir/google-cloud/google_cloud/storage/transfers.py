@@ -80,7 +80,7 @@ class _Transfer(Action):
         target = resolve_objects(context, self.config.target)
         if not source.list_paths():
             raise context.fail(f"'{source.written}' does not exist.", "Check the path.")
-        pairs = list(_pair_paths(source, target, recursive=self.config.recursive))
+        pairs = list(_list_transfers(source, target, recursive=self.config.recursive))
         taken = [to for _, to in pairs if to.exists()]
         if taken and not self.config.overwrite:
             raise context.fail(
@@ -95,7 +95,7 @@ class _Transfer(Action):
         context.logger.info("%d objects %s", len(pairs), done)
 
 
-def _pair_paths(
+def _list_transfers(
     source: StorageObjects, target: StorageObjects, *, recursive: bool
 ) -> Iterator[tuple[Path, Path]]:
     """Yield each file to transfer, and its new path."""
@@ -103,7 +103,7 @@ def _pair_paths(
         if source.is_pattern:
             base = target.place / found.name
         elif not target.name:
-            base = target.place / source.name  # a bucket: the name in the bucket stays what it is
+            base = target.place / source.name  # a bucket: the name in the bucket stays the same
         elif target.is_folder:
             base = target.place / found.name
         else:

@@ -1,1 +1,1 @@
-"""Single fields sent through a codec: compressed, encoded, and back; texts replaced by their digests."""
+"""Transforms that compress, decompress, encode, decode or hash single fields."""

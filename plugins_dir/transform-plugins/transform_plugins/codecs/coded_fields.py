@@ -1,4 +1,4 @@
-"""What Encoder, Decoder, Compressor and Decompressor have in common: single fields sent through a codec."""
+"""The base class of Encoder, Decoder, Compressor and Decompressor, which apply codecs to fields."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ from localcdap.api import (
 Codec = Callable[[bytes], bytes]
 NONE: Final = "NONE"
 MALFORMED: Final = 31
-"""Code of the error record of a value that cannot be decoded."""
+"""The error code of a value that cannot be converted."""
 
 
 class CodecError(ValueError):
-    """A value that a codec does not take; the message says why."""
+    """A codec cannot convert a value; the message says why."""
 
 
 class CodecOptions(NamedTuple):
-    """How a plugin speaks of what it does."""
+    """The property of a plugin, and the types of its fields."""
 
     property: str
-    """The property that lists fields and codecs, and the word for a codec."""
+    """The property that lists fields and codecs; messages use it as the word for a codec."""
     takes: tuple[Type, ...]
+    """The types of input fields."""
     gives: tuple[Type, ...]
+    """The types of output fields."""
 
 
 class CodedFields(Transform):
-    """Fields named in a list ``field:codec,…`` are coded, the others pass if the output schema has them.
+    """Converts the fields of a list ``field:codec,…``; other fields of the output schema are copied.
 
-    Null stays null. A value that cannot be coded makes its record an error record, where CDAP fails the run
-    or gives null.
+    Null stays null. A value that cannot be converted makes its record an error record, where CDAP fails the
+    run or gives null.
     """
 
     options: CodecOptions
@@ -47,7 +49,7 @@ class CodedFields(Transform):
     config: Any
 
     def get_fields(self) -> str:
-        """The list of fields and codecs."""
+        """Return the list of fields and codecs."""
         raise NotImplementedError
 
     def configure(self, stage: StageConfigurer) -> None:
@@ -61,7 +63,10 @@ class CodedFields(Transform):
             _check_passed(stage, stage.input_schema, set(coded))
 
     def _parse_codecs(self, stage: StageConfigurer | None = None) -> dict[str, str]:
-        """The codec of each field; without a stage the list is known to be right."""
+        """Return the codec of each field.
+
+        :param stage: gets the failures; None if the list was already validated.
+        """
         found: dict[str, str] = {}
         for element in filter(None, map(str.strip, (self.get_fields() or "").split(","))):
             name, _, codec = (part.strip() for part in element.partition(":"))
@@ -86,7 +91,7 @@ class CodedFields(Transform):
             choices = ", ".join([*self.codecs, NONE])
             return f"Field '{name}' has an unknown {word} type '{codec}'.", f"Use one of {choices}."
         if name in found:
-            return f"Field '{name}' is named twice.", "Remove one of them."
+            return f"Field '{name}' occurs twice.", "Remove one of them."
         return None
 
     def _check_input(self, stage: StageConfigurer, name: str, element: str) -> None:
@@ -152,7 +157,7 @@ class CodedFields(Transform):
 
 
 def _check_passed(stage: StageConfigurer, given: Schema, coded: set[str]) -> None:
-    """Fields that are only passed on keep their type, and new ones can only be null."""
+    """Check that copied fields keep their type, and that other output fields are nullable."""
     for made in stage.output_schema or ():
         source = given.field(made.name)
         if source is None and made.name not in coded and not made.schema.is_nullable:

@@ -1,4 +1,4 @@
-"""The Compressor and Decompressor transforms: fields as Snappy, ZIP or GZIP, and back."""
+"""The transforms Compressor and Decompressor, for Snappy, ZIP and GZIP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localcdap.api import PluginConfig, Schema, Type, field, plugin
 from .coded_fields import Codec, CodecError, CodecOptions, CodedFields
 
 MAX_BYTES: Final = 256 * 1024 * 1024
-"""Bytes that a value may have once decompressed: a few kilobytes can stand for a machine's memory."""
+"""The size limit of a decompressed value, because a few kilobytes can decompress to many gigabytes."""
 _ENTRY: Final = "c"
 _FORM: Final = "{input-field}:{type:SNAPPY|ZIP|GZIP|NONE}"
 
@@ -45,12 +45,14 @@ class Compressor(CodedFields):
     class Config(PluginConfig):
         compressor: str = field(
             description=(
-                "Fields and how to compress them, a comma-separated list of 'field:type', such as "
+                "Fields and their compression, a comma-separated list of 'field:type', such as "
                 "'body:GZIP'. Types: SNAPPY, ZIP, GZIP, NONE."
             ),
             form=_FORM,
         )
-        schema: Schema = field(description="The output schema. Compressed fields are bytes in it.")
+        schema: Schema = field(
+            description="The output schema, in which compressed fields are bytes."
+        )
 
     config: Config
     options = CodecOptions("compressor", (Type.BYTES, Type.STRING), (Type.BYTES,))
@@ -75,7 +77,7 @@ def _decompress_snappy(data: bytes) -> bytes:
 
 
 def _decompress_zip(data: bytes) -> bytes:
-    """All entries, one after the other."""
+    """Decompress all entries of a ZIP archive, one after the other."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             parts: list[bytes] = []
@@ -117,13 +119,13 @@ class Decompressor(CodedFields):
     class Config(PluginConfig):
         decompressor: str = field(
             description=(
-                "Fields and how they are compressed, a comma-separated list of 'field:type', such as "
+                "Fields and their compression, a comma-separated list of 'field:type', such as "
                 "'body:GZIP'. Types: SNAPPY, ZIP, GZIP, NONE."
             ),
             form=_FORM,
         )
         schema: Schema = field(
-            description="The output schema. Decompressed fields are strings or bytes in it."
+            description="The output schema, in which decompressed fields are strings or bytes."
         )
 
     config: Config

@@ -1,4 +1,4 @@
-"""The Encoder and Decoder transforms: fields as Base64, Base32 or hexadecimal digits, and back."""
+"""The transforms Encoder and Decoder, for Base64, Base32 and hexadecimal digits."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _NOT_BASE32: Final = re.compile(rb"[^A-Z2-7]")
 @plugin(
     type="transform",
     name="Encoder",
-    description="Encodes fields with Base64, Base32 or as hexadecimal digits.",
+    description="Encodes fields as Base64, Base32 or hexadecimal digits.",
 )
 class Encoder(CodedFields):
     class Config(PluginConfig):
         encode: str = field(
             description=(
-                "Fields and how to encode them, a comma-separated list of 'field:type', such as "
+                "Fields and their encoding, a comma-separated list of 'field:type', such as "
                 "'photo:BASE64'. Types: STRING_BASE64, BASE64, STRING_BASE32, BASE32, HEX, NONE."
             ),
             form=_FORM,
         )
         schema: Schema = field(
-            description="The output schema. Encoded fields are strings or bytes in it."
+            description="The output schema, in which encoded fields are strings or bytes."
         )
 
     config: Config
@@ -51,7 +51,7 @@ class Encoder(CodedFields):
 
 
 def _decode_base64(data: bytes) -> bytes:
-    """Characters of no digit are passed over and padding may be missing, as in Apache Commons Codec."""
+    """Decode Base64; other characters are skipped and padding is optional, as in Apache Commons Codec."""
     digits = _NOT_BASE64.sub(b"", data.translate(bytes.maketrans(b"-_", b"+/")))
     digits = digits[:-1] if len(digits) % 4 == 1 else digits
     return base64.b64decode(digits + b"=" * (-len(digits) % 4))
@@ -59,7 +59,7 @@ def _decode_base64(data: bytes) -> bytes:
 
 def _decode_base32(data: bytes) -> bytes:
     digits = _NOT_BASE32.sub(b"", data.upper())
-    while len(digits) % 8 in (1, 3, 6):  # a last digit that holds less than a byte
+    while len(digits) % 8 in (1, 3, 6):  # a last digit with less than a byte
         digits = digits[:-1]
     return base64.b32decode(digits + b"=" * (-len(digits) % 8))
 
@@ -74,19 +74,19 @@ def _decode_hex(data: bytes) -> bytes:
 @plugin(
     type="transform",
     name="Decoder",
-    description="Decodes fields that hold Base64, Base32 or hexadecimal digits.",
+    description="Decodes fields with Base64, Base32 or hexadecimal digits.",
 )
 class Decoder(CodedFields):
     class Config(PluginConfig):
         decode: str = field(
             description=(
-                "Fields and how to decode them, a comma-separated list of 'field:type', such as "
+                "Fields and their encoding, a comma-separated list of 'field:type', such as "
                 "'photo:BASE64'. Types: STRING_BASE64, BASE64, STRING_BASE32, BASE32, HEX, NONE."
             ),
             form=_FORM,
         )
         schema: Schema = field(
-            description="The output schema. Decoded fields are strings or bytes in it."
+            description="The output schema, in which decoded fields are strings or bytes."
         )
 
     config: Config

@@ -1,4 +1,4 @@
-"""The Hasher transform: texts replaced by their digests."""
+"""The Hasher transform: replaces strings by their digests."""
 
 from __future__ import annotations
 
@@ -29,18 +29,16 @@ _KNOWN: Final = ("md5", "sha1", *_SHA2)
     description="Replaces the values of string fields by their digests: MD5, SHA1, SHA256, SHA384 or SHA512.",
 )
 class Hasher(Transform):
-    """Digests are hexadecimal texts of the value in UTF-8; null stays null.
+    """Digests are hexadecimal strings of the value in UTF-8; null stays null.
 
-    Unlike in CDAP, a field that is not in the input is a failure: it would be passed on unhashed under
-    another name. MD2 is not here: it is broken, and OpenSSL has dropped it.
+    Unlike in CDAP, a field that is not in the input is a failure, because a misspelt field would not be
+    hashed. MD2 is not supported: it is broken, and OpenSSL has removed it.
     """
 
     class Config(PluginConfig):
-        hash: str = field(
-            description="The digest: MD5, SHA1, SHA256, SHA384 or SHA512. Case does not matter."
-        )
+        hash: str = field(description="Digest: MD5, SHA1, SHA256, SHA384 or SHA512, in any case.")
         fields: list[str] = field(
-            description="The fields to hash, separated by commas; they must be strings.",
+            description="Fields to hash, comma-separated; they must be strings.",
             form="{input-field}",
         )
 

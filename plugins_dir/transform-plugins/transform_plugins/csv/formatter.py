@@ -1,4 +1,4 @@
-"""The CSVFormatter transform: a record as a line of CSV (Apache Commons CSV)."""
+"""The CSVFormatter transform: formats a record as a line of CSV."""
 
 from __future__ import annotations
 
@@ -49,27 +49,23 @@ _FORMATS: Final = ("DELIMITED", "EXCEL", "MYSQL", "RFC4180", "TDF")
 @plugin(
     type="transform",
     name="CSVFormatter",
-    description="Writes each record as a line of CSV into one field.",
+    description="Formats each record as a line of CSV in one field.",
 )
 class CSVFormatter(FormattedRecord):
-    """The line has its end: CR LF, in the format MYSQL LF. Null is empty, in MYSQL backslash N.
+    r"""The line ends with CR LF, in the format MYSQL with LF. Null is empty, in MYSQL ``\\N``.
 
-    The delimiter need not be given for formats that have their own.
+    Only the format DELIMITED uses the property ``delimiter``.
     """
 
     class Config(PluginConfig):
         format: str = field(
-            description="The format: DELIMITED, EXCEL, MYSQL, RFC4180 or TDF. Case does not matter."
+            description="Format: DELIMITED, EXCEL, MYSQL, RFC4180 or TDF, in any case."
         )
         delimiter: str = field(
-            description=(
-                f"What stands between values in the format DELIMITED: {', '.join(_DELIMITERS)}."
-            ),
+            description=(f"Delimiter of the format DELIMITED: {', '.join(_DELIMITERS)}."),
             default="COMMA",
         )
-        schema: Schema = field(
-            description="The output schema: one field of type string, which takes the line."
-        )
+        schema: Schema = field(description="The output schema: one string field for the line.")
 
     config: Config
     types_of_text = (Type.STRING,)

@@ -1,4 +1,4 @@
-"""The CSVParser transform: the text of one field becomes the fields of a schema."""
+"""The CSVParser transform: parses a text field as CSV."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from localcdap.java.commons_csv import CsvError, CsvFormat
 from ..text_values import Convert, find_text_converter
 
 MALFORMED: Final = 31
-"""Code of the error record of a text that is not CSV."""
+"""The error code of a text that is not CSV."""
 CUSTOM: Final = "custom"
 _FORMATS: Final = (
     "DEFAULT",
@@ -61,7 +61,7 @@ _CSV_FORMATS: Final[dict[str, CsvFormat]] = {
 
 
 class CsvColumn(NamedTuple):
-    """An output field that is parsed."""
+    """An output field that takes a CSV value."""
 
     name: str
     convert: Convert | None
@@ -73,40 +73,40 @@ class CsvColumn(NamedTuple):
 @plugin(
     type="transform",
     name="CSVParser",
-    description="Parses the text of a field as CSV. Each line of it becomes a record of its own.",
+    description="Parses the text of a field as CSV. Each row becomes a record.",
 )
 class CSVParser(Transform):
-    """Output fields named like an input field, but not like the parsed one, pass through.
+    """Output fields with the name of an input field, except the parsed field, are copied from the input.
 
-    The others take the CSV values in order. Unlike CDAP, a pass-through field that is null stays null
-    instead of taking a CSV value, and a column too few fails with a message instead of an index error.
+    The other fields take the CSV values in order. Unlike in CDAP, a copied field that is null stays null
+    instead of taking a CSV value, and a missing column fails with a message instead of an index error.
     """
 
     class Config(PluginConfig):
         format: str = field(
             description=(
                 "The CSV format: DEFAULT, EXCEL, MYSQL, RFC4180, Pipe Delimited (or PDL), Tab "
-                "Delimited (or TDF), or Custom together with a delimiter. Case does not matter."
+                "Delimited (or TDF), or Custom with a delimiter, in any case."
             ),
             default="DEFAULT",
             form="{format:DEFAULT|EXCEL|MYSQL|RFC4180|PDL|TDF|Custom}",
         )
         delimiter: str | None = field(
-            description="The character between two values. Only for the format Custom.",
+            description="Delimiter of the format Custom, one character.",
             default=None,
         )
         source: str = field(
             name="field",
             description=(
-                "The input field to parse, a string. Where it is null, one record comes out in which "
-                "all parsed fields are null."
+                "Input field to parse, a string. If it is null, one record is emitted in which all parsed "
+                "fields are null."
             ),
             form="{input-field}",
         )
         schema: Schema = field(
             description=(
-                "The output schema. Fields that the input has too (but the parsed one) are passed "
-                "through, the others are filled with the CSV values from left to right."
+                "The output schema. Fields that the input also has, except the parsed field, are copied; the "
+                "other fields take the CSV values from left to right."
             )
         )
 
@@ -232,13 +232,13 @@ class CSVParser(Transform):
         except ValueError:
             assert column is not None
             raise StageError(
-                f"'{text}' in CSV field '{column.name}' is no value of type {column.type_name}."
+                f"'{text}' in CSV field '{column.name}' is not a value of type {column.type_name}."
             ) from None
         return out
 
 
 def _convert_empty(column: CsvColumn, text: str | None, row: Row) -> str | None:
-    """The value of an empty or null text."""
+    """Convert an empty or null CSV value."""
     if text == "" and column.convert is None:
         return ""
     if text is None or column.is_nullable:

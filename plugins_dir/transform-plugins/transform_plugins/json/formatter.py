@@ -1,4 +1,4 @@
-"""The JSONFormatter transform: a record as a JSON object."""
+"""The JSONFormatter transform: formats a record as a JSON object."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..formatted_record import FormattedRecord
 @plugin(
     type="transform",
     name="JSONFormatter",
-    description="Writes each record as a JSON object into one field.",
+    description="Formats each record as a JSON object in one field.",
 )
 class JSONFormatter(FormattedRecord):
     """Null is written as null. Bytes become arrays of numbers from -128 to 127, as in CDAP.
 
-    Dates, times and decimals are texts, see :mod:`localcdap.api.record_json`, where CDAP writes the numbers
-    and bytes behind them.
+    Dates, times and decimals are texts (see :mod:`localcdap.api.record_json`), where CDAP writes numbers and
+    bytes.
     """
 
     class Config(PluginConfig):
         schema: Schema = field(
-            description="The output schema: one field of type string or bytes, which takes the JSON."
+            description="The output schema: one field of type string or bytes for the JSON."
         )
 
     config: Config

@@ -1,4 +1,4 @@
-"""The JSONParser transform: the JSON text of one field becomes the fields of a schema."""
+"""The JSONParser transform: parses a field with JSON text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from localcdap.java.json_path import JsonPath, JsonPathError, NothingFoundError,
 from .values import JsonValueError, make_json_converter
 
 UNREADABLE: Final = 31
-"""Code of the error record of a text that is not JSON, or does not have the fields of the schema."""
+"""The error code of a text that is not JSON, or does not fit the schema."""
 
 _Read = Callable[[Record, Any], Any]
 
@@ -39,19 +39,18 @@ class JSONParser(Transform):
 
     class Config(PluginConfig):
         source: str = field(
-            name="field", description="The input field to parse, a string.", form="{input-field}"
+            name="field", description="Input field to parse, a string.", form="{input-field}"
         )
         mapping: str | None = field(
             description=(
-                "Where the output fields come from: a comma-separated list of "
-                "'output field:JSON path', such as 'first:$.name.first,zip:$.address[0].zip'. Output "
-                "fields without a path are copied from the input. Left out, each output field is the "
-                "top-level member of the same name."
+                "JSON paths of output fields, a comma-separated list of 'output field:JSON path', such as "
+                "'first:$.name.first,zip:$.address[0].zip'. Output fields without a path are copied from "
+                "the input. If not set, each output field is the top-level member of the same name."
             ),
             default=None,
             form="{output-field}:{JSON path},",
         )
-        schema: Schema = field(description="The output schema, a record of the fields to read.")
+        schema: Schema = field(description="The output schema: the fields to read.")
 
     config: Config
 
@@ -76,7 +75,7 @@ class JSONParser(Transform):
             ).with_config_property("field").with_input_field(parsed.name)
 
     def _parse_paths(self, stage: StageConfigurer | None) -> dict[str, JsonPath]:
-        """The compiled paths by output field; what is wrong with them goes to the stage's failures."""
+        """Parse the paths by output field, and add failures for invalid ones to the stage."""
         paths: dict[str, JsonPath] = {}
         for entry in (self.config.mapping or "").split(","):
             name, _, path = (part.strip() for part in entry.partition(":"))

@@ -1,7 +1,7 @@
-"""From decoded JSON to the value of a declared type (CDAP ``JsonStructuredRecordDatumReader``).
+"""Conversion of decoded JSON to declared types (CDAP ``JsonStructuredRecordDatumReader``).
 
-More lenient than CDAP where a meaning is plain: an object or array becomes its JSON text in a string
-field, and dates and times are read from ISO texts as well as from epoch numbers.
+Unlike in CDAP, an object or array becomes its JSON text in a string field, and dates and times may be ISO
+texts as well as epoch numbers.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ _MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
 
 
 class JsonValueError(ValueError):
-    """A JSON value does not fit its schema. The message names the place and both types."""
+    """A JSON value does not fit its schema; the message names the path, the type and the value."""
 
 
 def make_json_converter(schema: Schema, path: str) -> Convert:
-    """What turns a decoded JSON value into a value of the schema.
+    """Return the function that converts a decoded JSON value to the schema, or raises
+    :class:`JsonValueError`.
 
-    The converter raises :class:`JsonValueError`.
-
-    :param path: where the value stands, for messages.
+    :param path: the path of the value, for messages.
     """
     inner = schema.non_nullable
     convert = _make_converter(inner, path)
@@ -122,7 +121,7 @@ def _make_union_converter(schema: Schema, path: str) -> Convert:
                 return choice(value)
             except JsonValueError:
                 continue
-        raise JsonValueError(f"'{path}' is none of the types of its union")
+        raise JsonValueError(f"'{path}' does not have one of the types of its union")
 
     return convert
 

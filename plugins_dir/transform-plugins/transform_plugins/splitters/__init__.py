@@ -1,1 +1,1 @@
-"""Splitters: records go separate ways by the value of a field."""
+"""Splitters that route records to ports by the value of a field."""

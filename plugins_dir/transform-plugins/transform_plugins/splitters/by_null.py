@@ -1,4 +1,4 @@
-"""The NullFieldSplitter: records with and without a value in one field go separate ways."""
+"""The NullFieldSplitter: routes records by whether a field is null."""
 
 from __future__ import annotations
 
@@ -29,22 +29,20 @@ NON_NULL_PORT: Final = "nonnull"
     type="splittertransform",
     name="NullFieldSplitter",
     description=(
-        "Splits records by whether a field is null: port 'null' gets those where it is, port "
-        "'nonnull' the others."
+        "Splits records by whether a field is null: port 'null' gets records where it is null, port "
+        "'nonnull' gets the others."
     ),
 )
 class NullFieldSplitter(SplitterTransform):
     class Config(PluginConfig):
         checked: str = field(
             name="field",
-            description="The field that is checked for null.",
+            description="Field that is checked for null.",
             macro=True,
             form="{input-field}",
         )
         modify_schema: bool = field(
-            description=(
-                "Whether the field is no longer nullable in the schema of the port 'nonnull'."
-            ),
+            description=("Whether the field is non-nullable in the schema of the port 'nonnull'."),
             default=True,
             name="modifySchema",
         )

@@ -1,4 +1,4 @@
-"""The UnionSplitter: one port for each type that the value of a union may have."""
+"""The UnionSplitter: routes records by the type of a union's value."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _UNSUPPORTED: Final = (Type.ENUM, Type.MAP, Type.ARRAY, Type.UNION)
 
 
 class UnionMember(NamedTuple):
-    """One alternative of the union."""
+    """A member of a union and its port."""
 
     port: str
     schema: Schema
     tag: str | None
-    """The struct member that holds the value; None where the union is not held as a struct."""
+    """The struct field with the value; None if the union is not stored as a struct."""
 
 
 @plugin(
@@ -39,15 +39,15 @@ class UnionMember(NamedTuple):
     name="UnionSplitter",
     description=(
         "Splits records by the type of the value in a union field. The port is the name of the type "
-        "(null, boolean, bytes, int, long, float, double, string), for a record the record's name."
+        "(null, boolean, bytes, int, long, float, double, string) or, for a record, the record's name."
     ),
 )
 class UnionSplitter(SplitterTransform):
     class Config(PluginConfig):
         union_field: str | None = field(
             description=(
-                "The union field to split on. Its members must be records or simple types. Left "
-                "out, all records go to the port named after the input record."
+                "Union field to split on. Its members must be records or simple types. If not set, all "
+                "records go to the port with the name of the input record."
             ),
             default=None,
             name="unionField",
@@ -55,8 +55,8 @@ class UnionSplitter(SplitterTransform):
         )
         modify_schema: bool = field(
             description=(
-                "Whether the union field has, on each port, only the one type that its values have "
-                "there. Otherwise it stays a union."
+                "Whether the union field has, on each port, only the type of its values there. "
+                "Otherwise it stays a union."
             ),
             default=True,
             name="modifySchema",

@@ -1,1 +1,1 @@
-"""XML documents read, and made into JSON."""
+"""Transforms that parse XML documents or convert them to JSON."""

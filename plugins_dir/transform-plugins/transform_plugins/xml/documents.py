@@ -1,4 +1,4 @@
-"""What the transforms of XML have in common."""
+"""Common parts of the XML transforms."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 MALFORMED: Final = 31
-"""Code of the error record of a text that is not XML, or not the one that is expected."""
+"""The error code of a text that is not XML, or does not fit the schema."""
 
 
 def find_path_problem(path: str) -> str | None:
-    """Why an XPath 1.0 expression cannot be compiled; None when it can be."""
+    """Return why an XPath 1.0 expression is invalid; None if it is valid."""
     why = xml.find_path_problem(path)
     return None if why is None else f"failed to compile xpath '{path}': {why}"
 
 
 def get_qualified_name(element: _Element) -> str:
-    """The name of an element as it is written: ``prefix:name``."""
+    """Return the name of an element as written: ``prefix:name``."""
     from lxml import etree
 
     local: str = etree.QName(element).localname
@@ -28,7 +28,7 @@ def get_qualified_name(element: _Element) -> str:
 
 
 def get_text(node: Any) -> str:
-    """All the text in an element, or the value of an attribute, a text, a number or a truth value."""
+    """Return all text in an element, or the text of an attribute, string, number or boolean."""
     if hasattr(node, "itertext"):
         return "".join(node.itertext())
     if isinstance(node, bool):

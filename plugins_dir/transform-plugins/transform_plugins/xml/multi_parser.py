@@ -1,4 +1,4 @@
-"""The XMLMultiParser transform: many records of one XML document."""
+"""The XMLMultiParser transform: emits many records of one XML document."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ if TYPE_CHECKING:
 @plugin(
     type="transform",
     name="XMLMultiParser",
-    description="Makes a record of each element that an XPath expression finds in an XML document.",
+    description="Emits a record for each element of an XML document that an XPath expression selects.",
 )
 class XMLMultiParser(Transform):
-    """The children of such an element are the fields, by name; of several the last one counts.
+    """The children of an element are the fields, by name; of several with one name the last one is used.
 
-    A document that cannot be parsed, and an element that does not fit the schema, give an error record each.
+    A document that cannot be parsed, and an element that does not fit the schema, become error records.
     """
 
     class Config(PluginConfig):
         source: str = field(
             name="field",
-            description="The field with the XML, a string. Where it is null nothing comes out.",
+            description="Field with the XML, a string. If it is null, no record is emitted.",
             macro=True,
             form="{input-field}",
         )
         encoding: str = field(
-            description="Of no effect: the field holds text, not bytes.",
+            description="Without effect, because the field is text, not bytes.",
             default="UTF-8",
             macro=True,
         )
         path: str = field(
             name="xPath",
-            description="XPath 1.0 expression of the elements that become records: '/rss/channel/item'.",
+            description="XPath 1.0 expression that selects the elements: '/rss/channel/item'.",
             macro=True,
         )
         schema: Schema = field(
-            description="The output schema. Its fields are named like the children, of simple types."
+            description="The output schema. Its fields have the names of the children, and simple types."
         )
 
     config: Config
@@ -133,4 +133,4 @@ class XMLMultiParser(Transform):
             return convert(text)
         except ValueError:
             wanted = self._fields[name].display_name
-            raise XmlError(f"'{text}' in field '{name}' is no value of type {wanted}") from None
+            raise XmlError(f"'{text}' in field '{name}' is not a value of type {wanted}") from None

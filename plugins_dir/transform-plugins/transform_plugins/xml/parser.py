@@ -1,4 +1,4 @@
-"""The XMLParser transform: one record of each XML document, its fields found by XPath."""
+"""The XMLParser transform: emits one record of each XML document, with fields selected by XPath."""
 
 from __future__ import annotations
 
@@ -46,48 +46,48 @@ _TYPES: Final = {
 @plugin(
     type="transform",
     name="XMLParser",
-    description="Makes a record of an XML document; each field is found by an XPath expression.",
+    description="Parses XML documents into records; an XPath expression selects each field.",
 )
 class XMLParser(Transform):
-    """A path that finds nothing gives null; an element that has elements inside is its XML, as a string."""
+    """A path that selects nothing gives null; an element with child elements is a string of its XML."""
 
     class Config(PluginConfig):
         source: str = field(
             name="input",
-            description="The field with the XML, a string.",
+            description="Field with the XML, a string.",
             macro=True,
             form="{input-field}",
         )
         encoding: str = field(
-            description="Of no effect: the field holds text, not bytes.",
+            description="Without effect, because the field is text, not bytes.",
             default="UTF-8",
             macro=True,
         )
         paths: str = field(
             name="xPathMappings",
             description=(
-                "The fields and their XPath 1.0 expressions, a comma-separated list of 'field:path', "
-                "such as 'title:/book/title'. A comma or colon in a path is written %2C or %3A."
+                "Fields and their XPath 1.0 expressions, a comma-separated list of 'field:path', such as "
+                "'title:/book/title'. Write a comma or colon in a path as %2C or %3A."
             ),
             form="{field}:{path}",
         )
         types_of_fields: str = field(
             name="fieldTypeMapping",
             description=(
-                "The fields and their types, a comma-separated list of 'field:type', in the order of "
+                "Fields and their types, a comma-separated list of 'field:type', in the order of "
                 f"the output. Types: {', '.join(_TYPES)}."
             ),
             form="{field}:{type:boolean|int|long|float|double|bytes|string}",
         )
         on_error: str = field(
             name="processOnError",
-            description="What to do with a record whose XML cannot be parsed.",
+            description="What happens to a record whose XML cannot be parsed.",
             choices=[_IGNORE, _EXIT, _TO_ERRORS],
             default=_IGNORE,
         )
         fail_on_array: bool = field(
             name="failOnArray",
-            description="Whether a path that finds several nodes is an error; else the first counts.",
+            description="Whether several nodes at a path are an error; otherwise the first one is used.",
             default=False,
         )
 
@@ -194,7 +194,7 @@ class XMLParser(Transform):
             return convert(text)
         except ValueError:
             raise XmlError(
-                f"'{text}' in field '{name}' is no value of type {schema.display_name}"
+                f"'{text}' in field '{name}' is not a value of type {schema.display_name}"
             ) from None
 
 
@@ -203,6 +203,6 @@ def _format_xml(name: str, node: Any, schema: Schema) -> str:
 
     if schema.type is not Type.STRING:
         raise XmlError(
-            f"field '{name}' is an element with elements inside, which is no {schema.display_name}"
+            f"field '{name}' is an element with child elements, not a value of type {schema.display_name}"
         )
     return str(etree.tostring(node, encoding="unicode", with_tail=False))

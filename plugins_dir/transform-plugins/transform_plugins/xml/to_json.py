@@ -1,4 +1,4 @@
-"""The XMLToJSON transform: an XML document as JSON (org.json ``XML.toJSONObject``)."""
+"""The XMLToJSON transform: converts an XML document to JSON (org.json ``XML.toJSONObject``)."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ _DEFAULT: Final = Schema.record("event", [("json_str", Schema.STRING)])
     description="Converts the XML of a field into JSON.",
 )
 class XMLToJSON(Transform):
-    """Elements and attributes become members, repeated ones arrays; text beside them is ``content``.
+    """Elements and attributes become members, repeated ones arrays; text between them is ``content``.
 
-    Texts that are numbers, ``true``, ``false`` or ``null`` become these values, as in CDAP. A record whose
-    field is null or no XML is an error record, where CDAP fails the run.
+    Numbers, ``true``, ``false`` and ``null`` become JSON values of these types, as in CDAP. A record whose
+    field is null or not XML becomes an error record, where CDAP fails the run.
     """
 
     class Config(PluginConfig):
         source: str = field(
             name="inputField",
-            description="The field with the XML, a string. It is dropped from the output.",
+            description="Field with the XML, a string. It is dropped from the output.",
             form="{input-field}",
         )
         target: str = field(
             name="outputField",
-            description="The field that takes the JSON; added to the output schema if it is not there.",
+            description="Field for the JSON; it is added to the output schema if it is missing.",
             macro=True,
         )
         schema: Schema | None = field(
             description=(
-                "The output schema. Fields that the input has too are passed on. Left empty, it is "
-                "the single field 'json_str'."
+                "The output schema. Fields that the input also has are copied. If empty, it is the single "
+                "field 'json_str'."
             ),
             default=None,
         )
@@ -96,7 +96,7 @@ class XMLToJSON(Transform):
             ):
                 stage.failures.add(
                     f"Output field '{made.name}' must have same schema as input schema.",
-                    "Only fields of the input are passed on; remove it, or make the types equal.",
+                    "Remove the field, or use the type of the input field.",
                 ).with_output_field(made.name)
 
     def _build_output(self) -> Schema:
@@ -139,7 +139,7 @@ def _accepts(made: Schema, given: Schema | None) -> bool:
 
 
 def _to_json_value(element: _Element) -> Any:
-    """An element's attributes, texts and children in their order."""
+    """Convert an element's attributes, texts and children, in their order."""
     found: dict[str, Any] = {}
     for name, text in element.attrib.items():
         _add(found, name.rpartition("}")[2], _parse_text(text))
@@ -159,7 +159,7 @@ def _add_text(found: dict[str, Any], text: str | None) -> None:
 
 
 def _add(found: dict[str, Any], name: str, value: Any) -> None:
-    """A second value of one name makes an array of both."""
+    """Add a member; a second value of a name makes an array of both."""
     if name not in found:
         found[name] = [value] if isinstance(value, list) else value
     elif isinstance(found[name], list):
