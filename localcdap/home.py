@@ -1,6 +1,6 @@
-"""Where things are: the instance's folder and what the package ships.
+"""The paths of localcdap: the files of an instance, and the shipped plugins and data.
 
-Every path of localcdap that is not a user's own file is named here.
+Every path except those of users' files is defined here.
 """
 
 from __future__ import annotations
@@ -12,69 +12,70 @@ SETTINGS_FILE = "localcdap.toml"
 
 
 class Home:
-    """The folder of one instance. Creating the object creates nothing."""
+    """The folder of one instance. Creating this object does not create the folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().absolute()
 
     @property
     def settings_file(self) -> Path:
+        """The settings of the instance."""
         return self.path / SETTINGS_FILE
 
     @property
     def database(self) -> Path:
-        """The single DuckDB file; only the host opens it."""
+        """The DuckDB file, which only the host opens."""
         return self.path / "localcdap.duckdb"
 
     @property
     def backups(self) -> Path:
-        """Copies of the database: made by hand, before migrations, and of what was replaced."""
+        """Copies of the database: made by users, before migrations, and of replaced databases."""
         return self.path / "backups"
 
     @property
     def runs(self) -> Path:
-        """One sub-folder for each run: its order, spool and log."""
+        """One sub-folder for each run, with its order, spool and log."""
         return self.path / "runs"
 
     @property
     def previews(self) -> Path:
-        """One sub-folder for each preview while it goes on."""
+        """One sub-folder for each running preview."""
         return self.path / "previews"
 
     @property
     def engine(self) -> Path:
-        """Discovery, logs and scratch space of the local Spark server."""
+        """The endpoint, logs and temporary files of the local Spark server."""
         return self.path / "engine"
 
     @property
     def artifact_cache(self) -> Path:
-        """Copies of good artifacts by digest, so that a broken update does no harm."""
+        """Copies of valid artifacts by digest, which stay in use when an update is broken."""
         return self.path / "cache" / "artifacts"
 
     @property
     def trash(self) -> Path:
-        """Plugin folders of deleted namespaces; never emptied by localcdap."""
+        """The plugin folders of deleted namespaces; localcdap never deletes them."""
         return self.path / "trash"
 
     @property
     def secrets_file(self) -> Path:
-        """Values of secure keys where the system has no keyring; for its user's eyes only."""
+        """The values of secure keys on a system without a keyring; readable by its user only."""
         return self.path / "secrets.json"
 
     @property
     def reports(self) -> Path:
-        """Reports of faults of localcdap itself."""
+        """Crash reports: one file per internal error."""
         return self.path / "reports"
 
     def resolve(self, path: str) -> Path:
-        """A path from the settings: relative ones are relative to this folder."""
+        """Resolve a path of the settings, which may be relative to this folder."""
         return self.path / Path(path).expanduser()
 
 
 def find_home(option: str | None) -> Home:
-    """The instance that a command means.
+    """Find the instance of a command.
 
-    In this order: the ``--home`` option, ``$LOCALCDAP_HOME``, the nearest folder upwards that has a
+    In this order: the ``--home`` option, ``$LOCALCDAP_HOME``, the nearest folder upwards with a
     ``localcdap.toml``, the user's data directory.
     """
     named = option or os.environ.get("LOCALCDAP_HOME")
@@ -89,18 +90,18 @@ def find_home(option: str | None) -> Home:
     return Home(platformdirs.user_data_path("localcdap"))
 
 
-def shipped_plugins() -> Path:
-    """The directory of the artifacts that come with localcdap (SYSTEM scope)."""
-    return _shipped("plugins_dir")
+def find_shipped_plugins() -> Path:
+    """Return the directory of the shipped artifacts (SYSTEM scope)."""
+    return _find_shipped("plugins_dir")
 
 
-def shipped_data() -> Path:
-    """The directory of the sample data and pipelines that the demo uses."""
-    return _shipped("data")
+def find_shipped_data() -> Path:
+    """Return the directory of the sample data and pipelines of the demo."""
+    return _find_shipped("data")
 
 
-def _shipped(name: str) -> Path:
-    """Inside the package when installed from a wheel, beside it in a source checkout."""
+def _find_shipped(name: str) -> Path:
+    """Return a shipped directory: inside the package of a wheel, next to it in a source checkout."""
     package = Path(__file__).resolve().parent
     inside = package / name
     return inside if inside.is_dir() else package.parent / name

@@ -1,8 +1,8 @@
 """The settings of an instance: one typed model, read from ``localcdap.toml`` and the environment.
 
-Each setting is declared once, in :data:`OPTIONS`. The environment variable of a setting is its key in
-upper case with ``_`` for ``.``, behind ``LOCALCDAP_`` (``engine.cores`` is ``LOCALCDAP_ENGINE_CORES``); it
-wins over the file.
+Each setting is declared once, in :data:`OPTIONS`. Its environment variable, which overrides the file, is
+its key in upper case with ``_`` for ``.`` after ``LOCALCDAP_``: ``LOCALCDAP_ENGINE_CORES`` for
+``engine.cores``.
 """
 
 from __future__ import annotations
@@ -19,72 +19,74 @@ import msgspec
 from localcdap.api.capability import Capabilities, normalize_capability
 from localcdap.api.errors import SettingsError
 from localcdap.engine.endpoint import find_address_error, hide_parameters
+from localcdap.text import nearest_name
 
 NATIVE: Final = "native"
-"""The compute profile of the local Spark server, which is always there."""
+"""The built-in compute profile: the local Spark server."""
 
 
 class Profile(msgspec.Struct):
-    """A compute profile: an existing Spark cluster, reached through Spark Connect."""
+    """A compute profile: an existing Spark cluster with Spark Connect."""
 
     remote: str
-    """``sc://host:port[/;key=value…]``; what stands behind the semicolon is never shown."""
+    """``sc://host:port[/;key=value…]``; the part after the semicolon is never shown."""
     required_capabilities: list[str] = msgspec.field(
         default_factory=lambda: [Capabilities.Mode.CLOUD]
     )
-    """A plugin must have all of these to run there; empty: every plugin may."""
+    """The capabilities that a plugin needs to run there; empty: every plugin can."""
     locations: dict[str, str] = {}
-    """Where foreign paths live on that cluster, as ``[locations]`` says it for this machine."""
+    """The locations of foreign paths on that cluster, as ``[locations]`` for this machine."""
     packages: list[str] = []
-    """Python packages of this machine that go along with every run, for plugins that import them."""
+    """Python packages of this machine that are sent with every run, for plugins that import them."""
 
 
 class NamespaceSettings(msgspec.Struct):
-    """What holds for the runs of one namespace."""
+    """The settings of the runs of one namespace."""
 
     profile: str | None = None
-    """The compute profile; None: that of the instance."""
+    """The compute profile; None: the one of the instance."""
 
 
 class Settings(msgspec.Struct, kw_only=True):
     """The effective settings."""
 
     plugin_directories: list[str] = msgspec.field(default_factory=lambda: ["plugins"])
-    """Drop-in folders, relative to the instance's folder; a sub-folder is a namespace."""
+    """The plugin folders, relative to the instance's folder; a sub-folder is a namespace."""
     plugin_required_capabilities: list[str] = []
-    """A plugin must have all of these to be seen at all; empty: every plugin is seen."""
+    """The capabilities that a plugin needs to be visible; empty: every plugin is visible."""
     plugin_time_limit_s: float = 10.0
-    """Seconds that one inspect, configure, debug or method call may take."""
+    """The time limit of one inspect, configure, debug or method call, in seconds."""
     plugin_memory_mb: int = 1024
-    """Memory of the plugin worker, in MiB."""
+    """The memory limit of the plugin worker, in MiB."""
     app_time_limit_s: float = 60.0
-    """Seconds that a system application may take to answer."""
+    """The time limit of an answer of a system application, in seconds."""
     app_memory_mb: int = 1024
-    """Memory of the process of a system application, in MiB."""
+    """The memory limit of the process of a system application, in MiB."""
     app_idle_minutes: float = 10.0
-    """Minutes without a call after which the process of a system application is ended."""
+    """The minutes without a call after which the process of a system application is stopped."""
     engine_cores: str = "*"
-    """Threads of the local Spark server; ``*``: as many as the machine has."""
+    """The threads of the local Spark server; ``*``: as many as the machine has."""
     engine_memory: str = "2g"
-    """Heap of the local Spark server, as the JVM writes it."""
+    """The heap of the local Spark server, in the form of the JVM."""
     engine_idle_minutes: float = 30.0
-    """Minutes without a run after which the local Spark server stops; 0: never."""
+    """The minutes without a run after which the local Spark server stops; 0: never."""
     engine_counts: bool = True
-    """Whether records are counted per stage."""
+    """Whether the records of each stage are counted."""
     engine_directory: str = "engine"
-    """Where the local Spark server keeps its files, relative to the instance's folder. Instances that
-    name the same directory share one server."""
+    """The directory of the local Spark server, relative to the instance's folder. Instances with the same
+    directory share one server."""
     engine_profile: str = NATIVE
-    """The compute profile of runs that are not told another."""
+    """The compute profile of runs that do not name another."""
     preview_records: int = 100
-    """Records read from each source in a preview."""
+    """The number of records that a preview reads from each source."""
     locations: dict[str, str] = {}
-    """Where foreign paths live on this machine: prefix of a path in a pipeline, local folder."""
+    """The local folders of foreign paths, by prefix of a path in a pipeline."""
     profiles: dict[str, Profile] = {}
-    """By name; ``native`` is not among them."""
+    """Compute profiles by name, without ``native``."""
     namespaces: dict[str, NamespaceSettings] = {}
+    """Settings by namespace."""
     origins: dict[str, str] = {}
-    """Where each setting that is not a default came from, by key: ``localcdap.toml:3``, ``$LOCALCDAP_…``."""
+    """The origins of settings that are not defaults, by key: ``localcdap.toml:3``, ``$LOCALCDAP_…``."""
 
 
 OPTIONS: Final[dict[str, str]] = {
@@ -103,22 +105,22 @@ OPTIONS: Final[dict[str, str]] = {
     "engine.profile": "engine_profile",
     "preview.records": "preview_records",
 }
-"""Attribute of :class:`Settings` by key."""
+"""Attributes of :class:`Settings` by key."""
 _STRUCTS: Final[dict[str, Any]] = {"profiles": Profile, "namespaces": NamespaceSettings}
 _TABLES: Final = ("locations", *_STRUCTS)
 _TYPES: Final = {f.encode_name: f.type for f in msgspec.structs.fields(Settings)}
 
 
 def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The effective settings; an absent file means the defaults.
+    """Return the effective settings; without a file the defaults.
 
-    :raises SettingsError: with every problem at once, each with its line and key.
+    :raises SettingsError: when settings are invalid; lists all problems with line and key.
     """
-    return read_settings(_text_of(file), file, environment)
+    return read_settings(_read_text(file), file, environment)
 
 
 def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings that would be effective if a text stood in the file.
+    """Return the settings that would be effective with this text of the file.
 
     :raises SettingsError: as :func:`load_settings`.
     """
@@ -129,25 +131,27 @@ def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.env
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file}: {error}.", "Correct the TOML syntax at that place.") from None
     for key, value in _flatten(document):
-        place = f"{file.name}:{_line_of(text, key)}"
+        position = f"{file.name}:{_find_line(text, key)}"
         if key in _TABLES and isinstance(value, dict):
-            setattr(settings, key, _table(key, value, _Places(file.name, text), problems))
-            settings.origins[key] = place
+            setattr(
+                settings, key, _read_table(key, value, _PositionFinder(file.name, text), problems)
+            )
+            settings.origins[key] = position
         else:
-            _assign(settings, key, value, place, problems)
+            _assign(settings, key, value, position, problems)
     for key in OPTIONS:
         variable = "LOCALCDAP_" + re.sub(r"\W", "_", key).upper()
         if variable in environment:
             _assign(settings, key, environment[variable], f"${variable}", problems)
-    problems += _unknown_profiles(settings, document, _Places(file.name, text))
+    problems += _find_unknown_profiles(settings, document, _PositionFinder(file.name, text))
     if problems:
         raise SettingsError(
-            "\n".join(problems), f"Correct {file}; 'localcdap doctor' shows it all."
+            "\n".join(problems), f"Correct {file}; 'localcdap doctor' shows all settings."
         )
     return settings
 
 
-def _text_of(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -158,8 +162,8 @@ def _text_of(file: Path) -> str:
         ) from None
 
 
-def effective(settings: Settings) -> dict[str, Any]:
-    """The settings by key, as they would stand in the file, but without what is secret."""
+def describe_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings by key, as in the file but without secrets."""
     values: dict[str, Any] = {key: getattr(settings, name) for key, name in OPTIONS.items()}
     values["locations"] = settings.locations
     values["profiles"] = {
@@ -171,7 +175,7 @@ def effective(settings: Settings) -> dict[str, Any]:
 
 
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted keys and values; the tables whose keys are the user's own stay whole."""
+    """Yield dotted keys and values; a table with keys of the user is one value."""
     for name, value in table.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and key not in _TABLES:
@@ -180,43 +184,47 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield key, value
 
 
-def _assign(settings: Settings, key: str, value: object, place: str, problems: list[str]) -> None:
+def _assign(
+    settings: Settings, key: str, value: object, position: str, problems: list[str]
+) -> None:
     attribute = OPTIONS.get(key, key if key in _TABLES else None)
     if attribute is None:
-        problems.append(f"{place}: unknown setting '{key}'.{_nearest(key)}")
+        problems.append(f"{position}: unknown setting '{key}'.{_suggest_key(key)}")
         return
     try:
-        converted = msgspec.convert(_spelled(attribute, value), _TYPES[attribute], strict=False)
-        problem = _out_of_range(attribute, converted)
+        converted = msgspec.convert(
+            _to_standard_form(attribute, value), _TYPES[attribute], strict=False
+        )
+        problem = _find_range_problem(attribute, converted)
     except msgspec.ValidationError as error:
         problem = str(error)
     if problem:
-        problems.append(f"{place}: {key}: {problem}")
+        problems.append(f"{position}: {key}: {problem}")
         return
     setattr(settings, attribute, converted)
-    settings.origins[key] = place
+    settings.origins[key] = position
 
 
-class _Places:
-    """Where the keys of a file stand."""
+class _PositionFinder:
+    """Returns the file and line of a key."""
 
     def __init__(self, file: str, text: str) -> None:
         self._file = file
         self._text = text
 
     def __call__(self, key: str) -> str:
-        return f"{self._file}:{_line_of(self._text, key)}"
+        return f"{self._file}:{_find_line(self._text, key)}"
 
 
-def _table(
-    table: str, entries: Mapping[str, Any], place: _Places, problems: list[str]
+def _read_table(
+    table: str, entries: Mapping[str, Any], position: _PositionFinder, problems: list[str]
 ) -> dict[str, Any]:
-    """The good entries of a table whose keys are the user's own."""
+    """Return the valid entries of a table with keys of the user, and add the problems of the others."""
     values: dict[str, Any] = {}
     for name, entry in entries.items():
         found: list[tuple[str, str]] = []
         if table in _STRUCTS:
-            values[name] = _entry(table, name, entry, found)
+            values[name] = _read_entry(table, name, entry, found)
         else:
             try:
                 values[name] = msgspec.convert(entry, str)
@@ -224,19 +232,19 @@ def _table(
                 found.append(("", str(error)))
         for key, problem in found:
             full = f"{table}.{name}{key}"
-            problems.append(f"{place(full)}: {full}: {problem}")
+            problems.append(f"{position(full)}: {full}: {problem}")
         if found:
             values.pop(name, None)
     return values
 
 
-def _entry(table: str, name: str, entry: object, problems: list[tuple[str, str]]) -> Any:
-    """An entry that is a table itself; each problem with the key that it is at."""
+def _read_entry(table: str, name: str, entry: object, problems: list[tuple[str, str]]) -> Any:
+    """Return an entry that is a table, and add its problems, each with its key."""
     kind = _STRUCTS[table]
     if not isinstance(entry, dict):
         problems.append(("", f"Expected a table: [{table}.{name}]"))
         return None
-    if table == "profiles" and (problem := _unusable_name(name)):
+    if table == "profiles" and (problem := _find_name_problem(name)):
         problems.append(("", problem))
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     for key, field in fields.items():
@@ -247,13 +255,13 @@ def _entry(table: str, name: str, entry: object, problems: list[tuple[str, str]]
         try:
             if key not in fields:
                 raise ValueError(f"Unknown key; known are: {', '.join(fields)}")
-            values[key] = msgspec.convert(_checked(key, value), fields[key].type)
+            values[key] = msgspec.convert(_normalize(key, value), fields[key].type)
         except (msgspec.ValidationError, ValueError) as error:
             problems.append((f".{key}", str(error)))
     return None if problems else kind(**values)
 
 
-def _unusable_name(name: str) -> str | None:
+def _find_name_problem(name: str) -> str | None:
     if name.lower() == NATIVE:
         return f"The profile '{NATIVE}' is built in; give this one another name"
     if not re.fullmatch(r"[\w.-]+", name):
@@ -261,22 +269,22 @@ def _unusable_name(name: str) -> str | None:
     return None
 
 
-def _checked(key: str, value: Any) -> Any:
-    """A value of a profile in its one spelling.
+def _normalize(key: str, value: Any) -> Any:
+    """Return the normalized value of a profile.
 
-    :raises ValueError: when it means nothing; says so without the value of an address.
+    :raises ValueError: when it is invalid; the message does not contain the address.
     """
     if key == "remote" and isinstance(value, str) and (problem := find_address_error(value)):
         raise ValueError(problem)
     if key == "required_capabilities":
-        return _capabilities(value)
+        return _parse_capabilities(value)
     return value
 
 
-def _capabilities(value: object) -> list[str]:
-    """Capabilities as a list or a comma text, each once.
+def _parse_capabilities(value: object) -> list[str]:
+    """Return the distinct capabilities of a list or a comma-separated text.
 
-    :raises ValueError: when it is neither.
+    :raises ValueError: when the value is neither.
     """
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
@@ -286,16 +294,16 @@ def _capabilities(value: object) -> list[str]:
     return list(dict.fromkeys(normalize_capability(part) for part in parts if part.strip()))
 
 
-def _unknown_profiles(
-    settings: Settings, document: Mapping[str, Any], place: _Places
+def _find_unknown_profiles(
+    settings: Settings, document: Mapping[str, Any], position: _PositionFinder
 ) -> Iterator[str]:
-    """What is said of profiles that are not there, also not as broken ones."""
+    """Yield a problem for each use of a profile that is not defined, not even with errors."""
     written = document.get("profiles")
     known = [NATIVE, *(written if isinstance(written, dict) else ())]
     uses = [
         (f"namespaces.{name}.profile", each.profile) for name, each in settings.namespaces.items()
     ]
-    named = [(place(key), key, profile) for key, profile in uses]
+    named = [(position(key), key, profile) for key, profile in uses]
     key = "engine.profile"
     named.append((settings.origins.get(key, ""), key, settings.engine_profile))
     for where, key, profile in named:
@@ -303,8 +311,8 @@ def _unknown_profiles(
             yield f"{where}: {key}: There is no profile '{profile}'; there are: {', '.join(known)}"
 
 
-def _spelled(attribute: str, value: object) -> object:
-    """Accept the other spellings: a comma string for a list, a number for ``engine.cores``."""
+def _to_standard_form(attribute: str, value: object) -> object:
+    """Return a value in its standard form: a comma text as a list, a number of ``engine.cores`` as text."""
     if attribute == "plugin_required_capabilities":
         parts = [value] if isinstance(value, str) else value
         if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
@@ -318,7 +326,7 @@ def _spelled(attribute: str, value: object) -> object:
     return value
 
 
-def _out_of_range(attribute: str, value: object) -> str | None:
+def _find_range_problem(attribute: str, value: object) -> str | None:
     match attribute:
         case "engine_cores" if not re.fullmatch(r"\*|[1-9][0-9]*", str(value)):
             return f"Expected '*' or a number of threads, got '{value}'"
@@ -338,37 +346,34 @@ def _out_of_range(attribute: str, value: object) -> str | None:
     return None
 
 
-def _nearest(key: str) -> str:
-    from rapidfuzz import process
-
-    match = process.extractOne(key, [*OPTIONS, *_TABLES], score_cutoff=60)
-    return (
-        f" Did you mean '{match[0]}'?" if match else f" Known: {', '.join((*OPTIONS, *_TABLES))}."
-    )
+def _suggest_key(key: str) -> str:
+    known = (*OPTIONS, *_TABLES)
+    nearest = nearest_name(key, known)
+    return f" Did you mean '{nearest}'?" if nearest else f" Known: {', '.join(known)}."
 
 
 _KEY: Final = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=#])+)=""")
 
 
-def _line_of(text: str, key: str) -> int:
-    """The 1-based line that sets ``key`` (or opens the table of that name); 1 when not found."""
+def _find_line(text: str, key: str) -> int:
+    """Return the 1-based line that sets a key, or opens the table of that name; 1 when there is none."""
     section = ""
     for number, line in enumerate(text.splitlines(), start=1):
         bare = line.strip()
         if header := re.fullmatch(r"\[+\s*(.+?)\s*\]+\s*(#.*)?", bare):
-            section = _unquoted(header[1]) + "."
+            section = _unquote(header[1]) + "."
             if section.startswith(f"{key}."):
                 return number
         elif match := _KEY.match(bare):
-            name = section + _unquoted(match[1])
+            name = section + _unquote(match[1])
             if name == key or name.startswith(f"{key}."):
                 return number
-    # An inline table stands on the line of its own key.
+    # A key of an inline table is on the line of the table.
     parent = key.rpartition(".")[0]
-    return _line_of(text, parent) if parent else 1
+    return _find_line(text, parent) if parent else 1
 
 
-def _unquoted(key: str) -> str:
-    """A dotted key without its quotes and the space around its parts."""
+def _unquote(key: str) -> str:
+    """Return a dotted key without quotes and spaces around its parts."""
     parts = re.findall(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+))\s*""", key)
     return ".".join((double or single or bare).strip() for double, single, bare in parts)

@@ -5,7 +5,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from localcdap.home import SETTINGS_FILE, Home, find_home, shipped_data, shipped_plugins
+from localcdap.home import SETTINGS_FILE, Home, find_home, find_shipped_data, find_shipped_plugins
 
 
 @pytest.fixture
@@ -84,5 +84,5 @@ def test_paths_of_the_settings_are_relative_to_the_home(tmp_path):
 
 
 def test_what_is_shipped_is_there():
-    assert list(shipped_plugins().glob("*/pyproject.toml"))
-    assert list(shipped_data().rglob("*.json"))
+    assert list(find_shipped_plugins().glob("*/pyproject.toml"))
+    assert list(find_shipped_data().rglob("*.json"))

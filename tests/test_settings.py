@@ -13,7 +13,7 @@ from localcdap.settings import (
     NamespaceSettings,
     Profile,
     Settings,
-    effective,
+    describe_settings,
     load_settings,
 )
 
@@ -76,7 +76,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         """,
     )
 
-    assert effective(settings) == {
+    assert describe_settings(settings) == {
         "plugin.directories": ["plugins", "more"],
         "plugin.required.capabilities": ["mode_native", "pii"],
         "plugin.time_limit_s": 2.5,
@@ -311,8 +311,8 @@ def test_any_text_is_an_address_or_not(text):
 def test_secrets_of_profiles_are_not_effective_settings(file):
     settings = load(file, "[profiles.p]\nremote = 'sc://a:1/;token=hidden'")
 
-    assert effective(settings)["profiles"]["p"]["remote"] == "sc://a:1"
-    assert "hidden" not in str(effective(settings))
+    assert describe_settings(settings)["profiles"]["p"]["remote"] == "sc://a:1"
+    assert "hidden" not in str(describe_settings(settings))
 
 
 @pytest.mark.parametrize("name", ["native", "Native", "'a:b'", "''"])

@@ -1,1 +1,1 @@
-"""New artifacts for plugin authors, written from the templates of this room."""
+"""Scaffolds new artifacts for plugin authors from the templates of this package."""

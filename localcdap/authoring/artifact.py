@@ -1,4 +1,4 @@
-"""Writes a new artifact: whole, or not at all."""
+"""Writes a new artifact from templates: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.authoring.names import Names
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
-_MARK: Final = re.compile(r"\{\{(\w+)\}\}")
+_PLACEHOLDER: Final = re.compile(r"\{\{(\w+)\}\}")
 
 
-def plugin_types() -> list[str]:
-    """The plugin types that there are templates for."""
+def list_plugin_types() -> list[str]:
+    """Return the plugin types that have templates."""
     return sorted(folder.name for folder in _TEMPLATES.iterdir() if folder.is_dir())
 
 
 def write_artifact(names: Names, type: str, directory: Path) -> Path:
-    """Write an artifact with one plugin, its documentation and its tests into a folder of its own.
+    """Write an artifact with one plugin, its documentation and its tests.
 
-    The folder appears with all that is in it. When the process is killed before, a hidden folder may be
-    left, which nobody takes for an artifact.
+    The folder appears complete. When the process is killed before, a hidden folder may remain, which is not
+    loaded as an artifact.
 
-    :param type: one of :func:`plugin_types`.
-    :param directory: where its folder will lie; made when it is not there.
-    :returns: the folder.
-    :raises ConflictError: when there is something of that name.
-    :raises BadRequestError: when it cannot be written.
+    :param type: one of :func:`list_plugin_types`.
+    :param directory: the parent of the new folder, created when it does not exist.
+    :returns: the new folder.
+    :raises ConflictError: when there is a file or folder of that name.
+    :raises BadRequestError: when the files cannot be written.
     """
     target = directory / names.artifact
-    texts = _texts(names, type)
+    texts = _render_files(names, type)
     try:
         if target.exists() or target.is_symlink():
-            raise _taken(target)
+            raise _build_conflict(target)
         directory.mkdir(parents=True, exist_ok=True)
-        with _draft(directory, names.artifact) as draft:
+        with _temporary_folder(directory, names.artifact) as folder:
             for name, text in texts.items():
-                file = draft / name
+                file = folder / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, encoding="utf-8")
-            _appear(draft, target)
+            _rename(folder, target)
     except OSError as error:
         raise BadRequestError(
             f"{target} cannot be written: {error.strerror or error}.",
@@ -54,8 +54,8 @@ def write_artifact(names: Names, type: str, directory: Path) -> Path:
     return target
 
 
-def _texts(names: Names, type: str) -> dict[str, str]:
-    """The text of each file, by its name inside the artifact."""
+def _render_files(names: Names, type: str) -> dict[str, str]:
+    """Return the text of each file, by its path in the artifact."""
     values = {
         "name": names.plugin,
         "class": names.cls,
@@ -71,35 +71,35 @@ def _texts(names: Names, type: str) -> dict[str, str]:
         f"docs/{names.plugin}-{type}.md": f"{type}/docs.md",
         f"tests/test_{names.module}.py": f"{type}/test.py",
     }
-    return {file: _filled(template, values) for file, template in templates.items()}
+    return {file: _render(template, values) for file, template in templates.items()}
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
+def _render(template: str, values: Mapping[str, str]) -> str:
     text = (_TEMPLATES / f"{template}.template").read_text(encoding="utf-8")
-    return _MARK.sub(lambda mark: values[mark[1]], text)
+    return _PLACEHOLDER.sub(lambda placeholder: values[placeholder[1]], text)
 
 
 @contextlib.contextmanager
-def _draft(directory: Path, name: str) -> Iterator[Path]:
-    """A hidden folder beside the one it is to become; what is left of it at the end is removed."""
-    draft = directory / f".{name}-{secrets.token_hex(4)}"
-    draft.mkdir()
+def _temporary_folder(directory: Path, name: str) -> Iterator[Path]:
+    """Provide a hidden folder in the target's parent; remove it at the end unless it was renamed."""
+    folder = directory / f".{name}-{secrets.token_hex(4)}"
+    folder.mkdir()
     try:
-        yield draft
+        yield folder
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _appear(draft: Path, target: Path) -> None:
+def _rename(folder: Path, target: Path) -> None:
     try:
-        draft.rename(target)
+        folder.rename(target)
     except OSError as error:
-        if target.exists():  # another one was faster
-            raise _taken(target) from error
+        if target.exists():  # another process was faster
+            raise _build_conflict(target) from error
         raise
 
 
-def _taken(target: Path) -> ConflictError:
+def _build_conflict(target: Path) -> ConflictError:
     return ConflictError(
         f"{target} exists already.", "Choose another name, or another folder with --directory."
     )

@@ -1,4 +1,4 @@
-"""What the parts of a new artifact are called, all after the one name that its author gives."""
+"""The names of the parts of a new artifact, derived from the name of its plugin."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from localcdap.api.errors import BadRequestError
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_MOST: Final = 60
-"""Letters of the longest name."""
+_MAX_LENGTH: Final = 60
+"""The most letters of a name."""
 _IMPORTED: Final = frozenset(
     (*api_names, "DataFrame", "Path", "PipelineTester", "StageTester", "TemporaryInstance")
 )
-"""Names that templates import."""
+"""The names that templates import."""
 
 
 class Names(msgspec.Struct, frozen=True):
-    """The names of an artifact with one plugin, for instance of ``CsvLines``."""
+    """The names in an artifact with one plugin, for instance ``CsvLines``."""
 
     plugin: str
-    """``CsvLines``, as pipelines name it."""
+    """``CsvLines``, the name in pipelines."""
     cls: str
     """``CsvLines``"""
     module: str
     """``csv_lines``"""
     package: str
-    """``csv_lines_plugins``; not that of the module, which may be one of the standard library."""
+    """``csv_lines_plugins``; not the module's name, which a module of the standard library may have."""
     artifact: str
-    """``csv-lines-plugins``, also its folder."""
+    """``csv-lines-plugins``, also the name of the folder."""
 
 
 def derive_names(plugin: str) -> Names:
-    """The names for a plugin.
+    """Derive the names from the name of a plugin.
 
-    :raises BadRequestError: when it cannot be the name of a class.
+    :raises BadRequestError: when the name cannot be the name of a class.
     """
     if _NAME.fullmatch(plugin) is None or keyword.iskeyword(plugin):
         raise BadRequestError(
             f"{plugin!r} cannot be the name of a plugin class.",
             "Use a Python name: letters, digits and underscores, a letter first, such as CleanText.",
         )
-    if len(plugin) > _MOST:
+    if len(plugin) > _MAX_LENGTH:
         raise BadRequestError(
-            f"The name has {len(plugin)} letters.", f"Choose one of up to {_MOST}."
+            f"The name has {len(plugin)} letters.", f"Choose one of up to {_MAX_LENGTH}."
         )
     words = [word.lower() for word in _WORDS.findall(plugin)]
-    cls = plugin if plugin[0].isupper() and "_" not in plugin else _joined(words)
+    cls = plugin if plugin[0].isupper() and "_" not in plugin else _to_camel_case(words)
     if cls in _IMPORTED or hasattr(builtins, cls) or keyword.iskeyword(cls):
         raise BadRequestError(
             f"The class would be called {cls}, which is a name of localcdap or of Python.",
@@ -65,5 +65,5 @@ def derive_names(plugin: str) -> Names:
     return Names(plugin, cls, module, package, package.replace("_", "-"))
 
 
-def _joined(words: list[str]) -> str:
+def _to_camel_case(words: list[str]) -> str:
     return "".join(word.capitalize() for word in words)

@@ -15,8 +15,8 @@ from localcdap.api.errors import LocalcdapError, SettingsError
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import format_time, print_json, print_table
-from localcdap.home import Home, shipped_plugins
-from localcdap.settings import Profile, Settings, effective, load_settings
+from localcdap.home import Home, find_shipped_plugins
+from localcdap.settings import Profile, Settings, describe_settings, load_settings
 
 _LOW_DISK = 2 * 1024**3
 
@@ -109,7 +109,7 @@ def diagnose(instance: Instance) -> Diagnosis:
             findings.append(Finding("instance", False, error.message, error.corrective_action))
     settings_in_effect = [
         EffectiveSetting(key, value, settings.origins.get(key, "default"))
-        for key, value in effective(settings).items()
+        for key, value in describe_settings(settings).items()
     ]
     return Diagnosis(findings, settings_in_effect)
 
@@ -173,7 +173,7 @@ def _check_disk(home: Home) -> Iterator[Finding]:
 
 
 def _check_instance(instance: Instance) -> Iterator[Finding]:
-    shipped = shipped_plugins()
+    shipped = find_shipped_plugins()
     yield Finding(
         "shipped plugins",
         shipped.is_dir(),

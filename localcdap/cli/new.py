@@ -11,7 +11,7 @@ import click
 
 from localcdap.api.errors import ConflictError
 from localcdap.artifacts.model import DEFAULT_NAMESPACE
-from localcdap.authoring.artifact import plugin_types, write_artifact
+from localcdap.authoring.artifact import list_plugin_types, write_artifact
 from localcdap.authoring.names import Names, derive_names
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
@@ -29,7 +29,7 @@ def command() -> None:
 @click.option(
     "--type",
     "type_",
-    type=click.Choice(plugin_types()),
+    type=click.Choice(list_plugin_types()),
     default="transform",
     show_default=True,
     help="The type of the plugin.",

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from localcdap.home import Home, shipped_data
+from localcdap.home import Home, find_shipped_data
 
 NAME: Final = "demo"
 
@@ -18,7 +18,7 @@ def install_demo(home: Home) -> Path:
     """
     folder = home.path / "demo"
     folder.mkdir(parents=True, exist_ok=True)
-    for source in sorted((shipped_data() / "demo").iterdir()):
+    for source in sorted((find_shipped_data() / "demo").iterdir()):
         if not (folder / source.name).exists():
             shutil.copyfile(source, folder / source.name)
     return folder / "pipeline.json"

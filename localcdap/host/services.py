@@ -25,7 +25,7 @@ from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService
 from localcdap.datasets.transactions import ADMIN, TransactionService
 from localcdap.engine.local.server import EngineServer
-from localcdap.home import Home, shipped_plugins
+from localcdap.home import Home, find_shipped_plugins
 from localcdap.host.service_table import SERVICES
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
@@ -254,7 +254,7 @@ class HostServices:
         artifacts = ArtifactService(
             store,
             worker,
-            system_directory=shipped_plugins(),
+            system_directory=find_shipped_plugins(),
             plugin_directories=directories,
             cache=home.artifact_cache,
             required_capabilities=required_capabilities,

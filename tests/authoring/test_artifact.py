@@ -15,12 +15,12 @@ from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.directories.identity import read_identity
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.authoring import artifact
-from localcdap.authoring.artifact import plugin_types, write_artifact
+from localcdap.authoring.artifact import list_plugin_types, write_artifact
 from localcdap.authoring.names import derive_names
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAMES = derive_names("CleanText")
-TYPES = plugin_types()
+TYPES = list_plugin_types()
 
 
 def files(folder: Path) -> list[str]:

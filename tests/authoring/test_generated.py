@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.authoring.artifact import plugin_types, write_artifact
+from localcdap.authoring.artifact import list_plugin_types, write_artifact
 from localcdap.authoring.names import derive_names
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.testing import TemporaryInstance
@@ -25,7 +25,8 @@ def plugin_name(type: str) -> str:
 
 def write_all(folder: Path) -> list[Path]:
     return [
-        write_artifact(derive_names(plugin_name(each)), each, folder) for each in plugin_types()
+        write_artifact(derive_names(plugin_name(each)), each, folder)
+        for each in list_plugin_types()
     ]
 
 
@@ -99,7 +100,7 @@ def test_a_pipeline_of_them_runs(cdap_instance: TemporaryInstance, engine):
     listed = {(p.type, p.name) for p in cdap_instance.cdap.artifacts.list_plugins("default")}
     run = cdap_instance.run(document, {"input": "in"})
 
-    assert listed >= {(each, plugin_name(each)) for each in plugin_types()}
+    assert listed >= {(each, plugin_name(each)) for each in list_plugin_types()}
     assert (run.status, run.error) == (RunStatus.COMPLETED, None)
     assert written(cdap_instance, "once") == ["b"]
     assert written(cdap_instance, "often") == ["a", "a"]

@@ -28,7 +28,7 @@ from textual.geometry import Size
 from textual.keys import _character_to_key
 
 from localcdap.api.errors import EngineError
-from localcdap.home import Home, shipped_data, shipped_plugins
+from localcdap.home import Home, find_shipped_data, find_shipped_plugins
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
@@ -155,7 +155,7 @@ def _waiting() -> str:
 def cage(folder: Path) -> Iterator[Home]:
     """An instance, a working folder, a user's folder and shipped plugins that may be spoilt; no way out."""
     plugins = folder / "shipped"
-    shutil.copytree(shipped_plugins(), plugins, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(find_shipped_plugins(), plugins, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "user").mkdir()
     (folder / "work").mkdir()
     home = Home(folder / "home")
@@ -177,7 +177,7 @@ def cage(folder: Path) -> Iterator[Home]:
     try:
         with (
             mock.patch.dict(os.environ, places),
-            mock.patch("localcdap.host.services.shipped_plugins", return_value=plugins),
+            mock.patch("localcdap.host.services.find_shipped_plugins", return_value=plugins),
             mock.patch("localcdap.tui.dialogs.path_completion.expanded", inside),
             mock.patch(
                 "localcdap.tui.screens.settings.file.write", side_effect=OSError("not for monkeys")
@@ -193,7 +193,7 @@ def cage(folder: Path) -> Iterator[Home]:
 
 def furnish(home: Home, corpus: Path | None = None) -> None:
     """Something in every area: deployed pipelines, drafts, files, namespaces, keys."""
-    demo = (shipped_data() / "demo" / "pipeline.json").read_text()
+    demo = (find_shipped_data() / "demo" / "pipeline.json").read_text()
     cdap = Cdap(home)
     try:
         cdap.applications.deploy(DeployRequest(demo, name="demo"))

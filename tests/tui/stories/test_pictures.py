@@ -7,11 +7,11 @@ import re
 import pytest
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
-from localcdap.home import shipped_data
+from localcdap.home import find_shipped_data
 from localcdap.tui.routes import DocumentTarget
 from tests.tui.studio_driver import LARGE, SMALL
 
-SAMPLE = (shipped_data() / "demo" / "pipeline.json").read_text()
+SAMPLE = (find_shipped_data() / "demo" / "pipeline.json").read_text()
 
 
 class Picture(SingleFileSnapshotExtension):

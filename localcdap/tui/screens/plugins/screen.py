@@ -15,7 +15,7 @@ from textual.widgets import Markdown, Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.artifacts.model import ArtifactDetail, ArtifactSelector, PluginInfo, PluginSummary
-from localcdap.authoring.artifact import plugin_types, write_artifact
+from localcdap.authoring.artifact import list_plugin_types, write_artifact
 from localcdap.authoring.names import derive_names
 from localcdap.host.cdap import Cdap
 from localcdap.text import plural
@@ -261,7 +261,7 @@ class PluginsScreen(AreaScreen):
     @work
     async def action_new(self) -> None:
         """Create an artifact with a first plugin and its tests."""
-        choices = [Choice(type, type) for type in plugin_types()]
+        choices = [Choice(type, type) for type in list_plugin_types()]
         type = await self.studio.choose(choices, title="Type of the new plugin")
         if type is None:
             return

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from localcdap.settings import OPTIONS, Settings, effective
+from localcdap.settings import OPTIONS, Settings, describe_settings
 from localcdap.tui.screens.settings.file import format_value
 
 
@@ -47,7 +47,7 @@ class SettingRow:
 
 def build_rows(settings: Settings, environment: Mapping[str, str] = os.environ) -> list[SettingRow]:
     """Return a row for each setting in force: the declared options, then the entries of the user's tables."""
-    values = effective(settings)
+    values = describe_settings(settings)
     descriptions = read_descriptions()
     found = [
         SettingRow(

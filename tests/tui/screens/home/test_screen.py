@@ -8,7 +8,7 @@ import pytest
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
-from localcdap.home import shipped_data
+from localcdap.home import find_shipped_data
 from localcdap.host import demo
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
@@ -17,7 +17,7 @@ from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
 from localcdap.tui.screens.home.screen import _spread
 from tests.tui.studio_driver import SMALL
 
-DEMO = (shipped_data() / "demo" / "pipeline.json").read_text()
+DEMO = (find_shipped_data() / "demo" / "pipeline.json").read_text()
 
 
 @pytest.fixture
