@@ -1,4 +1,6 @@
-"""A system application without any process: its routes and listeners, on the real services of an instance."""
+"""The application tester: a system application in the process of the test, with the services of an
+instance.
+"""
 
 from __future__ import annotations
 
@@ -48,17 +50,17 @@ _SWEPT_WITHIN_S: Final = 10.0
 
 
 class AppTester:
-    """An application that a test has for itself, deployed in a database of its own.
+    """An application for one test, deployed in a new database.
 
     >>> app = cdap_app(Notebook)                                          # doctest: +SKIP
     >>> app.put("/contexts/default/notes/1", body="buy milk").status      # doctest: +SKIP
     204
     >>> app.namespaces.create("sales")                                    # doctest: +SKIP
 
-    Plugins that it uses run in this process, too.
+    Plugins that it uses run in this process too.
 
-    :param folder: for the database and plugins; must not hold those of another.
-    :raises ConflictError: when its tables cannot be made.
+    :param folder: the folder of the database and plugins; use a separate one for each tester.
+    :raises ConflictError: when the tables cannot be created.
     """
 
     def __init__(self, app: type[SystemApplication], folder: Path) -> None:
@@ -103,8 +105,8 @@ class AppTester:
     def get(self, path: str, *, service: str | None = None, **query: Any) -> AppAnswer:
         """Answer a ``GET`` request.
 
-        :param service: its name; None for the only one.
-        :param query: parameters; each a value that can be written as text, or a list of them.
+        :param service: the name of the service; None for the only one.
+        :param query: query parameters; each is a value that can be written as text, or a list of values.
         """
         return self._answer("GET", path, None, service, query)
 
@@ -113,7 +115,7 @@ class AppTester:
     ) -> AppAnswer:
         """Answer a ``POST`` request.
 
-        :param body: what JSON can hold, a Struct, or bytes.
+        :param body: a value that JSON can represent, a Struct, or bytes.
         """
         return self._answer("POST", path, body, service, query)
 
@@ -128,10 +130,9 @@ class AppTester:
         return self._answer("DELETE", path, None, service, query)
 
     def deliver(self) -> None:
-        """Hand over to the listeners the system events that happened, and remove the rows of deleted
-        namespaces.
+        """Deliver all system events to the listeners, and delete the rows of deleted namespaces.
 
-        :raises Exception: what a listener raised.
+        :raises Exception: the exception of a listener.
         """
         self._runtime.deliver_all()
         deadline = time.monotonic() + _SWEPT_WITHIN_S

@@ -1,4 +1,4 @@
-"""A stage configured as the studio does it, in this process."""
+"""Configures a stage as the studio does, but in this process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 from localcdap.sandbox.stage_configuration import configure_stage
 
 START: Final = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
-"""When all that is tested was meant to start: its logical start time."""
+"""The logical start time in tests."""
 
 
 def validate_stage(
@@ -40,13 +40,13 @@ def validate_stage(
     locations: Locations | None = None,
     find_table: FindTable | None = None,
 ) -> ConfiguredStage:
-    """The outcome of one stage.
+    """Configure one stage.
 
-    :param ports: ports of a splitter that something is connected to.
-    :param arguments: values of macros.
+    :param ports: the connected ports of a splitter.
+    :param arguments: the values of macros.
     :param runtime: whether every macro must have a value, as in a run.
-    :param locations: given, checks that need files, databases or a network are made too.
-    :param find_table: finds structured tables for these checks; there are none by default.
+    :param locations: when given, ``configure_connected`` is called too.
+    :param find_table: returns structured tables for ``configure_connected``; there are none by default.
     """
     start = int(START.timestamp() * 1000)
     configure = StageConfiguration(
@@ -60,7 +60,10 @@ def validate_stage(
 
 
 def raise_failures(failures: Sequence[ValidationFailure]) -> None:
-    """:raises InvalidPipelineError: when there are failures."""
+    """Raise the failures of a stage.
+
+    :raises InvalidPipelineError: when there are any.
+    """
     if failures:
         raise InvalidPipelineError(
             " ".join(failure.full_message for failure in failures),

@@ -1,4 +1,4 @@
-"""Actions, post actions and conditions, without a run around them."""
+"""Runs actions, post actions and conditions outside of a pipeline run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Statistics = Mapping[str, StageStatistics]
 
 
 class FakeControlContext(WorkerStageContext):
-    """A :class:`localcdap.api.control.PostActionContext`, and so one for every control stage."""
+    """A :class:`localcdap.api.control.PostActionContext`, which fits every control stage."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class FakeControlContext(WorkerStageContext):
 
     def lookup(self, table: str) -> Lookup:
         raise self.fail(
-            f"there is no table '{table}' here that could be looked into.",
+            f"lookups in table '{table}' are not available here.",
             "Run its pipeline in an instance: with the fixture cdap_instance.",
         )
 
@@ -62,27 +62,27 @@ class FakeControlContext(WorkerStageContext):
         makes: Sequence[CreatedTable] = (),
     ) -> TableResult:
         raise self.fail(
-            f"there are no tables here that {len(statements)} statements could be run on.",
+            f"there are no tables here for {len(statements)} statements.",
             "Run its pipeline in an instance: with the fixture cdap_instance.",
         )
 
 
 def act(cls: type[Plugin], stage: Stage, context: FakeControlContext) -> StageOutput:
-    """Run an action, or a post action if its run condition asks for it."""
+    """Run an action, or a post action when its run condition is met."""
     plugin = create_plugin(cls, stage.name, stage.properties)
     if isinstance(plugin, Action) or (
         isinstance(plugin, PostAction) and plugin.should_run(context.succeeded)
     ):
         plugin.run(context)
     elif not isinstance(plugin, PostAction):
-        raise BadRequestError(f"{cls.__name__} is no action.", "Use 'run', or 'decide'.")
+        raise BadRequestError(f"{cls.__name__} is not an action.", "Use 'run', or 'decide'.")
     context.output.metrics = dict(context.counting.counts)
     return context.output
 
 
 def decide(cls: type[Plugin], stage: Stage, context: FakeControlContext) -> bool:
-    """Which branch a condition takes."""
+    """Return which branch a condition selects."""
     plugin = create_plugin(cls, stage.name, stage.properties)
     if not isinstance(plugin, Condition):
-        raise BadRequestError(f"{cls.__name__} is no condition.", "Use 'run', or 'act'.")
+        raise BadRequestError(f"{cls.__name__} is not a condition.", "Use 'run', or 'act'.")
     return bool(plugin.decide(context))

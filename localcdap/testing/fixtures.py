@@ -1,4 +1,6 @@
-"""The pytest plugin: fixtures for tests of plugins and applications. Nothing is loaded before one is used.
+"""The pytest plugin: fixtures for tests of plugins and applications.
+
+Each fixture imports what it needs when it is used.
 
 ``cdap_pipeline``
     a :class:`~localcdap.testing.pipeline.PipelineTester` in a temporary folder, on local Spark.
@@ -12,11 +14,11 @@
     :class:`~localcdap.store.structured.tables.StructuredTables` in a temporary file: ``admin`` makes tables,
     ``transactions`` runs bodies on them, as the service of a system application finds both.
 ``cdap_engine``, ``cdap_engine_directory``
-    the Spark server behind them and where it keeps its files.
+    the Spark server of these fixtures, and its directory.
 
-All tests of a session share one Spark server, which is started when the first test needs it and stopped
-with the session. When ``$LOCALCDAP_ENGINE_DIRECTORY`` names a directory, the server of that directory is
-used and goes on until it is idle, so that the next session finds it warm.
+All tests of a session share one Spark server, which is started when the first test needs it and stopped at
+the end of the session. When ``$LOCALCDAP_ENGINE_DIRECTORY`` is set, the server of that directory is used and
+continues until it is idle, so that the next session finds it warm.
 """
 
 from __future__ import annotations
@@ -48,8 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The directory of the Spark server of all tests, also of those that start localcdap as a program:
-    they find it in the environment.
+    """The directory of the Spark server, also for tests that start localcdap as a program.
+
+    Programs find it in the environment.
     """
     shared = os.environ.get(_DIRECTORY)
     if shared:
@@ -59,11 +62,11 @@ def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     from localcdap.engine.local.server import EngineServer
 
     base = tmp_path_factory.getbasetemp()
-    # The workers of pytest-xdist have folders of their own in a common one.
+    # Each worker of pytest-xdist has a folder; the server is shared in their common parent.
     directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "engine"
     os.environ[_DIRECTORY] = str(directory)
     server = EngineServer(directory)
-    # Also a session that is between two runs of programs has it stay: another one may come to its end.
+    # Keeps the server running between two programs of this session, when another session ends.
     with hold_lease(server.leases):
         yield directory
     del os.environ[_DIRECTORY]
@@ -73,7 +76,7 @@ def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(scope="session")
 def cdap_engine(cdap_engine_directory: Path) -> Iterator[Endpoint]:
-    """The running Spark server, which stays while the tests run, also those of another session."""
+    """The running Spark server, leased until the end of the session."""
     from localcdap.engine.local.leases import hold_lease
     from localcdap.engine.local.server import EngineServer
 
@@ -93,7 +96,7 @@ def cdap_spark(cdap_engine: Endpoint) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def cdap_pipeline(cdap_spark: SparkSession, tmp_path: Path) -> PipelineTester:
-    """A pipeline to be built and run; relative paths in it are relative to ``tmp_path``."""
+    """A pipeline tester; relative paths are relative to ``tmp_path``."""
     from localcdap.testing.pipeline import PipelineTester
 
     return PipelineTester(cdap_spark, tmp_path)
@@ -104,7 +107,7 @@ def cdap_instance(
     cdap_engine_directory: Path,  # noqa: ARG001 - the instance finds it in the environment
     tmp_path: Path,
 ) -> Iterator[TemporaryInstance]:
-    """An instance of localcdap in a folder of its own, empty but for the shipped plugins."""
+    """An instance of localcdap in a temporary folder, empty except for the shipped plugins."""
     from localcdap.testing.instance import TemporaryInstance
 
     with TemporaryInstance(tmp_path / "home") as instance:
@@ -113,7 +116,7 @@ def cdap_instance(
 
 @pytest.fixture
 def cdap_app(tmp_path: Path) -> Iterator[Callable[[type[SystemApplication]], AppTester]]:
-    """Deploys the class of a system application in a database of its own."""
+    """A function that deploys the class of a system application in a new database."""
     from localcdap.testing.apps import AppTester
 
     with contextlib.ExitStack() as testers:
@@ -127,7 +130,7 @@ def cdap_app(tmp_path: Path) -> Iterator[Callable[[type[SystemApplication]], App
 
 @pytest.fixture
 def cdap_structured_tables(tmp_path: Path) -> Iterator[StructuredTables]:
-    """Structured tables of which there are none yet."""
+    """Structured tables in a new database."""
     from localcdap.store.store import Store
     from localcdap.store.structured.tables import StructuredTables
 

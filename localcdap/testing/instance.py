@@ -1,4 +1,4 @@
-"""A whole instance for the time of a test: its folder, its host in this process, its plugin folder."""
+"""A temporary instance for a test: its folder, its plugin folder and its host in this process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ _POLL_S: Final = 5.0
 
 
 class TemporaryInstance:
-    """An instance that a test has for itself. It is opened when it is first asked for its services, so
-    settings are written before that.
+    """An instance for one test. The first access to its services opens it, so write settings before.
 
     >>> cdap_instance.drop("shout-plugins")                                     # doctest: +SKIP
     >>> [p.name for p in cdap_instance.cdap.artifacts.list_plugins("default")]  # doctest: +SKIP
     >>> cdap_instance.run(document, {"input": "in.csv"}).status                 # doctest: +SKIP
 
-    :param folder: its folder; made when it is not there.
+    :param folder: the folder of the instance, created when it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,19 +46,19 @@ class TemporaryInstance:
 
     @property
     def cdap(self) -> Cdap:
-        """Its services, as a front end has them."""
+        """The services of the instance, as front ends use them."""
         if self._cdap is None:
             self._cdap = self._open.enter_context(connect(self.home))
         return self._cdap
 
     def settings(self, text: str) -> None:
-        """Write ``localcdap.toml``; in force when the instance is next opened."""
+        """Write ``localcdap.toml``, which takes effect when the instance is opened next."""
         self.home.settings_file.write_text(text, encoding="utf-8")
 
     def drop(self, artifact: str | Path, namespace: str = "default") -> Path:
-        """Copy an artifact, a file or a folder, into the plugin folder. Returns where it is now.
+        """Copy an artifact, a file or a folder, into the plugin folder, and return its new path.
 
-        An artifact of that file name which is there already is replaced.
+        An artifact with the same file name is replaced.
         """
         source = Path(artifact).absolute()
         folder = self.home.path / "plugins"
@@ -81,7 +80,7 @@ class TemporaryInstance:
         arguments: Mapping[str, str] | None = None,
         namespace: str = "default",
     ) -> Run:
-        """Run a pipeline document and wait for its end; relative paths are relative to the instance's folder.
+        """Run a pipeline document and wait for its end. Relative paths are relative to the instance's folder.
 
         :raises InvalidPipelineError: when the pipeline has failures.
         """
@@ -93,6 +92,6 @@ class TemporaryInstance:
         return run
 
     def close(self) -> None:
-        """Leave the instance; asked for its services again, it is opened again. Its runs go on."""
+        """Close the instance; its runs continue. The next access to its services opens it again."""
         self._cdap = None
         self._open.close()

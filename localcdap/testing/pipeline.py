@@ -1,4 +1,4 @@
-"""The pipeline tester: stages given by a test, run by the real planner, Spark and commit."""
+"""The pipeline tester: runs the stages of a test with the planner, Spark and commit of the engine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Tables = Mapping[str, TableData] | TableSource | None
 
 
 class PipelineTester:
-    """A pipeline that is built stage by stage, each after its inputs, and then run.
+    """A pipeline that a test builds stage by stage, each after its inputs, and then runs.
 
     >>> pipeline.source("people", PEOPLE, [{"name": "ada"}])           # doctest: +SKIP
     >>> pipeline.stage("shout", Shout, {"field": "name"}, ["people"])  # doctest: +SKIP
@@ -47,10 +47,10 @@ class PipelineTester:
     >>> pipeline.run()["shout"].out, pipeline.read("out")              # doctest: +SKIP
     (1, [{'name': 'ADA'}])
 
-    :param folder: what relative paths are relative to.
-    :param locations: where foreign paths lie, as ``[locations]`` in the settings.
-    :param tables: structured tables by name; or whatever else plugins shall get their rows from.
-    :param arguments: values of macros.
+    :param folder: the folder that relative paths are relative to.
+    :param locations: the locations of foreign paths, as ``[locations]`` in the settings.
+    :param tables: structured tables by name, or another source of tables.
+    :param arguments: the values of macros.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class PipelineTester:
     ) -> None:
         self.flow = Flow([], [])
         self.table_loads: list[TableLoad] = []
-        """After a run: rows that wait to be upserted into tables, as directories of Parquet files."""
+        """The rows to upsert into tables after a run, as directories of Parquet files."""
         self.arguments = dict(arguments or {})
         self._spark = spark
         self._folder = folder
@@ -78,14 +78,14 @@ class PipelineTester:
     def table(
         self, name: str, schema: Schema, rows: Sequence[Record], key: str | None = None
     ) -> None:
-        """Give the pipeline a structured table, for stages that are added behind it.
+        """Add a structured table for stages that are added later.
 
-        :param key: the field that tells rows apart.
-        :raises BadRequestError: when the tester has a table source of its own.
+        :param key: the key field.
+        :raises BadRequestError: when the tester was created with another source of tables.
         """
         if not isinstance(self._tables, TableDataSource):
             raise BadRequestError(
-                "This pipeline has a table source of its own.", "Give the table to that."
+                "This pipeline has another source of tables.", "Add the table to that source."
             )
         self._tables.add(name, TableData(schema, rows, key))
 
@@ -100,13 +100,13 @@ class PipelineTester:
     ) -> Stage:
         """Configure a stage and connect it to its inputs, each a stage or ``splitter.port``.
 
-        :param plugin: a class at the top level of a module, or a reference such as
-            :func:`localcdap.testing.artifact_ref` gives.
-        :param ports: ports of a splitter that will be connected.
+        :param plugin: a class at the top level of a module, or a reference such as that of
+            :func:`localcdap.testing.artifact_ref`.
+        :param ports: the ports of a splitter that will be connected.
         :returns: the stage with its schemas.
-        :raises InvalidPipelineError: when it has failures, or a macro has no value.
-        :raises BadRequestError: when the name is taken, an input is not there, or the plugin is an action,
-            condition or the like.
+        :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
+        :raises BadRequestError: when the name is used already, an input does not exist, or the plugin does
+            not handle records, such as an action or a condition.
         """
         if name in self._names:
             raise BadRequestError(f"There is a stage '{name}' already.", "Choose another name.")
@@ -139,7 +139,7 @@ class PipelineTester:
         return stage
 
     def source(self, name: str, schema: Schema, records: Sequence[Record]) -> None:
-        """A source of given records.
+        """Add a source of records.
 
         :raises StageError: (without a stage) when a record does not fit the schema.
         """
@@ -153,12 +153,12 @@ class PipelineTester:
         self.stage(name, file_ref(record_plugins.RecordFileSource), properties)
 
     def failing(self, name: str, schema: Schema, records: Sequence[Record]) -> None:
-        """A stage whose error records are given, each with ``record``, ``code`` and ``message``."""
+        """Add a stage that emits error records, each with ``record``, ``code`` and ``message``."""
         self.source(f"{name} source", error_record_schema(schema), records)
         self.stage(name, file_ref(record_plugins.ErrorEmitter), {}, [f"{name} source"])
 
     def sink(self, name: str, source: str) -> None:
-        """A sink whose records :meth:`read` gives after the run.
+        """Add a sink whose records :meth:`read` returns after the run.
 
         :param source: a stage, or ``splitter.port``.
         """
@@ -166,9 +166,7 @@ class PipelineTester:
         self.stage(name, file_ref(record_plugins.RecordFileSink), properties, [source])
 
     def collect_errors(self, name: str, source: str) -> None:
-        """A sink of the error records of a stage, each with ``record``, ``code``, ``message`` and
-        ``stage``.
-        """
+        """Add a sink of error records, each with ``record``, ``code``, ``message`` and ``stage``."""
         schema = self._stage(source).get_schema(Stream(source, errors=True))
         properties = {"schema": str(error_record_schema(schema))}
         self.stage(
@@ -177,9 +175,9 @@ class PipelineTester:
         self.sink(name, f"{name} collector")
 
     def run(self, *, counts: bool = True) -> dict[str, RecordCounts]:
-        """Plan the pipeline, check its schemas against Spark's, write its sinks, commit.
+        """Plan the pipeline, compare its schemas with Spark's, write its sinks, and commit.
 
-        :returns: the records in and out of each stage, and its error records; empty without ``counts``.
+        :returns: the numbers of input, output and error records by stage; empty without ``counts``.
         :raises StageError: when the run fails.
         """
         around = self.build_run_context()
@@ -194,26 +192,26 @@ class PipelineTester:
         return totals
 
     def read(self, sink: str) -> list[dict[str, Any]]:
-        """The records that came to a :meth:`sink`; those that were shuffled come in no certain order.
+        """Return the records of a :meth:`sink`, in no particular order after a shuffle.
 
-        :raises BadRequestError: when it is none, or nothing was run yet.
+        :raises BadRequestError: when there is no such sink, or the pipeline has not run yet.
         """
         schema = self._stage(sink).input_schema
         file = self._get_record_path(sink) / record_plugins.FILE
         if schema is None or not file.exists():
             raise BadRequestError(
-                f"No records were collected behind '{sink}'.",
-                "Add a sink behind the stage with 'sink', run the pipeline, and read that sink.",
+                f"No records were collected in '{sink}'.",
+                "Add a sink after the stage with 'sink', run the pipeline, and read that sink.",
             )
         codec = RecordCodec(schema)
         return [r for batch in record_plugins.read_stream(str(file)) for r in codec.decode(batch)]
 
     def plan(self, *, counts: bool = True) -> Plan:
-        """The plan of the run, without running it."""
+        """Return the plan of the run, without running it."""
         return plan_flow(self.flow, self.build_run_context(), counts=counts)
 
     def build_run_context(self) -> RunContext:
-        """What the stages of a run have in common."""
+        """Return the context that all stages of a run share."""
         run_id = f"test-{self._folder.name}-{self._run.name}"
         return RunContext(
             spark=self._spark,
@@ -228,7 +226,7 @@ class PipelineTester:
         )
 
     def _get_record_path(self, stage: str) -> Path:
-        """Where the records of a given source or sink lie."""
+        """Return the path of the records of a source or sink."""
         return self._run / quote(stage, safe="")
 
     @property
@@ -249,7 +247,7 @@ class PipelineTester:
         return StageConnection(stage or source, target, port or None)
 
     def _find_input_schema(self, connection: StageConnection, ref: PluginRef) -> Schema:
-        """The schema of the records that a connection carries."""
+        """Return the schema of the records of a connection."""
         stage = self._stage(connection.source)
         if ref.type == ERROR_TRANSFORM:
             return stage.get_schema(Stream(stage.name, errors=True))

@@ -1,4 +1,4 @@
-"""Plugins around what a test runs: records from a file in, records to a file out."""
+"""The plugins before and after the stages under test, which read and write files of records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILE: Final = "records.arrows"
 
 
 def read_stream(path: str) -> Iterator[pa.RecordBatch]:
-    """The batches of an Arrow stream file."""
+    """Yield the batches of an Arrow stream file."""
     import pyarrow as pa
 
     with pa.ipc.open_stream(path) as stream:
@@ -41,6 +41,8 @@ def read_stream(path: str) -> Iterator[pa.RecordBatch]:
 
 @plugin(type="batchsource", name="RecordFileSource", description="Reads an Arrow stream file.")
 class RecordFileSource(BatchSource):
+    """Reads the records of a test."""
+
     class Config(PluginConfig):
         path: str = field("The file; empty for no records.", default="")
         schema: Schema = field("Schema of the records.")
@@ -55,6 +57,8 @@ class RecordFileSource(BatchSource):
 
 @plugin(type="batchsink", name="RecordFileSink", description="Writes an Arrow stream file.")
 class RecordFileSink(BatchSink):
+    """Collects the output of a stage."""
+
     class Config(PluginConfig):
         path: str = field("The directory that will hold the file.")
 
@@ -67,8 +71,10 @@ class RecordFileSink(BatchSink):
             stream.write_table(table)
 
 
-@plugin(type="transform", name="ErrorEmitter", description="Emits what it gets as error records.")
+@plugin(type="transform", name="ErrorEmitter", description="Emits its input as error records.")
 class ErrorEmitter(Transform):
+    """Emits the error records of a test."""
+
     def configure(self, stage: StageConfigurer) -> None:
         stage.output_schema = stage.input_schema
         record = stage.input_schema.field("record") if stage.input_schema else None
@@ -80,6 +86,8 @@ class ErrorEmitter(Transform):
 
 @plugin(type="errortransform", name="ErrorCollector", description="Wraps error records as records.")
 class ErrorCollector(ErrorTransform):
+    """Turns the error records of a stage into records with ``record``, ``code``, ``message``, ``stage``."""
+
     class Config(PluginConfig):
         schema: Schema = field("Schema of the wrapped records.")
 

@@ -1,4 +1,4 @@
-"""Records through a plugin of record or batch grain, without Spark."""
+"""Runs records through a plugin of record or batch grain, without Spark."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from localcdap.testing.tables import TableData, TableDataSource
 
 @dataclasses.dataclass
 class StageOutput:
-    """All that a stage gave, each list in the order in which it was emitted."""
+    """The output of a stage; each list is in the order of emission."""
 
     records: list[Record] = dataclasses.field(default_factory=list)
     ports: dict[str, list[Record]] = dataclasses.field(default_factory=dict)
-    """By port of a splitter, whether it got records or not; others are not there."""
+    """Records by declared port of a splitter, also of ports without records."""
     errors: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     """Error records, each with ``record``, ``code``, ``message`` and ``stage``."""
     alerts: list[dict[str, str]] = dataclasses.field(default_factory=list)
     metrics: dict[str, int] = dataclasses.field(default_factory=dict)
-    """The plugin's own counters."""
+    """The counters of the plugin."""
     arguments: dict[str, str] = dataclasses.field(default_factory=dict)
-    """What an action has set."""
+    """The arguments that an action has set."""
 
 
 class CollectingEmitter:
-    """A :class:`localcdap.api.stage.Emitter`."""
+    """A :class:`localcdap.api.stage.Emitter` that collects."""
 
     def __init__(self, stage: str, output: StageOutput) -> None:
         self._stage = stage
@@ -66,7 +66,7 @@ class CollectingEmitter:
 
 
 class CollectingPorts:
-    """A :class:`localcdap.api.stage.PortEmitter`, which drops what goes to ports that are not declared."""
+    """A :class:`localcdap.api.stage.PortEmitter` that collects, and drops records of undeclared ports."""
 
     def __init__(self, output: StageOutput) -> None:
         self._output = output
@@ -84,9 +84,9 @@ def run_records(
     arguments: dict[str, str],
     tables: Mapping[str, TableData],
 ) -> StageOutput:
-    """What a stage makes of records, checked against its schemas.
+    """Run records through a stage, and return its output, checked against its schemas.
 
-    :raises NotFoundError: when the plugin names a table that is not given.
+    :raises NotFoundError: when the plugin names a table that the test does not provide.
     :raises StageError: when there is no output schema, or a record does not fit its schema.
     """
     plugin: Any = create_plugin(cls, stage.name, stage.properties)
@@ -114,7 +114,7 @@ def run_records(
 def _export_lookups(
     names: Sequence[str], tables: Mapping[str, TableData], folder: Path
 ) -> list[LookupFile]:
-    """The tables that a plugin names."""
+    """Export the tables that a plugin names."""
     given = TableDataSource(tables, folder)
     return [
         write_lookup_file(name, given.export("default", name), folder / str(number))
@@ -143,7 +143,7 @@ def _emit_all(plugin: Any, records: list[Record], stage: Stage, output: StageOut
 
 
 def _group_records(plugin: BatchAggregator, records: list[Record]) -> dict[bytes, list[Record]]:
-    """The records by key, in the order in which the keys appear."""
+    """Return the records by key, in the order of the first record of each key."""
     groups: dict[bytes, list[Record]] = {}
     for record in records:
         for key in plugin.group_by(record):
@@ -152,7 +152,7 @@ def _group_records(plugin: BatchAggregator, records: list[Record]) -> dict[bytes
 
 
 def _select_read_schema(plugin: Plugin, stage: Stage) -> Schema:
-    """The schema of the records that the plugin gets: only the fields that it says it reads."""
+    """Return the schema of the plugin's input, with only the fields that it declares to read."""
     source, schema = next(iter(stage.input_schemas.items()))
     if isinstance(plugin, ErrorTransform):
         return error_record_schema(schema)
@@ -167,7 +167,7 @@ def _add_stage_names(plugin: Plugin, records: Sequence[Record]) -> list[Record]:
 
 
 def _check(stage: Stage, output: StageOutput) -> None:
-    """Give all that was emitted the form in which the next stage gets it.
+    """Convert the output to the form in which the next stage gets it.
 
     :raises StageError: when there is no output schema, or a record does not fit.
     """
@@ -185,7 +185,7 @@ def _conform(schema: Schema, records: list[Record]) -> list[Record]:
 
 
 def build_stage_data(stage: Stage, arguments: dict[str, str]) -> StageContextData:
-    """What a stage under test knows of its run."""
+    """Return the context data of a stage under test."""
     return StageContextData(
         stage_name=stage.name,
         namespace="default",

@@ -1,4 +1,4 @@
-"""References to plugins that are under test, by which the engine loads them as it loads any other."""
+"""References to plugins under test, by which the engine loads them like any other plugin."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _in_memory: Final[dict[type[Plugin], PluginRef]] = {}
 
 
 def plugin_ref(cls: type[Plugin]) -> PluginRef:
-    """A reference to a plugin class at the top level of a module.
+    """Return a reference to a plugin class at the top level of a module.
 
-    The module is loaded again, as a part of the artifact folder that it belongs to; one that belongs to
-    none, for instance a test's, is an artifact by itself and must not import relatively.
+    The module is loaded again as part of its artifact folder. A module outside of an artifact folder, such
+    as that of a test, is an artifact by itself and must not use relative imports.
 
-    :raises BadRequestError: when the class is no plugin, or not at the top level of a file.
+    :raises BadRequestError: when the class is not a plugin, or not at the top level of a file.
     """
     if cls.__qualname__ != cls.__name__:
         raise BadRequestError(
@@ -45,15 +45,15 @@ def plugin_ref(cls: type[Plugin]) -> PluginRef:
 
 
 def file_ref(cls: type[Plugin]) -> PluginRef:
-    """A reference to a plugin class whose file is taken for an artifact by itself."""
+    """Return a reference to a plugin class whose file is an artifact by itself."""
     file = _find_file(cls)
     return _build_ref(cls, file, compute_digest(file), to_file_module_name(file))
 
 
 def artifact_ref(path: str | Path, type: str, name: str) -> PluginRef:
-    """A reference to a plugin of an artifact, a folder or a Python file.
+    """Return a reference to a plugin of an artifact, which is a folder or a Python file.
 
-    :raises NotFoundError: when there is no such plugin in it.
+    :raises NotFoundError: when the artifact has no such plugin.
     """
     place = Path(path).resolve()
     content = compute_digest(place)
@@ -66,7 +66,7 @@ def artifact_ref(path: str | Path, type: str, name: str) -> PluginRef:
 
 
 def in_memory_ref(cls: type[Plugin]) -> PluginRef:
-    """A reference to a plugin class as it is, not loaded again; good in this process only."""
+    """Return a reference to a plugin class that is not loaded again; valid in this process only."""
     if cls not in _in_memory:
         _in_memory[cls] = _create_in_memory_ref(cls)
     return _in_memory[cls]
@@ -83,7 +83,7 @@ def _create_in_memory_ref(cls: type[Plugin]) -> PluginRef:
 
 
 def _find_artifact_ref(cls: type[Plugin], file: Path) -> PluginRef | None:
-    """A reference into the folder with a project file whose plugin modules the file is one of."""
+    """Return a reference into the nearest folder with a project file, if the file is one of its modules."""
     for folder in file.parents:
         if (folder / PROJECT_FILE).is_file():
             root = find_code_root(folder)
@@ -108,13 +108,13 @@ def _find_file(cls: type[Plugin]) -> Path:
 
 
 def _get_mark(cls: type[Plugin]) -> tuple[str, str, str]:
-    """Type, name and description.
+    """Return type, name and description of a plugin class.
 
-    :raises BadRequestError: when the class is no plugin.
+    :raises BadRequestError: when the class is not a plugin.
     """
     mark: tuple[str, str, str] | None = vars(cls).get(PLUGIN_MARK)
     if mark is None:
-        raise BadRequestError(f"{cls.__qualname__} is no plugin.", "Decorate it with @plugin.")
+        raise BadRequestError(f"{cls.__qualname__} is not a plugin.", "Decorate it with @plugin.")
     return mark
 
 

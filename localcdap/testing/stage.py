@@ -1,4 +1,4 @@
-"""The stage tester: one plugin, configured and run in the test's own process, without Spark."""
+"""The stage tester: configures and runs one plugin in the process of the test, without Spark."""
 
 from __future__ import annotations
 
@@ -30,26 +30,28 @@ from localcdap.testing.tables import TableData
 
 Inputs = Schema | Mapping[str, Schema | None] | None
 NAME: Final = "stage"
-"""What the stage is called."""
+"""The name of the stage."""
 _INPUT: Final = "input"
 
 
 class StageTester:
-    """A stage as it stands after configuring. Whatever is wrong with it is among its failures.
+    """A configured stage; its failures say what is wrong with it.
 
     >>> stage = StageTester(Shout, {"field": "nmae"}, PEOPLE)     # doctest: +SKIP
     >>> stage.problems                                            # doctest: +SKIP
     ["field: Field 'nmae' does not exist."]
 
-    :param plugin: the class; one that is defined inside a function will do.
-    :param properties: as they stand in a pipeline document; macros are expanded.
-    :param inputs: the schema of the one input stage, ``input``; or the schemas of all by name, None where
-        one is not known. None for a source.
-    :param arguments: values of macros. One without a value stays, as in the studio.
-    :param ports: ports of a splitter that something is connected to.
-    :param directory: given, ``configure_connected`` is called too; relative paths are relative to it.
-    :param locations: where foreign paths lie, as ``[locations]`` in the settings; goes with ``directory``.
-    :param tables: structured tables by name; given, ``configure_connected`` is called too.
+    :param plugin: the class, which may be defined inside a function.
+    :param properties: the properties as in a pipeline document, with macros.
+    :param inputs: the schema of the only input stage, ``input``, or schemas by input stage, None for an
+        unknown schema. None for a source.
+    :param arguments: the values of macros. As in the studio, a macro without a value stays unevaluated.
+    :param ports: the connected ports of a splitter.
+    :param directory: the folder that relative paths are relative to; when given, ``configure_connected`` is
+        called too.
+    :param locations: the locations of foreign paths, as ``[locations]`` in the settings; used with
+        ``directory``.
+    :param tables: structured tables by name; when given, ``configure_connected`` is called too.
     """
 
     def __init__(
@@ -76,26 +78,26 @@ class StageTester:
         self.failures: list[ValidationFailure] = outcome.failures
         self.warnings: list[ValidationFailure] = outcome.result.warnings
         self.output_schema: Schema | None = outcome.result.output_schema
-        """None for a splitter and a sink, and where it is not known before the run."""
+        """None for a splitter and a sink, and when it is not known before the run."""
         self.error_schema: Schema | None = outcome.result.error_schema
-        """None where error records have the schema of the input."""
+        """None when error records have the schema of the input."""
         self.port_schemas: dict[str, Schema] = outcome.result.port_schemas
-        """By port of a splitter."""
+        """Schemas by port of a splitter."""
         self.pipeline_properties: dict[str, str] = outcome.result.pipeline_properties
 
     @property
     def problems(self) -> list[str]:
-        """The failures in short: ``property: message``, or the message alone."""
+        """The failures as short texts: ``property: message``, or only the message."""
         return [f"{f.field}: {f.message}" if f.field else f.message for f in self.failures]
 
     def run(self, records: Sequence[Record]) -> StageOutput:
-        """Put records through the stage, and check what comes out against the schemas.
+        """Run records through the stage, and check its output against the schemas.
 
-        The plugin is initialised before and destroyed after; it gets the fields that it says it reads. What
-        it raises is raised.
+        The plugin is initialized before and destroyed after it, and gets the fields that it declares to
+        read. Its exceptions are raised.
 
-        :param records: to an error transform each is a dict with ``record``, ``code`` and ``message``, and
-            ``stage`` if that matters.
+        :param records: for an error transform each is a dict with ``record``, ``code`` and ``message``, and
+            optionally ``stage``.
         :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
         :raises StageError: when a record does not fit its schema; the message names the field.
         :raises BadRequestError: when the plugin works on DataFrames, or an input schema is not known.
@@ -104,34 +106,34 @@ class StageTester:
         stage = self._stage()
         if not stage.input_schemas or len(stage.input_schemas) < len(self._inputs):
             raise BadRequestError(
-                "The stage cannot be run without the schema of its input.", "Give it as 'inputs'."
+                "The stage cannot be run without the schema of its input.", "Set it as 'inputs'."
             )
         return run_records(self._plugin, stage, records, self._arguments, self._tables)
 
     def act(self, statistics: Statistics | None = None, *, succeeded: bool = True) -> StageOutput:
-        """Run an action, or a post action if its run condition asks for it. What it raises is raised.
+        """Run an action, or a post action when its run condition is met. Its exceptions are raised.
 
-        :param statistics: the records of earlier stages, by stage.
-        :param succeeded: how the run ended, for a post action.
-        :returns: with the arguments that it has set.
+        :param statistics: the numbers of records by earlier stage.
+        :param succeeded: whether the run has succeeded, for a post action.
+        :returns: the output, with the arguments that the action has set.
         :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
-        :raises BadRequestError: when the plugin is no action.
+        :raises BadRequestError: when the plugin is not an action.
         """
         stage = self._stage()
         return act(self._plugin, stage, self._context(stage, statistics, succeeded=succeeded))
 
     def decide(self, statistics: Statistics | None = None) -> bool:
-        """Which branch a condition takes. What it raises is raised.
+        """Return which branch a condition selects. Its exceptions are raised.
 
-        :param statistics: the records of earlier stages, by stage.
+        :param statistics: the numbers of records by earlier stage.
         :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
-        :raises BadRequestError: when the plugin is no condition.
+        :raises BadRequestError: when the plugin is not a condition.
         """
         stage = self._stage()
         return decide(self._plugin, stage, self._context(stage, statistics))
 
     def _stage(self) -> Stage:
-        """The stage as it runs, with every macro evaluated."""
+        """Return the stage with all macros evaluated."""
         outcome = self._configured(runtime=True)
         raise_failures(outcome.failures)
         assert outcome.request is not None
@@ -168,7 +170,10 @@ class StageTester:
 
 
 def _require_records(plugin: type[Plugin]) -> None:
-    """:raises BadRequestError: when a plugin does not work on records or Arrow batches."""
+    """Check that a plugin works on records or Arrow batches.
+
+    :raises BadRequestError: when it does not.
+    """
     kinds: Any = (Transform, SplitterTransform, ErrorTransform, BatchAggregator)
     if issubclass(plugin, kinds) and plugin.grain() in (Grain.RECORD, Grain.BATCH):
         return

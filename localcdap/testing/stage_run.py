@@ -1,4 +1,4 @@
-"""One stage with given records on Spark, with all that it gives collected."""
+"""Runs one stage on Spark and collects all its output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WITH_ERRORS: Final = ("transform", "batchaggregator", "errortransform")
 
 
 class StageRun(msgspec.Struct):
-    """What came of a stage. Records that go through a shuffle come in no certain order."""
+    """The output of a stage. Records are in no particular order after a shuffle."""
 
     output_schema: Schema | None
     records: list[Record]
@@ -37,9 +37,9 @@ class StageRun(msgspec.Struct):
     """Error records, each with ``record``, ``code``, ``message`` and ``stage``."""
     ports: dict[str, list[Record]]
     counts: RecordCounts
-    """All zero when counting was off."""
+    """Zeros when counting is off."""
     table_loads: list[TableLoad]
-    """Of a sink: the rows that wait to be upserted into tables, as directories of Parquet files."""
+    """The rows that a sink upserts into tables, as directories of Parquet files."""
 
 
 def run_stage(
@@ -55,21 +55,21 @@ def run_stage(
     ports: Sequence[str] | None = None,
     counts: bool = True,
 ) -> StageRun:
-    """Configure a stage, plan it, check its schema against the propagated one, and run it.
+    """Configure a stage, plan it, compare its schema with the propagated one, and run it.
 
     >>> run = run_stage(spark, Shout, {"field": "name"}, {"in": (PEOPLE, [{"name": "x"}])})  # doctest: +SKIP
     >>> run.records, run.errors, run.counts.out  # doctest: +SKIP
 
     The stage is called ``stage``.
 
-    :param plugin: a class at the top level of a module, or a reference such as
-        :func:`localcdap.testing.artifact_ref` gives.
-    :param inputs: schema and records by input stage, in connection order. To an error transform each
+    :param plugin: a class at the top level of a module, or a reference such as that of
+        :func:`localcdap.testing.artifact_ref`.
+    :param inputs: schema and records by input stage, in connection order. For an error transform each
         record is a dict with ``record``, ``code`` and ``message``, and the schema is that of ``record``.
-    :param directory: what relative paths are relative to; a new temporary one by default.
+    :param directory: the folder that relative paths are relative to; a new temporary one by default.
     :param tables: as for :class:`~localcdap.testing.pipeline.PipelineTester`.
-    :param ports: ports to connect; all by default.
-    :raises InvalidPipelineError: when configuring gives failures.
+    :param ports: the ports to connect; all by default.
+    :raises InvalidPipelineError: when the stage has failures.
     :raises StageError: when the run fails.
     """
     ref = plugin if isinstance(plugin, PluginRef) else plugin_ref(plugin)
@@ -96,12 +96,12 @@ def run_stage(
 
 @functools.cache
 def _create_scratch_directory() -> tempfile.TemporaryDirectory[str]:
-    """Holds the files of stages that were given no directory, until the process ends."""
+    """Return the directory for stages without one; it is deleted when the process ends."""
     return tempfile.TemporaryDirectory(prefix="localcdap-test-", ignore_cleanup_errors=True)
 
 
 def _connect(pipeline: PipelineTester, stage: Stage, ports: list[str]) -> set[str]:
-    """Put sinks behind all that the stage gives; their names are returned."""
+    """Add sinks for all outputs of the stage, and return their names."""
     sinks = set()
     for port in ports:
         pipeline.sink(f"port {port}", f"{stage.name}.{port}")

@@ -1,4 +1,4 @@
-"""Structured tables that a test gives, in place of those of an instance."""
+"""Structured tables of a test, instead of those of an instance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMESPACE: Final = "default"
 
 
 class TableData(msgspec.Struct):
-    """A table and its rows.
+    """A structured table and its rows.
 
     >>> GivenTable(PEOPLE, [{"id": "1", "name": "ada"}], key="id")  # doctest: +SKIP
     """
@@ -29,18 +29,19 @@ class TableData(msgspec.Struct):
     schema: Schema
     rows: Sequence[Record]
     key: str | None = None
-    """The field that tells rows apart; None for a table to which rows are appended."""
+    """The key field; None for a table to which rows are appended."""
     partitioning: Partitioning | None = None
 
     @property
     def shape(self) -> TableShape:
+        """The columns of the table."""
         return TableShape(self.schema, self.key, self.partitioning)
 
 
 class TableDataSource:
-    """A table source of given tables.
+    """A source of the tables of a test.
 
-    :param folder: snapshots are written below it.
+    :param folder: the folder for snapshots.
     """
 
     def __init__(self, tables: Mapping[str, TableData], folder: Path) -> None:
@@ -59,8 +60,8 @@ class TableDataSource:
         if table is None or namespace != _NAMESPACE:
             known = ", ".join(self._tables) or "none"
             raise NotFoundError(
-                f"There is no table '{name}'; those that were given: {known}.",
-                "Give it as 'tables'.",
+                f"There is no table '{name}'; tables here: {known}.",
+                "Add it to 'tables'.",
             )
         file = self._folder / f"table-{next(self._numbers)}.parquet"
         rows = pa.Table.from_batches([RecordCodec(table.schema).encode(table.rows)])
@@ -74,5 +75,5 @@ class TableDataSource:
 
 
 def build_find_table(tables: TableSource) -> FindTable:
-    """What finds the columns of the tables of a source."""
+    """Return the function that finds the columns of the tables of a source."""
     return lambda name: tables.find(_NAMESPACE, name)

@@ -152,14 +152,14 @@ def test_nothing_is_left_of_what_could_not_be_finished(tmp_path: Path, monkeypat
 
 
 def test_of_two_at_once_one_writes(tmp_path: Path, monkeypatch):
-    appear = artifact._appear
+    appear = artifact._rename
 
     def other_first(draft: Path, target: Path) -> None:
-        monkeypatch.setattr(artifact, "_appear", appear)
+        monkeypatch.setattr(artifact, "_rename", appear)
         write_artifact(NAMES, "batchsink", tmp_path)
         appear(draft, target)
 
-    monkeypatch.setattr(artifact, "_appear", other_first)
+    monkeypatch.setattr(artifact, "_rename", other_first)
 
     with pytest.raises(ConflictError, match="exists already"):
         write_artifact(NAMES, "transform", tmp_path)

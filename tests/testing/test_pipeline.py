@@ -42,7 +42,7 @@ def test_no_records_are_a_source_too_and_names_are_any_text(cdap_pipeline: Pipel
     cdap_pipeline.run()
 
     assert cdap_pipeline.read("out / é") == []
-    with pytest.raises(BadRequestError, match=r"collected behind 'in/../x.y'"):
+    with pytest.raises(BadRequestError, match=r"collected in 'in/../x.y'"):
         cdap_pipeline.read("in/../x.y")
 
 

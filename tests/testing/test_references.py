@@ -79,5 +79,5 @@ def test_what_spark_cannot_load_is_refused():
 
     with pytest.raises(BadRequestError, match="inside a function"):
         plugin_ref(Inner)
-    with pytest.raises(BadRequestError, match="is no plugin"):
+    with pytest.raises(BadRequestError, match="is not a plugin"):
         plugin_ref(Transform)

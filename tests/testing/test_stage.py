@@ -278,7 +278,7 @@ def test_plugins_that_need_spark_say_how_they_are_run(base: type[Plugin]):
 def test_what_is_no_plugin_is_refused():
     class Plain(Transform): ...
 
-    with pytest.raises(BadRequestError, match="is no plugin"):
+    with pytest.raises(BadRequestError, match="is not a plugin"):
         StageTester(Plain, {}, PEOPLE)
 
 
