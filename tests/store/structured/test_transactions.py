@@ -273,7 +273,7 @@ def test_conflicts_are_tried_again_until_the_time_is_over(simple: Simple):
         other.join()
         context.table("simpleTable").upsert(ROW | {"col1": "mine"})
 
-    with pytest.raises(TransactionConflictError, match="each of \\d+ times"):
+    with pytest.raises(TransactionConflictError, match="all \\d+ attempts"):
         simple.transactions.run(body, timeout_s=1.0)
     assert len(tries) > 1
     assert simple.rows()[0]["col1"] is None
