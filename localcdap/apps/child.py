@@ -78,9 +78,9 @@ class AppEndpoint:
             return TableListenerDelivery(messaging, runner, admin, listener, name)
 
         try:
-            self._runtime = AppRuntime(_loaded(ref), context, listen)
+            self._runtime = AppRuntime(_load_application(ref), context, listen)
         except (Exception, SystemExit) as error:
-            raise self._blamed(error) from error
+            raise self._to_plugin_error(error) from error
 
     def answer(self, request: AppRequest) -> AppAnswer:
         """See :meth:`localcdap.apps.runtime.AppRuntime.answer`."""
@@ -102,9 +102,9 @@ class AppEndpoint:
         except LocalcdapError:
             raise
         except Exception as error:
-            raise self._blamed(error) from error
+            raise self._to_plugin_error(error) from error
 
-    def _blamed(self, error: BaseException) -> PluginError:
+    def _to_plugin_error(self, error: BaseException) -> PluginError:
         ref = self._order.app
         path = Path(ref.path)
         return PluginError(
@@ -125,7 +125,7 @@ def main() -> None:
     os._exit(0)
 
 
-def _loaded(ref: ApplicationRef) -> type[SystemApplication]:
+def _load_application(ref: ApplicationRef) -> type[SystemApplication]:
     module, _, attribute = ref.application.class_name.rpartition(".")
     found: type[SystemApplication] = vars(import_module(ref.path, ref.digest, module))[attribute]
     return found

@@ -89,25 +89,25 @@ class AppListeners:
 
     def _refresh(self) -> None:
         """Start a driver for each new listener, and close those of removed listeners."""
-        wanted = self._wanted()
+        wanted = self._list_deployed()
         for name, driver in list(self._drivers.items()):
             if wanted.get(name) != driver.what:
                 driver.close()
                 del self._drivers[name]
-        for name in self._known() - wanted.keys():
+        for name in self._list_known() - wanted.keys():
             self._messaging.forget_listener(name)
         for name, (app, listener) in wanted.items():
             if name not in self._drivers:
-                self._drivers[name] = self._driver(name, app, listener)
+                self._drivers[name] = self._make_driver(name, app, listener)
 
-    def _wanted(self) -> Mapping[str, tuple[ApplicationRef, ListenerDetail]]:
+    def _list_deployed(self) -> Mapping[str, tuple[ApplicationRef, ListenerDetail]]:
         return {
             listener_key(app.application.name, listener.name): (app, listener)
             for app in self._artifacts.list_applications()
             for listener in app.application.listeners
         }
 
-    def _known(self) -> set[str]:
+    def _list_known(self) -> set[str]:
         """Return the names of all listeners of applications that have a position."""
         if not self._admin.exists(POSITIONS.table):
             return set()
@@ -116,7 +116,7 @@ class AppListeners:
         )
         return {name for name in names if is_listener_key(name)}
 
-    def _driver(self, name: str, app: ApplicationRef, listener: ListenerDetail) -> _Driver:
+    def _make_driver(self, name: str, app: ApplicationRef, listener: ListenerDetail) -> _Driver:
         def deliver() -> int:
             self._processes.use(app, lambda process: process.deliver(listener.name, self._limit_s))
             return position()
@@ -164,7 +164,7 @@ class _Driver:
             return False
         try:
             at = self._at if self._at is not None else self._position()
-            return any(map(self._wants, self._behind(at)))
+            return any(map(self._is_handled, self._fetch_after(at)))
         except LocalcdapError:
             return False
 
@@ -177,7 +177,7 @@ class _Driver:
         while not (self._stopping.is_set() or self._topics.closed):
             seen = self._topics.count_changes(SYSTEM_NAMESPACE, self._listener.topics)
             try:
-                self._pass(self._position() if self._at is None else self._at)
+                self._handle_messages(self._position() if self._at is None else self._at)
             except LocalcdapError as error:
                 self._at = None
                 if not self._stopping.is_set():
@@ -188,29 +188,29 @@ class _Driver:
                 SYSTEM_NAMESPACE, self._listener.topics, seen, None, self._stopping.is_set
             )
 
-    def _pass(self, at: int) -> None:
+    def _handle_messages(self, at: int) -> None:
         """Handle all messages after ``at``; the process is only called for events that the listener
         handles.
         """
-        self._note(at)  # from now on later messages are kept for it
+        self._save_position(at)  # from now on later messages are kept for it
         self._at = at
         while not (self._stopping.is_set() or self._topics.closed):
-            messages = self._behind(self._at)
+            messages = self._fetch_after(self._at)
             if not messages:
                 break
-            if any(map(self._wants, messages)):
+            if any(map(self._is_handled, messages)):
                 self._at = self._deliver()
             else:
                 self._at = messages[-1].id
-                self._note(self._at)
+                self._save_position(self._at)
 
-    def _behind(self, at: int) -> Sequence[TopicMessage]:
+    def _fetch_after(self, at: int) -> Sequence[TopicMessage]:
         return self._topics.fetch(SYSTEM_NAMESPACE, self._listener.topics, at, _BATCH, wait_s=0)
 
-    def _wants(self, message: TopicMessage) -> bool:
+    def _is_handled(self, message: TopicMessage) -> bool:
         return message.payload.get("kind") in self._listener.events
 
-    def _note(self, at: int) -> None:
+    def _save_position(self, at: int) -> None:
         self._messaging.save_listener_position(self._name, self._listener.topics, at)
 
     def _pause_after(self, error: LocalcdapError) -> None:

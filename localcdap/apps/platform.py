@@ -53,13 +53,13 @@ class AppPlatform:
     def find_namespace(self, name: str) -> NamespaceSummary | None:
         """Return a namespace, or None when it does not exist."""
         try:
-            return _summary(self._namespaces.describe(name))
+            return _to_summary(self._namespaces.describe(name))
         except NotFoundError:
             return None
 
     def list_namespaces(self) -> list[NamespaceSummary]:
         """Return all namespaces, by name."""
-        return [_summary(each) for each in self._namespaces.list_namespaces()]
+        return [_to_summary(each) for each in self._namespaces.list_namespaces()]
 
     def list_artifacts(self, namespace: str) -> list[ArtifactSummary]:
         """Return the artifacts in use that a namespace sees."""
@@ -143,5 +143,5 @@ class AppPlatform:
         return [Message(each.id, each.topic, each.payload) for each in found]
 
 
-def _summary(namespace: Namespace) -> NamespaceSummary:
+def _to_summary(namespace: Namespace) -> NamespaceSummary:
     return NamespaceSummary(namespace.name, namespace.description, namespace.generation)

@@ -80,10 +80,10 @@ class AppProcess:
         host = HostRecord(os.getpid(), "", address, key.hex())
         self._start(AppStartRequest(app, host, own, memory_mb))
         try:
-            self._client = self._connected(HostRecord(self.pid, "", own, key.hex()))
-            self._endpoint(_START_S).load()
+            self._client = self._connect(HostRecord(self.pid, "", own, key.hex()))
+            self._get_endpoint(_START_S).load()
         except (HostLostError, TimeoutError) as error:
-            self._lost(error, "while it was loaded")
+            self._raise_lost(error, "while it was loaded")
         except BaseException:
             self.close()
             raise
@@ -118,16 +118,16 @@ class AppProcess:
         :raises PluginError: when the process ended, or did not answer in time; it is then ended.
         """
         what = f"while it answered {request.method} {request.path}"
-        with self._calling(what, limit_s):
-            return self._endpoint(limit_s).answer(request)
+        with self._translate_errors(what, limit_s):
+            return self._get_endpoint(limit_s).answer(request)
 
     def deliver(self, listener: str, limit_s: float) -> int:
         """Deliver the waiting events to a listener.
 
         :raises PluginError: as for :meth:`answer`, and when the listener raised.
         """
-        with self._calling(f"in listener '{listener}'", limit_s):
-            return self._endpoint(limit_s).deliver(listener)
+        with self._translate_errors(f"in listener '{listener}'", limit_s):
+            return self._get_endpoint(limit_s).deliver(listener)
 
     def close(self) -> None:
         """End the process and all processes that it started. Several threads may call this."""
@@ -147,16 +147,16 @@ class AppProcess:
         for address in self._addresses:
             Path(address).unlink(missing_ok=True)
 
-    def _endpoint(self, limit_s: float) -> AppEndpoint:
+    def _get_endpoint(self, limit_s: float) -> AppEndpoint:
         assert self._client is not None
         return self._client.service(ENDPOINT, AppEndpoint, limit_s)
 
     @contextlib.contextmanager
-    def _calling(self, what: str, limit_s: float) -> Iterator[None]:
+    def _translate_errors(self, what: str, limit_s: float) -> Iterator[None]:
         try:
             yield
         except HostLostError as error:
-            self._lost(error, what)
+            self._raise_lost(error, what)
         except TimeoutError:
             self.close()
             raise PluginError(
@@ -197,7 +197,7 @@ class AppProcess:
         self._transactions.close()
         self._ended.set()
 
-    def _connected(self, record: HostRecord) -> Client:
+    def _connect(self, record: HostRecord) -> Client:
         deadline = time.monotonic() + _START_S
         while True:
             try:
@@ -207,7 +207,7 @@ class AppProcess:
                     raise HostLostError(error.message) from None
                 time.sleep(_PAUSE_S)
 
-    def _lost(self, error: Exception, what: str) -> NoReturn:
+    def _raise_lost(self, error: Exception, what: str) -> NoReturn:
         """Close the process and report how it ended.
 
         :raises PluginError: always.

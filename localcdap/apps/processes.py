@@ -48,7 +48,7 @@ class AppProcesses:
 
         :raises PluginError: when it cannot be started, or as the call raises.
         """
-        process = self._slot(app.application.name).taken(app, self._start)
+        process = self._get_slot(app.application.name).taken(app, self._start)
         try:
             return call(process)
         finally:
@@ -75,7 +75,7 @@ class AppProcesses:
         if self._reaper is not None:
             self._reaper.join()
 
-    def _slot(self, name: str) -> _Slot:
+    def _get_slot(self, name: str) -> _Slot:
         with self._changing:
             if self._closed.is_set():
                 raise HostLostError("The host of this application is closed.")

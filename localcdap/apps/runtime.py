@@ -36,9 +36,9 @@ class Router:
             for name, function in find_route_handlers(type(service))
         ]
         # A literal path segment takes precedence over a placeholder at the same position.
-        found.sort(key=lambda each: _specific(each[1].route.path))
+        found.sort(key=lambda each: _get_specificity(each[1].route.path))
         self._routes = [
-            _Bound(handler, _pattern(handler.route.path), getattr(service, name))
+            _BoundRoute(handler, _to_pattern(handler.route.path), getattr(service, name))
             for name, handler in found
         ]
 
@@ -72,11 +72,11 @@ class Router:
             return AppAnswer(405, {"message": message, "correctiveAction": f"Use {allowed}."})
         arguments = _Arguments(bound, request, self._find_namespace).taken()
         result = bound.method(**arguments)
-        body = result if isinstance(result, bytes) else _plain(result)
+        body = result if isinstance(result, bytes) else _to_plain(result)
         return AppAnswer(bound.handler.route.status, body)
 
 
-class _Bound(msgspec.Struct, frozen=True):
+class _BoundRoute(msgspec.Struct, frozen=True):
     """A route and the method of the service object that handles it."""
 
     handler: RouteHandler
@@ -87,7 +87,7 @@ class _Bound(msgspec.Struct, frozen=True):
 class _Arguments:
     """The arguments of one call, read from its request."""
 
-    def __init__(self, bound: _Bound, request: AppRequest, find_namespace: Spaces) -> None:
+    def __init__(self, bound: _BoundRoute, request: AppRequest, find_namespace: Spaces) -> None:
         match = bound.pattern.fullmatch(request.path)
         assert match is not None
         self._handler = bound.handler
@@ -103,13 +103,13 @@ class _Arguments:
         :raises BadRequestError: when arguments are missing or have a wrong type; the message names all.
         """
         taken = {
-            each.name: self._namespace(each.name)
+            each.name: self._read_namespace(each.name)
             for each in self._handler.parameters
             if each.type is NamespaceSummary
         }
         for each in self._handler.parameters:
             if each.name not in taken:
-                taken[each.name] = self._value(each)
+                taken[each.name] = self._read_value(each)
         unknown = self._request.query.keys() - {each.name for each in self._handler.query}
         if unknown:
             known = ", ".join(each.name for each in self._handler.query) or "none"
@@ -120,7 +120,7 @@ class _Arguments:
             raise BadRequestError(" ".join(self._problems))
         return taken
 
-    def _namespace(self, name: str) -> NamespaceSummary:
+    def _read_namespace(self, name: str) -> NamespaceSummary:
         wanted = self._parts[name]
         found = self._find_namespace(wanted)
         if found is None:
@@ -130,25 +130,25 @@ class _Arguments:
             )
         return found
 
-    def _value(self, parameter: RouteParameter) -> Any:
+    def _read_value(self, parameter: RouteParameter) -> Any:
         try:
             if parameter.name in self._parts:
-                return _converted(self._parts[parameter.name], parameter.type)
+                return _convert(self._parts[parameter.name], parameter.type)
             if parameter.name == BODY:
-                return self._body(parameter)
-            given = _given(self._request.query, parameter)
+                return self._read_body(parameter)
+            given = _read_query_value(self._request.query, parameter)
             if given is not None:
-                return _converted(given, parameter.type)
-            self._need(parameter, f"Query parameter '{parameter.name}' is missing.")
+                return _convert(given, parameter.type)
+            self._add_missing(parameter, f"Query parameter '{parameter.name}' is missing.")
         except (msgspec.ValidationError, LocalcdapError) as error:
             where = "The body" if parameter.name == BODY else f"'{parameter.name}'"
             self._problems.append(f"{where}: {error}.")
         return parameter.default
 
-    def _body(self, parameter: RouteParameter) -> Any:
+    def _read_body(self, parameter: RouteParameter) -> Any:
         body = self._request.body
         if body is None:
-            self._need(parameter, "The body is missing.")
+            self._add_missing(parameter, "The body is missing.")
             return parameter.default
         if isinstance(body, bytes) and parameter.type is not bytes:
             try:
@@ -157,12 +157,12 @@ class _Arguments:
                 raise BadRequestError(str(error)) from None
         return msgspec.convert(body, parameter.type, dec_hook=decode_schema)
 
-    def _need(self, parameter: RouteParameter, message: str) -> None:
+    def _add_missing(self, parameter: RouteParameter, message: str) -> None:
         if parameter.required:
             self._problems.append(message)
 
 
-def _given(
+def _read_query_value(
     query: Mapping[str, str | list[str]], parameter: RouteParameter
 ) -> str | list[str] | None:
     given = query.get(parameter.name)
@@ -171,15 +171,15 @@ def _given(
     return given if isinstance(given, str) else (given[-1] if given else None)
 
 
-def _converted(text: str | list[str], type: Any) -> Any:
+def _convert(text: str | list[str], type: Any) -> Any:
     return msgspec.convert(text, type, strict=False, dec_hook=decode_schema)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     return msgspec.to_builtins(value, enc_hook=encode_schema, str_keys=True)
 
 
-def _pattern(path: str) -> re.Pattern[str]:
+def _to_pattern(path: str) -> re.Pattern[str]:
     parts = re.split(r"\{(\w+)\}", path)
     texts: Iterable[str] = (
         f"(?P<{part}>[^/]+)" if place % 2 else re.escape(part) for place, part in enumerate(parts)
@@ -187,7 +187,7 @@ def _pattern(path: str) -> re.Pattern[str]:
     return re.compile("".join(texts))
 
 
-def _specific(path: str) -> list[bool]:
+def _get_specificity(path: str) -> list[bool]:
     return [segment.startswith("{") for segment in path.split("/")]
 
 
@@ -224,7 +224,7 @@ class AppRuntime:
     def answer(self, request: AppRequest) -> AppAnswer:
         """Answer a request; every error becomes an answer too."""
         try:
-            router = self._router(request.service)
+            router = self._find_router(request.service)
         except LocalcdapError as error:
             body = {"message": error.message, "correctiveAction": error.corrective_action}
             return AppAnswer(find_http_status(error), body)
@@ -244,7 +244,7 @@ class AppRuntime:
         """Deliver the waiting events to each listener."""
         return sum(map(self.deliver, self._listening))
 
-    def _router(self, service: str | None) -> Router:
+    def _find_router(self, service: str | None) -> Router:
         known = ", ".join(self._routers) or "none"
         if service is None:
             if len(self._routers) != 1:

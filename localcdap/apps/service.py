@@ -31,7 +31,7 @@ class AppService:
 
     def list_applications(self) -> list[AppSummary]:
         """Return the deployed applications, by name."""
-        return [self._summary(app) for app in self._artifacts.list_applications()]
+        return [self._summarize(app) for app in self._artifacts.list_applications()]
 
     def describe(self, name: str) -> AppDetail:
         """Return an application with its services, routes, tables and listeners.
@@ -45,7 +45,7 @@ class AppService:
             )
             for each in app.application.listeners
         ]
-        summary = self._summary(app)
+        summary = self._summarize(app)
         return AppDetail(
             summary.name,
             summary.description,
@@ -83,7 +83,7 @@ class AppService:
             raise NotFoundError(f"There is no application '{name}'.", f"There are: {known}.")
         return apps[name]
 
-    def _summary(self, app: ApplicationRef) -> AppSummary:
+    def _summarize(self, app: ApplicationRef) -> AppSummary:
         found = app.application
         running = self._processes.is_running(found.name)
         return AppSummary(found.name, found.description, app.artifact, running)

@@ -58,9 +58,9 @@ class Catalog:
     ) -> None:
         self._state = state
         self._required = required
-        self.details: Final = list(_details(state, required))
+        self.details: Final = list(_build_details(state, required))
         self._plugins: dict[str, dict[str, dict[str, list[Candidate]]]] = {}
-        self.applications: Final = _applications(self.details, copies)
+        self.applications: Final = _find_applications(self.details, copies)
         """The system applications by name; of several versions the highest."""
         for detail in self.details:
             copy = copies.find(detail.digest)
@@ -76,11 +76,11 @@ class Catalog:
     def list_visible(self, namespace: str) -> list[ArtifactDetail]:
         """Return the artifacts that a namespace sees: its own and the system's, by name and version."""
         visible = [d for d in self.details if d.namespace in (namespace, SYSTEM_NAMESPACE)]
-        return sorted(visible, key=_detail_order)
+        return sorted(visible, key=_get_sort_key)
 
     def list_hidden(self, namespace: str) -> Iterator[HiddenPlugin]:
         """Yield the plugins that a namespace would see if they had all required capabilities, by artifact."""
-        for detail in sorted(_details(self._state, frozenset()), key=_detail_order):
+        for detail in sorted(_build_details(self._state, frozenset()), key=_get_sort_key):
             if detail.namespace not in (namespace, SYSTEM_NAMESPACE):
                 continue
             for plugin in detail.plugins:
@@ -99,7 +99,7 @@ class Catalog:
         """Return the plugins of a type and name that a namespace sees."""
         return [
             candidate
-            for names in self._visible(namespace, type)
+            for names in self._find_visible(namespace, type)
             for candidate in names.get(name, ())
         ]
 
@@ -110,17 +110,17 @@ class Catalog:
 
     def list_names(self, namespace: str, type: str) -> list[str]:
         """Return names of the plugins of a type that a namespace sees, in alphabetical order."""
-        return sorted({name for names in self._visible(namespace, type) for name in names})
+        return sorted({name for names in self._find_visible(namespace, type) for name in names})
 
-    def _visible(self, namespace: str, type: str) -> Iterator[dict[str, list[Candidate]]]:
+    def _find_visible(self, namespace: str, type: str) -> Iterator[dict[str, list[Candidate]]]:
         for space in dict.fromkeys((SYSTEM_NAMESPACE, namespace)):
             yield self._plugins.get(space, {}).get(type, {})
 
 
-def _details(state: ArtifactIndexState, required: frozenset[str]) -> Iterator[ArtifactDetail]:
+def _build_details(state: ArtifactIndexState, required: frozenset[str]) -> Iterator[ArtifactDetail]:
     taken: dict[tuple[str, str, str], str] = {}
     for entry in state.entries.values():
-        errors = list(_errors(entry, state))
+        errors = list(_list_errors(entry, state))
         digest = entry.good_digest
         if digest:
             first = taken.setdefault((entry.namespace, entry.name, entry.version), entry.path)
@@ -148,7 +148,7 @@ def _details(state: ArtifactIndexState, required: frozenset[str]) -> Iterator[Ar
         )
 
 
-def _applications(
+def _find_applications(
     details: Iterable[ArtifactDetail], copies: ContentCache
 ) -> dict[str, ApplicationRef]:
     found: dict[str, ApplicationRef] = {}
@@ -161,14 +161,14 @@ def _applications(
     return {name: found[name] for name in sorted(found)}
 
 
-def _errors(entry: ArtifactEntry, state: ArtifactIndexState) -> Iterable[str]:
+def _list_errors(entry: ArtifactEntry, state: ArtifactIndexState) -> Iterable[str]:
     if entry.problem:
         yield entry.problem
     content = state.contents.get(entry.digest)
     yield from content.errors if content else ()
 
 
-def _detail_order(detail: ArtifactDetail) -> Any:
+def _get_sort_key(detail: ArtifactDetail) -> Any:
     # An artifact without a readable version comes before all others of its name.
     version = ArtifactVersion(detail.version) if detail.version else ArtifactVersion("0")
     return (*artifact_order(detail.id, version), detail.path)

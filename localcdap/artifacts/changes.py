@@ -23,29 +23,29 @@ _LONGEST_ERROR: Final = 2000
 
 def compare_catalogs(before: Catalog, after: Catalog) -> list[ArtifactChange]:
     """Return the changes of artifacts between two states."""
-    old, new = _in_use(before), _in_use(after)
+    old, new = _find_in_use(before), _find_in_use(after)
     known_errors = {(d.path, d.error) for d in before.details}
     return [
-        *(_change("added", detail) for key, detail in new.items() if key not in old),
+        *(_to_change("added", detail) for key, detail in new.items() if key not in old),
         *(
-            _change("updated", detail)
+            _to_change("updated", detail)
             for key, detail in new.items()
             if key in old and old[key].digest != detail.digest
         ),
-        *(_change("removed", detail) for key, detail in old.items() if key not in new),
+        *(_to_change("removed", detail) for key, detail in old.items() if key not in new),
         *(
-            _change("failed", detail, detail.error)
+            _to_change("failed", detail, detail.error)
             for detail in after.details
             if detail.error and (detail.path, detail.error) not in known_errors
         ),
     ]
 
 
-def _in_use(catalog: Catalog) -> dict[tuple[str, ArtifactId], ArtifactDetail]:
+def _find_in_use(catalog: Catalog) -> dict[tuple[str, ArtifactId], ArtifactDetail]:
     return {(d.namespace, d.id): d for d in catalog.details if d.digest}
 
 
-def _change(change: str, detail: ArtifactDetail, error: str | None = None) -> ArtifactChange:
+def _to_change(change: str, detail: ArtifactDetail, error: str | None = None) -> ArtifactChange:
     return ArtifactChange(
         change, detail.name, detail.version, detail.scope, detail.namespace, detail.path, error
     )

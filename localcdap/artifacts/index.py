@@ -83,7 +83,7 @@ class ArtifactIndex:
         )
         return (
             {row[0]: ArtifactEntry(*row) for row in entries},
-            {row[0]: _content(*row) for row in contents},
+            {row[0]: _to_content(*row) for row in contents},
         )
 
     def save(
@@ -108,7 +108,7 @@ class ArtifactIndex:
             _replace(
                 tx, "artifact", _COLUMNS, [msgspec.structs.astuple(entry) for entry in changed]
             )
-            _replace(tx, "artifact_content", _CONTENT_COLUMNS, [_row(each) for each in contents])
+            _replace(tx, "artifact_content", _CONTENT_COLUMNS, [_to_row(each) for each in contents])
             also(tx)
 
 
@@ -125,7 +125,7 @@ def _replace(
         tx.execute(f"INSERT OR REPLACE INTO {table} ({', '.join(names)}) SELECT {values}", columns)
 
 
-def _row(content: ArtifactContent) -> tuple[str, ...]:
+def _to_row(content: ArtifactContent) -> tuple[str, ...]:
     return (
         content.digest,
         msgspec.json.encode(content.plugins).decode(),
@@ -135,7 +135,7 @@ def _row(content: ArtifactContent) -> tuple[str, ...]:
     )
 
 
-def _content(
+def _to_content(
     digest: str, plugins: str, errors: str, inspected_by: str, applications: str
 ) -> ArtifactContent:
     return ArtifactContent(

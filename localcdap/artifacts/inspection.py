@@ -52,7 +52,7 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
         except BaseException as error:
             found.raised = found.raised or not isinstance(error, SyntaxError)
             package = mount(path, digest)
-            found.errors.append(_import_problem(error, place, package))
+            found.errors.append(_describe_import_error(error, place, package))
             found.trace += [line.replace(f"{package}.", "") for line in user_frames(error, place)]
             continue
         found.look_at(module, name)
@@ -63,7 +63,7 @@ class _Findings:
     """What was found in the modules of an artifact so far."""
 
     def __init__(self, place: Path) -> None:
-        self._place = place
+        self._path = place
         self._plugins: list[tuple[PluginClass, type[Plugin]]] = []
         self._applications: list[ApplicationClass] = []
         self.errors: list[str] = []
@@ -76,29 +76,31 @@ class _Findings:
         :param name: the name of the module in the artifact's own code.
         """
         for problem in list_problems(module.__name__):
-            self.errors.append(_told(problem.owner, problem.message, self._place))
+            self.errors.append(_format_problem(problem.owner, problem.message, self._path))
         for attribute, cls in find_plugin_classes(module):
-            with self._telling(cls):
-                self._plugins.append((_described(cls, f"{name}.{attribute}"), cls))
+            with self._collect_errors(cls):
+                self._plugins.append((_describe_plugin(cls, f"{name}.{attribute}"), cls))
         for attribute, application in find_application_classes(module):
-            with self._telling(application):
+            with self._collect_errors(application):
                 described = describe_application(application, f"{name}.{attribute}")
-                self._applications.append(_as_read(described, ApplicationClass))
+                self._applications.append(_encode_and_decode(described, ApplicationClass))
 
     def inspection(self) -> Inspection:
-        errors = [*self.errors, *_clashes(self._plugins, self._place)]
+        errors = [*self.errors, *_find_duplicates(self._plugins, self._path)]
         if not self._plugins and not self._applications and not errors:
-            errors.append(_nothing(self._place))
+            errors.append(_describe_missing(self._path))
         return Inspection(
             [plugin for plugin, _ in self._plugins],
-            [_encodable(error)[:_LONGEST_ERROR] for error in dict.fromkeys(errors)][:_MOST_ERRORS],
+            [_to_encodable(error)[:_LONGEST_ERROR] for error in dict.fromkeys(errors)][
+                :_MOST_ERRORS
+            ],
             self.raised,
             self._applications,
-            [_encodable(line)[:_LONGEST_ERROR] for line in self.trace[:_MOST_ERRORS]],
+            [_to_encodable(line)[:_LONGEST_ERROR] for line in self.trace[:_MOST_ERRORS]],
         )
 
     @contextlib.contextmanager
-    def _telling(self, cls: type) -> Iterator[None]:
+    def _collect_errors(self, cls: type) -> Iterator[None]:
         """Turn an exception raised by describing a class into an error of the artifact."""
         try:
             yield
@@ -106,33 +108,33 @@ class _Findings:
             raise
         except BaseException as error:
             self.raised = True
-            self.trace += user_frames(error, self._place)
-            self.errors.append(_told(cls, f"{type(error).__name__}: {error}", self._place))
+            self.trace += user_frames(error, self._path)
+            self.errors.append(_format_problem(cls, f"{type(error).__name__}: {error}", self._path))
 
 
-def _described(cls: type[Plugin], class_name: str) -> PluginClass:
+def _describe_plugin(cls: type[Plugin], class_name: str) -> PluginClass:
     type_, name, description = vars(cls)[PLUGIN_MARK]
     if not (isinstance(cls.Config, type) and issubclass(cls.Config, PluginConfig)):
         raise TypeError("Config must be a class that extends PluginConfig.")
     return PluginClass(
         type=type_,
         name=name,
-        description=_encodable(description),
+        description=_to_encodable(description),
         class_name=class_name,
         capabilities=sorted(get_capabilities(cls)),
         properties=[
-            _as_read(declared.describe(), PluginProperty)
+            _encode_and_decode(declared.describe(), PluginProperty)
             for declared in cls.Config.declared().values()
         ],
         grain=cls.grain().value,
         methods=[
-            _as_read(method.describe(), PluginMethod)
+            _encode_and_decode(method.describe(), PluginMethod)
             for _, method in sorted(find_plugin_methods(cls).items())
         ],
     )
 
 
-def _as_read(described: _Described, type: type[_Described]) -> _Described:
+def _encode_and_decode(described: _Described, type: type[_Described]) -> _Described:
     """Return a description after encoding and decoding it, as another process receives it.
 
     :raises Exception: when a value has a wrong type, or cannot be encoded.
@@ -140,23 +142,23 @@ def _as_read(described: _Described, type: type[_Described]) -> _Described:
     return msgspec.convert(msgspec.json.decode(msgspec.json.encode(described)), type)
 
 
-def _encodable(text: str) -> str:
+def _to_encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _clashes(found: list[tuple[PluginClass, type[Plugin]]], place: Path) -> Iterator[str]:
+def _find_duplicates(found: list[tuple[PluginClass, type[Plugin]]], place: Path) -> Iterator[str]:
     counts = Counter((plugin.type, plugin.name) for plugin, _ in found)
     for (type_, name), count in counts.items():
         if count > 1:
             where = [
-                f"{plugin.class_name} ({_where(cls, place)})"
+                f"{plugin.class_name} ({_find_position(cls, place)})"
                 for plugin, cls in found
                 if (plugin.type, plugin.name) == (type_, name)
             ]
             yield f"Plugin '{name}' of type '{type_}' is defined {count} times: {', '.join(where)}."
 
 
-def _import_problem(error: BaseException, place: Path, package: str) -> str:
+def _describe_import_error(error: BaseException, place: Path, package: str) -> str:
     text = summarize_error(error, place).replace(f"{package}.", "")
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return text
@@ -174,11 +176,11 @@ def _import_problem(error: BaseException, place: Path, package: str) -> str:
     return f"{text}. Install it: {install_command(error.name, place)}"
 
 
-def _told(cls: type, problem: str, place: Path) -> str:
-    return f"{_where(cls, place)}: class {cls.__qualname__}: {problem}"
+def _format_problem(cls: type, problem: str, place: Path) -> str:
+    return f"{_find_position(cls, place)}: class {cls.__qualname__}: {problem}"
 
 
-def _where(cls: type, place: Path) -> str:
+def _find_position(cls: type, place: Path) -> str:
     """Return the position of a class, such as ``module.py:12``."""
     import inspect
 
@@ -193,7 +195,7 @@ def _where(cls: type, place: Path) -> str:
         return shown
 
 
-def _nothing(place: Path) -> str:
+def _describe_missing(place: Path) -> str:
     advice = "decorate a class with @plugin" + (
         ", and check that each package folder has an __init__.py" if place.is_dir() else ""
     )

@@ -108,17 +108,17 @@ def list_module_names(path: str) -> list[str]:
     place = Path(path)
     if place.is_file():
         return [to_file_module_name(place)]
-    return sorted(_modules_in(find_code_root(place), ""))
+    return sorted(_find_modules(find_code_root(place), ""))
 
 
 def find_plugin_classes(module: ModuleType) -> Iterator[tuple[str, type[Plugin]]]:
     """Return the plugin classes that a module defines itself, each with its name there."""
-    return _marked_classes(module, Plugin, PLUGIN_MARK)
+    return _find_marked_classes(module, Plugin, PLUGIN_MARK)
 
 
 def find_application_classes(module: ModuleType) -> Iterator[tuple[str, type[SystemApplication]]]:
     """Return the system applications that a module defines itself, each with its name there."""
-    return _marked_classes(module, SystemApplication, APPLICATION_MARK)
+    return _find_marked_classes(module, SystemApplication, APPLICATION_MARK)
 
 
 def is_artifact_module(name: str) -> bool:
@@ -163,7 +163,7 @@ def to_file_module_name(file: Path) -> str:
     return name if name.isidentifier() else f"_{name}"
 
 
-def _modules_in(folder: Path, prefix: str) -> Iterator[str]:
+def _find_modules(folder: Path, prefix: str) -> Iterator[str]:
     for entry in folder.iterdir():
         if not entry.stem.isidentifier() or entry.stem in _NOT_CODE:
             continue
@@ -171,10 +171,10 @@ def _modules_in(folder: Path, prefix: str) -> Iterator[str]:
             yield prefix + entry.stem
         elif (entry / "__init__.py").is_file():
             yield prefix + entry.name
-            yield from _modules_in(entry, f"{prefix}{entry.name}.")
+            yield from _find_modules(entry, f"{prefix}{entry.name}.")
 
 
-def _marked_classes(
+def _find_marked_classes(
     module: ModuleType, base: type[_Class], mark: str
 ) -> Iterator[tuple[str, type[_Class]]]:
     seen: set[type] = set()
@@ -193,7 +193,9 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
         self._package = package
         self._single = path if path.is_file() else None
         self._root = path.parent if self._single else find_code_root(path)
-        self.top_level_names = _top_level_names(self._root) if not self._single else frozenset()
+        self.top_level_names = (
+            _list_top_level_names(self._root) if not self._single else frozenset()
+        )
         self._import = _own_import(package, self.top_level_names)
 
     def root_module(self) -> ModuleType:
@@ -208,9 +210,9 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
         if not fullname.startswith(f"{self._package}."):
             return None
         if self._single:
-            return self._single_spec(fullname)
+            return self._find_single_spec(fullname)
         for folder in path or ():
-            spec = importlib.machinery.FileFinder(folder, *self._kinds()).find_spec(fullname)
+            spec = importlib.machinery.FileFinder(folder, *self._get_loaders()).find_spec(fullname)
             if spec is not None:
                 return spec
         return None
@@ -219,26 +221,30 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
         """Return the artifact's own metadata to ``importlib.metadata``, for calls of its own code only."""
         from importlib.metadata import DistributionFinder, MetadataPathFinder
 
-        if self._single or context is None or not _asking().startswith(f"{self._package}."):
+        if (
+            self._single
+            or context is None
+            or not _find_calling_module().startswith(f"{self._package}.")
+        ):
             return ()
         name = context.name and context.name.removeprefix(f"{self._package}.")
         here = DistributionFinder.Context(name=name, path=[str(self._root)])
         return MetadataPathFinder.find_distributions(here)
 
-    def _single_spec(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
+    def _find_single_spec(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
         assert self._single is not None
         if fullname != f"{self._package}.{to_file_module_name(self._single)}":
             return None
-        loader = self._loader(fullname, str(self._single))
+        loader = self._make_loader(fullname, str(self._single))
         return importlib.util.spec_from_file_location(fullname, self._single, loader=loader)
 
-    def _kinds(self) -> list[tuple[Any, list[str]]]:
+    def _get_loaders(self) -> list[tuple[Any, list[str]]]:
         return [
             (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
-            (self._loader, importlib.machinery.SOURCE_SUFFIXES),
+            (self._make_loader, importlib.machinery.SOURCE_SUFFIXES),
         ]
 
-    def _loader(self, fullname: str, path: str) -> _ArtifactLoader:
+    def _make_loader(self, fullname: str, path: str) -> _ArtifactLoader:
         return _ArtifactLoader(fullname, path, self._import)
 
 
@@ -275,7 +281,7 @@ def _own_import(package: str, top_level_names: frozenset[str]) -> Any:
     return own_import
 
 
-def _asking() -> str:
+def _find_calling_module() -> str:
     """Return the name of the module whose code called importlib."""
     from inspect import currentframe
 
@@ -288,7 +294,7 @@ def _asking() -> str:
     return ""
 
 
-def _top_level_names(root: Path) -> frozenset[str]:
+def _list_top_level_names(root: Path) -> frozenset[str]:
     return frozenset(
         entry.stem
         for entry in root.iterdir()

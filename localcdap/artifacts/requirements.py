@@ -47,16 +47,16 @@ def install_command(module: str, place: Path) -> str:
 
     :param place: a ``.py`` file or a folder.
     """
-    guess = _distribution(module)
-    for requirement in _declared(place):
+    guess = _guess_distribution(module)
+    for requirement in _read_requirements(place):
         match = _NAME.match(requirement)
-        if match is not None and _normal(match[0]) == _normal(guess):
+        if match is not None and _normalize(match[0]) == _normalize(guess):
             return f"pip install {shlex.quote(requirement.partition(';')[0].strip())}"
     extra = _EXTRAS.get(module.partition(".")[0])
     return f"pip install {guess}" if extra is None else f"pip install 'localcdap[{extra}]'"
 
 
-def _distribution(module: str) -> str:
+def _guess_distribution(module: str) -> str:
     top, *rest = module.split(".")
     if top != "google":
         return _DISTRIBUTIONS.get(top, top)
@@ -65,11 +65,11 @@ def _distribution(module: str) -> str:
     return f"google-cloud-{service}"
 
 
-def _normal(name: str) -> str:
+def _normalize(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _declared(place: Path) -> Iterator[str]:
+def _read_requirements(place: Path) -> Iterator[str]:
     """Yield the requirements of an artifact; nothing when they cannot be read."""
     try:
         yield from _read(place)
@@ -79,17 +79,17 @@ def _declared(place: Path) -> Iterator[str]:
 
 def _read(place: Path) -> Iterator[str]:
     if place.is_file():
-        yield from _texts(script_metadata(place).get("dependencies"))
+        yield from _list_texts(script_metadata(place).get("dependencies"))
         return
     if (place / PROJECT_FILE).is_file():
         document = tomllib.loads((place / PROJECT_FILE).read_text(encoding="utf-8"))
         project = document.get("project")
-        yield from _texts(project.get("dependencies") if isinstance(project, dict) else None)
+        yield from _list_texts(project.get("dependencies") if isinstance(project, dict) else None)
     for file in place.glob("*.dist-info/METADATA"):
         headers = HeaderParser().parsestr(file.read_text(encoding="utf-8"))
-        yield from _texts(headers.get_all("Requires-Dist"))
+        yield from _list_texts(headers.get_all("Requires-Dist"))
 
 
-def _texts(values: Any) -> Iterator[str]:
+def _list_texts(values: Any) -> Iterator[str]:
     if isinstance(values, list):
         yield from (value for value in values if isinstance(value, str))

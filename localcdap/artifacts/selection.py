@@ -70,7 +70,7 @@ def narrow(candidates: Iterable[Candidate], selector: ArtifactSelector) -> Itera
 
     :raises BadRequestError: when scope or version of the selector cannot be read.
     """
-    return filter(_Acceptance(selector), candidates)
+    return filter(_SelectorFilter(selector), candidates)
 
 
 def filter_usable(app: str, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
@@ -93,28 +93,28 @@ def look_up(
     if chosen is not None:
         return PluginLookup(chosen.ref)
     if candidates:
-        return PluginLookup(None, suggested=max(candidates, key=_by_version).ref)
+        return PluginLookup(None, suggested=max(candidates, key=_get_version_key).ref)
     return PluginLookup(None, nearest=nearest_names(name, names, _MOST_SUGGESTIONS))
 
 
-class _Acceptance:
+class _SelectorFilter:
     """The condition that a selector puts on artifacts."""
 
     def __init__(self, selector: ArtifactSelector) -> None:
-        self._scope = _scope(selector.scope) if selector.scope else None
+        self._parse_scope = _parse_scope(selector.scope) if selector.scope else None
         self._name = selector.name or None
         self._range = VersionRange.parse(selector.version) if selector.version else None
 
     def __call__(self, candidate: Candidate) -> bool:
         artifact = candidate.artifact
         return (
-            (self._scope is None or artifact.scope == self._scope)
+            (self._parse_scope is None or artifact.scope == self._parse_scope)
             and (self._name is None or artifact.name == self._name)
             and (self._range is None or candidate.version in self._range)
         )
 
 
-def _scope(text: str) -> str:
+def _parse_scope(text: str) -> str:
     scope = text.strip().upper()
     if scope not in (SYSTEM, USER):
         raise BadRequestError(
@@ -123,5 +123,5 @@ def _scope(text: str) -> str:
     return scope
 
 
-def _by_version(candidate: Candidate) -> Any:
+def _get_version_key(candidate: Candidate) -> Any:
     return (candidate.version, candidate.artifact.name, candidate.artifact.scope == USER)

@@ -108,13 +108,13 @@ class ArtifactService:
             are processed. None for all artifacts.
         :param unfinished: the paths of artifacts that are being written; their entries stay unchanged.
         """
-        self._catalog()
+        self._get_catalog()
         with self._changing:
             old, before = self._state, self._current
             assert old is not None
             assert before is not None
             state = self._synchronizer.compare(
-                list(self._places()),
+                list(self._find_paths()),
                 old,
                 retry_errors=retry_errors,
                 touched=None if touched is None else frozenset(touched),
@@ -145,7 +145,7 @@ class ArtifactService:
         :raises NotFoundError: when there is no such namespace.
         """
         self._namespaces.require(namespace)
-        catalog = self._catalog()
+        catalog = self._get_catalog()
         return [
             detail
             for detail in (
@@ -178,8 +178,10 @@ class ArtifactService:
         if self._required and not asked <= self._required:
             return []
         return [
-            _summary(candidate)
-            for candidates in self._groups(namespace, type, artifact or ArtifactSelector())
+            _to_summary(candidate)
+            for candidates in self._group_candidates(
+                namespace, type, artifact or ArtifactSelector()
+            )
             for candidate in (candidates if all_versions else candidates[-1:])
             if asked <= set(candidate.plugin.capabilities)
         ]
@@ -207,10 +209,10 @@ class ArtifactService:
         :raises BadRequestError: when the selector is malformed.
         """
         self._namespaces.require(namespace)
-        candidates = self._catalog().find_candidates(namespace, type, name)
+        candidates = self._get_catalog().find_candidates(namespace, type, name)
         chosen = choose(candidates, selector or ArtifactSelector())
         if chosen is None:
-            raise self._not_found(namespace, type, name, selector)
+            raise self._make_not_found_error(namespace, type, name, selector)
         plugin = chosen.plugin
         return PluginInfo(
             name=plugin.name,
@@ -232,7 +234,7 @@ class ArtifactService:
 
         :raises BadRequestError: when the selector is malformed.
         """
-        catalog = self._catalog()
+        catalog = self._get_catalog()
         candidates = catalog.find_candidates(namespace, type, name)
         names = catalog.list_names(namespace, type) if not candidates else []
         return look_up(candidates, names, name, selector or ArtifactSelector())
@@ -245,10 +247,11 @@ class ArtifactService:
         :raises NotFoundError: as for :meth:`get_plugin`.
         """
         found = choose(
-            self._catalog().find_candidates(namespace, type, name), selector or ArtifactSelector()
+            self._get_catalog().find_candidates(namespace, type, name),
+            selector or ArtifactSelector(),
         )
         if found is None:
-            raise self._not_found(namespace, type, name, selector)
+            raise self._make_not_found_error(namespace, type, name, selector)
         return read_documentation(Path(found.path), type, name)
 
     def list_required_capabilities(self) -> list[str]:
@@ -258,7 +261,7 @@ class ArtifactService:
     def list_hidden(self, namespace: str) -> list[HiddenPlugin]:
         """Return the plugins that are hidden because they lack required capabilities."""
         self._namespaces.require(namespace)
-        return list(self._catalog().list_hidden(namespace))
+        return list(self._get_catalog().list_hidden(namespace))
 
     def trace(self, path: str) -> list[str]:
         """Inspect a broken artifact again; return the frames of its code, innermost last, and the exception.
@@ -268,7 +271,7 @@ class ArtifactService:
         :param path: the path at which the user placed it.
         :raises NotFoundError: when there is no such artifact.
         """
-        self._catalog()
+        self._get_catalog()
         entry = self._state.entries.get(path) if self._state is not None else None
         if entry is None:
             raise NotFoundError(f"There is no artifact at {path}.")
@@ -301,7 +304,7 @@ class ArtifactService:
         :raises ConflictError: when it comes with localcdap.
         :raises BadRequestError: when it cannot be moved.
         """
-        details = [each for each in self._catalog().details if each.path == path]
+        details = [each for each in self._get_catalog().details if each.path == path]
         if not details:
             raise NotFoundError(f"There is no artifact at {path}.")
         if details[0].scope != USER or self._trash is None:
@@ -331,9 +334,9 @@ class ArtifactService:
 
     def list_applications(self) -> list[ApplicationRef]:
         """Return the system applications in use, by name."""
-        return list(self._catalog().applications.values())
+        return list(self._get_catalog().applications.values())
 
-    def _catalog(self) -> Catalog:
+    def _get_catalog(self) -> Catalog:
         if self._current is None:
             with self._changing:
                 if self._current is None:
@@ -345,22 +348,24 @@ class ArtifactService:
         self._state = state
         self._current = catalog
 
-    def _places(self) -> Iterator[ArtifactPath]:
+    def _find_paths(self) -> Iterator[ArtifactPath]:
         yield from find_system_artifacts(self._system_directory)
         for directory in dict.fromkeys(self._plugin_directories):
             yield from find_user_artifacts(directory)
 
-    def _groups(
+    def _group_candidates(
         self, namespace: str, type: str | None, artifact: ArtifactSelector
     ) -> Iterator[list[Candidate]]:
         """Yield the plugins grouped by type and name, each group in order."""
-        catalog = self._catalog()
+        catalog = self._get_catalog()
         for each in [type] if type is not None else catalog.list_types(namespace):
             for name in catalog.list_names(namespace, each):
-                candidates = _narrowed(catalog.find_candidates(namespace, each, name), artifact)
+                candidates = _filter_candidates(
+                    catalog.find_candidates(namespace, each, name), artifact
+                )
                 yield sorted(candidates, key=lambda candidate: candidate.order)
 
-    def _not_found(
+    def _make_not_found_error(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None
     ) -> NotFoundError:
         found = self.find_plugin(namespace, type, name, selector)
@@ -372,13 +377,13 @@ class ArtifactService:
             )
         if found.nearest:
             return NotFoundError(message, f"Similar names: {', '.join(found.nearest)}.")
-        names = self._catalog().list_names(namespace, type)
-        types = ", ".join(self._catalog().list_types(namespace)) or "none"
+        names = self._get_catalog().list_names(namespace, type)
+        types = ", ".join(self._get_catalog().list_types(namespace)) or "none"
         known = f"Plugins of that type: {', '.join(names)}." if names else f"Types: {types}."
         return NotFoundError(message, known)
 
 
-def _summary(candidate: Candidate) -> PluginSummary:
+def _to_summary(candidate: Candidate) -> PluginSummary:
     plugin = candidate.plugin
     return PluginSummary(
         name=plugin.name,
@@ -390,7 +395,9 @@ def _summary(candidate: Candidate) -> PluginSummary:
     )
 
 
-def _narrowed(candidates: Iterable[Candidate], artifact: ArtifactSelector) -> Iterable[Candidate]:
+def _filter_candidates(
+    candidates: Iterable[Candidate], artifact: ArtifactSelector
+) -> Iterable[Candidate]:
     if artifact.name not in APPS:
         return narrow(candidates, artifact)
     if artifact.version and APP_VERSION not in VersionRange.parse(artifact.version):

@@ -137,36 +137,36 @@ def _parse_range(text: str) -> VersionRange:
     comma = text.find(",")
     if comma < 0:
         # The misspelling is CDAP's; clients compare the text.
-        raise _invalid(text, "Could not find ',' separating lower and upper verions.")
-    lower = _bound(text, "Lower", text[1:comma])
+        raise _make_range_error(text, "Could not find ',' separating lower and upper verions.")
+    lower = _parse_bound(text, "Lower", text[1:comma])
     closing = re.search(r"[\])]", text[comma:])
     if closing is None:
-        raise _invalid(text, "Could not find enclosing ']' or ')'.")
+        raise _make_range_error(text, "Could not find enclosing ']' or ')'.")
     end = comma + closing.start()
     if end != len(text) - 1:
-        raise _invalid(text, "There are extra characters after enclosing ']' or ')'.")
-    upper = _bound(text, "Upper", text[comma + 1 : end])
+        raise _make_range_error(text, "There are extra characters after enclosing ']' or ')'.")
+    upper = _parse_bound(text, "Upper", text[comma + 1 : end])
     result = VersionRange(lower, upper, text[0] == "[", text[end] == "]")
     if lower > upper:
         message = f"Lower version {lower} is greater than upper version {upper}."
-        raise _invalid(text, message)
+        raise _make_range_error(text, message)
     if lower >= upper and result.lower_inclusive and not result.upper_inclusive:
         message = (
             f"Lower and upper versions {lower} are equal, "
             "but lower is inclusive and upper is exclusive."
         )
-        raise _invalid(text, message)
+        raise _make_range_error(text, message)
     return result
 
 
-def _bound(text: str, which: str, bound: str) -> ArtifactVersion:
+def _parse_bound(text: str, which: str, bound: str) -> ArtifactVersion:
     try:
         return ArtifactVersion(bound.strip())
     except BadRequestError:
-        raise _invalid(text, f"{which} version {bound.strip()} is invalid.") from None
+        raise _make_range_error(text, f"{which} version {bound.strip()} is invalid.") from None
 
 
-def _invalid(text: str, problem: str) -> BadRequestError:
+def _make_range_error(text: str, problem: str) -> BadRequestError:
     return BadRequestError(
         f"Invalid version range {text}. {problem}", "Write a range such as [1.0.0,2.0.0)."
     )

@@ -62,7 +62,7 @@ class TableListenerDelivery:
         self._name = name or listener.name
         self._topics = sorted({kind.topic for kind in listener.events})
         admin.create_or_update(POSITIONS)
-        messaging.save_listener_position(self._name, self._topics, self._position())
+        messaging.save_listener_position(self._name, self._topics, self._get_position())
 
     def deliver(self, wait_s: float = 0.0) -> int:
         """Deliver the waiting events, or wait for the first one.
@@ -72,12 +72,12 @@ class TableListenerDelivery:
             delivers the failed one again.
         """
         messages = self._messaging.fetch(
-            SYSTEM_NAMESPACE, self._topics, self._position(), _BATCH, wait_s
+            SYSTEM_NAMESPACE, self._topics, self._get_position(), _BATCH, wait_s
         )
         done = 0
         try:
             for message in messages:
-                self._transactions.run(partial(self._hand_over, message))
+                self._transactions.run(partial(self._call_listener, message))
                 done += 1
         finally:
             if done:
@@ -94,8 +94,8 @@ class TableListenerDelivery:
             lambda context: context.table(POSITIONS.table).delete({"listener": self._name})
         )
 
-    def _hand_over(self, message: TopicMessage, context: TransactionContext) -> None:
-        if _position_in(context, self._name) >= message.id:
+    def _call_listener(self, message: TopicMessage, context: TransactionContext) -> None:
+        if _read_position(context, self._name) >= message.id:
             return  # another process has delivered it
         try:
             event: Any = msgspec.convert(message.payload, SystemEvent)
@@ -106,8 +106,8 @@ class TableListenerDelivery:
             self._listener.on_event(event, context)
         context.table(POSITIONS.table).upsert({"listener": self._name, "position": message.id})
 
-    def _position(self) -> int:
-        return self._transactions.run(lambda context: _position_in(context, self._name))
+    def _get_position(self) -> int:
+        return self._transactions.run(lambda context: _read_position(context, self._name))
 
 
 def read_listener_position(
@@ -116,10 +116,10 @@ def read_listener_position(
     """Return the id of the last message that a listener has handled; 0 when there was none."""
     if not admin.exists(POSITIONS.table):
         return 0
-    return transactions.run(lambda context: _position_in(context, name))
+    return transactions.run(lambda context: _read_position(context, name))
 
 
-def _position_in(context: TransactionContext, name: str) -> int:
+def _read_position(context: TransactionContext, name: str) -> int:
     row = context.table(POSITIONS.table).read({"listener": name})
     return int(row["position"]) if row is not None else 0
 

@@ -23,7 +23,7 @@ STRUCTURED: Final = "structured"
 """The schema of the structured tables of system applications in queries."""
 MOST_ROWS: Final = 100_000
 LONGEST_S: Final = 600.0
-_MOST_UNWANTED: Final = 100
+_MOST_CANCELLED: Final = 100
 
 
 _RESERVED: Final = frozenset(("information_schema", "main", "pg_catalog", "system", "temp"))
@@ -92,7 +92,7 @@ class SqlService:
         self._structured = structured
         self._changing = threading.Lock()
         self._running: dict[str, Query] = {}
-        self._unwanted: deque[str] = deque(maxlen=_MOST_UNWANTED)
+        self._cancelled_ids: deque[str] = deque(maxlen=_MOST_CANCELLED)
         """The ids of queries that were cancelled before they arrived."""
 
     def query(self, request: SqlRequest) -> SqlResult:
@@ -114,14 +114,14 @@ class SqlService:
         with self._changing:
             if id in self._running:
                 raise ConflictError(f"A query '{id}' is running already.", "Use another id.")
-            if id in self._unwanted:
-                self._unwanted.remove(id)
+            if id in self._cancelled_ids:
+                self._cancelled_ids.remove(id)
                 query.cancel()
             self._running[id] = query
         try:
             with self._store.snapshot() as tx:
-                tables = [table for table, _ in self._tables(tx)]
-            tables += _of_datasets(tables, request.namespace)
+                tables = [table for table, _ in self._list_query_tables(tx)]
+            tables += _alias_dataset_tables(tables, request.namespace)
             found = query.run(self._store, tables, request.namespace)
         finally:
             with self._changing:
@@ -142,7 +142,7 @@ class SqlService:
         with self._changing:
             query = self._running.get(id)
             if query is None:
-                self._unwanted.append(id)
+                self._cancelled_ids.append(id)
         if query is not None:
             query.cancel()
         return query is not None
@@ -157,15 +157,15 @@ class SqlService:
         with self._store.snapshot() as tx:
             found = [
                 each
-                for each in self._tables(tx)
+                for each in self._list_query_tables(tx)
                 if namespace is None or each[0].schema in (namespace, STRUCTURED)
             ]
-            tables = list(_with_details(tx, found))
+            tables = list(_read_details(tx, found))
         return sorted(
             tables, key=lambda table: (table.schema == STRUCTURED, table.schema, table.name)
         )
 
-    def _tables(self, tx: Transaction) -> list[_Table]:
+    def _list_query_tables(self, tx: Transaction) -> list[_Table]:
         """Return all tables; if a namespace is named ``structured``, its tables hide those of
         applications.
         """
@@ -181,7 +181,7 @@ class SqlService:
         return found
 
 
-def _of_datasets(tables: Sequence[QueryTable], namespace: str) -> Iterator[QueryTable]:
+def _alias_dataset_tables(tables: Sequence[QueryTable], namespace: str) -> Iterator[QueryTable]:
     """Yield the tables of a namespace that are named ``dataset.table`` (stand-ins for BigQuery) a second
     time.
 
@@ -194,7 +194,7 @@ def _of_datasets(tables: Sequence[QueryTable], namespace: str) -> Iterator[Query
             yield QueryTable(dataset, name, table.source)
 
 
-def _with_details(tx: Transaction, tables: Sequence[_Table]) -> Iterator[SqlTable]:
+def _read_details(tx: Transaction, tables: Sequence[_Table]) -> Iterator[SqlTable]:
     columns: dict[str, list[QueryColumn]] = {}
     for schema, table, column, type in tx.execute(_COLUMNS):
         columns.setdefault(quote_identifier(schema, table), []).append(QueryColumn(column, type))

@@ -45,11 +45,13 @@ class StatementService:
         with tempfile.TemporaryDirectory() as directory:
             if not statements.changes:
                 with self._store.snapshot() as tx:
-                    tables = _visible(tx, statements.namespace)
-                return _done(self._run(statements, [table for table, _ in tables], {}, directory))
+                    tables = _list_visible(tx, statements.namespace)
+                return _to_result(
+                    self._run(statements, [table for table, _ in tables], {}, directory)
+                )
             with self._store.transaction() as tx:
                 self._namespaces.require_in_transaction(tx, statements.namespace)
-                tables = _visible(tx, statements.namespace)
+                tables = _list_visible(tx, statements.namespace)
                 _refuse_keys(tables, statements.changes)
                 held = self._tables.read_schemas(statements.namespace)
                 visible = [table for table, _ in tables]
@@ -57,8 +59,8 @@ class StatementService:
                 makes = {table.name: table for table in statements.makes}
                 for table in found.tables:
                     made = makes.get(table.name)
-                    self._put(tx, statements.namespace, table, held.get(table.name), made)
-                return _done(found)
+                    self._write_table(tx, statements.namespace, table, held.get(table.name), made)
+                return _to_result(found)
 
     def _run(
         self,
@@ -75,7 +77,7 @@ class StatementService:
         change = ChangeQuery(statements.sql, required, _LIMITS)
         return change.carry_out(self._store, tables, statements.namespace, Path(directory))
 
-    def _put(
+    def _write_table(
         self,
         tx: Transaction,
         namespace: str,
@@ -86,7 +88,7 @@ class StatementService:
         if table.file is None:
             self._tables.drop(tx, namespace, table.name)
             return
-        schema = _schema(table, held)
+        schema = _to_schema(table, held)
         if made is not None and held is not None and not made.only_missing:
             self._tables.drop(tx, namespace, table.name)
         # An existing table that is not replaced keeps its partitioning.
@@ -94,7 +96,7 @@ class StatementService:
         self._tables.write_parquet(tx, namespace, table.name, schema, how, [table.file])
 
 
-def _visible(tx: Transaction, namespace: str) -> list[tuple[QueryTable, str | None]]:
+def _list_visible(tx: Transaction, namespace: str) -> list[tuple[QueryTable, str | None]]:
     """Return the tables of a namespace with their keys."""
     return [
         (QueryTable(owner, name, identifier), key)
@@ -112,7 +114,7 @@ def _refuse_keys(tables: Sequence[tuple[QueryTable, str | None]], changes: Seque
             )
 
 
-def _schema(table: ChangedTable, held: Schema | None) -> Schema:
+def _to_schema(table: ChangedTable, held: Schema | None) -> Schema:
     """Return the schema of a changed table; a column whose DuckDB type is the same keeps its schema.
 
     :raises SchemaError: for a type that has no schema.
@@ -130,7 +132,7 @@ def _schema(table: ChangedTable, held: Schema | None) -> Schema:
     return Schema.record(held.name or "record" if held is not None else "record", fields)
 
 
-def _done(changed: ChangeResult) -> StatementResult:
+def _to_result(changed: ChangeResult) -> StatementResult:
     return StatementResult(
         changed.rows, b"" if changed.first is None else to_arrow_stream(changed.first)
     )

@@ -39,14 +39,14 @@ class TransactionService:
     def __init__(self, tables: StructuredTables, lease_s: float = LEASE_S) -> None:
         self._tables = tables
         self._lease_s = lease_s
-        self._leased: dict[str, _Leased] = {}
+        self._leased: dict[str, _LeasedTransaction] = {}
         self._watch = TransactionMonitor()
 
     def begin(self, kind: TransactionKind, timeout_s: float | None) -> str:
         """Begin a transaction with a time limit in seconds, and return its token."""
         token = secrets.token_hex(16)
         session = self._tables.open(kind, timeout_s)
-        leased = _Leased(session, self._lease_s, lambda: self._forget(token))
+        leased = _LeasedTransaction(session, self._lease_s, lambda: self._forget(token))
         self._leased[token] = leased
         self._watch.add(leased)
         return token
@@ -101,7 +101,7 @@ class TransactionService:
             self.rollback(token)
         self._watch.close()
 
-    def _find(self, token: str) -> _Leased:
+    def _find(self, token: str) -> _LeasedTransaction:
         leased = self._leased.get(token)
         if leased is None:
             raise TransactionConflictError(
@@ -117,7 +117,7 @@ class TransactionService:
             self._watch.discard(leased)
 
 
-class _Leased:
+class _LeasedTransaction:
     """A transaction of a client, with its lease and the rows that were not fetched yet."""
 
     def __init__(
@@ -135,18 +135,18 @@ class _Leased:
 
     def look(self, now: float) -> None:
         """End the transaction when its lease has expired."""
-        if now > self._until and self.session.expire(_lapsed):
+        if now > self._until and self.session.expire(_make_lease_error):
             self._on_lapse()
 
     def first_page(self, result: Result) -> Result:
         """Return a result, or its first page when it has too many rows for one answer."""
-        return self._paged(result) if isinstance(result, Rows) else result
+        return self._split_page(result) if isinstance(result, Rows) else result
 
     def page(self, rest: int) -> Rows:
         """Return the first page of the rows that are kept under a number."""
-        return self._paged(self._rests.pop(rest))
+        return self._split_page(self._rests.pop(rest))
 
-    def _paged(self, rows: Rows) -> Rows:
+    def _split_page(self, rows: Rows) -> Rows:
         room = _PAGE_BYTES
         for end, values in enumerate(rows.values):
             if room <= 0:
@@ -157,7 +157,7 @@ class _Leased:
         return rows
 
 
-def _lapsed() -> TransactionConflictError:
+def _make_lease_error() -> TransactionConflictError:
     return TransactionConflictError(
         "The client did not renew the lease of the transaction in time."
     )
@@ -180,12 +180,12 @@ class RemoteTransactionSession:
         watch.add(self)
 
     def specification(self, table: str) -> StructuredTableSpecification:
-        with self._host():
+        with self._translate_lost_host():
             return self._service.get_specification(self._token, table)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
         operation.prepare(table)  # raises errors before the operation is sent
-        with self._host():
+        with self._translate_lost_host():
             result = self._service.perform(self._token, table.spec.table, cast(Any, operation))
             if not isinstance(result, Rows):
                 return result
@@ -217,7 +217,7 @@ class RemoteTransactionSession:
                 self._service.renew(self._token)
 
     @contextlib.contextmanager
-    def _host(self) -> Iterator[None]:
+    def _translate_lost_host(self) -> Iterator[None]:
         """Turn a lost host into a conflict: it has rolled back, so a retry with the next host is safe."""
         try:
             yield

@@ -73,21 +73,21 @@ class _HostLink:
 
     def __init__(self, home: Home, *, expects_run: bool = False) -> None:
         self._home = home
-        self._changing = threading.Lock()
-        self._end: Host | Client = self._elected(expects_run=expects_run)
+        self._lock = threading.Lock()
+        self._endpoint: Host | Client = self._connect_or_host(expects_run=expects_run)
 
     @property
     def is_host(self) -> bool:
-        return isinstance(self._end, Host)
+        return isinstance(self._endpoint, Host)
 
     @property
     def host_pid(self) -> int:
-        end = self._end
+        end = self._endpoint
         return os.getpid() if isinstance(end, Host) else end.host.pid
 
     def get_service(self, name: str, service: type[_S]) -> _S:
         """Return the service itself in the host process, elsewhere a proxy that calls it."""
-        end = self._end
+        end = self._endpoint
         if isinstance(end, Host):
             found = end.by_name[name]
             assert isinstance(found, service)
@@ -97,7 +97,7 @@ class _HostLink:
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
         """Make a call. If the host is lost meanwhile, repeat the call unless it is non-idempotent."""
         service: type = SERVICES[call.service].service
-        end = self._end
+        end = self._endpoint
         if isinstance(end, Host):
             return end.answer(call, service)
         try:
@@ -109,16 +109,16 @@ class _HostLink:
             return self.call(call, result, timeout_s)
 
     def close(self) -> None:
-        with self._changing:
-            self._end.close()
+        with self._lock:
+            self._endpoint.close()
 
     def _replace(self, lost: Client) -> None:
-        with self._changing:
-            if self._end is lost:
+        with self._lock:
+            if self._endpoint is lost:
                 lost.close()
-                self._end = self._elected()
+                self._endpoint = self._connect_or_host()
 
-    def _elected(self, *, expects_run: bool = False) -> Host | Client:
+    def _connect_or_host(self, *, expects_run: bool = False) -> Host | Client:
         version = metadata.version("localcdap")
         end = connect_or_become_host(self._home.path, version)
         if isinstance(end, HostLock):

@@ -29,8 +29,8 @@ def restore(home: Home, backup: Path) -> RestoredDatabase:
     :raises ConflictError: when a process uses the instance.
     :raises StoreError: when the backup cannot be used; then nothing is changed.
     """
-    with _unused(home):
-        return restore_database(backup, home.database, _kept(home, "before-restore"))
+    with _require_unused(home):
+        return restore_database(backup, home.database, _make_kept_path(home, "before-restore"))
 
 
 def repair(home: Home) -> list[str]:
@@ -44,24 +44,24 @@ def repair(home: Home) -> list[str]:
     :raises ConflictError: when a process uses the instance.
     :raises StoreError: when the database is intact but of a newer version, or cannot be moved.
     """
-    with _unused(home):
-        problem = _problem(home.database)
+    with _require_unused(home):
+        problem = _find_problem(home.database)
         if problem is None:
             return []
         steps = [problem]
         log = get_log_path(home.database)
         if log.exists():
-            kept = get_log_path(_kept(home, "damaged"))
+            kept = get_log_path(_make_kept_path(home, "damaged"))
             kept.parent.mkdir(parents=True, exist_ok=True)
             log.replace(kept)
             steps.append(f"Moved its write-ahead log to {kept}: the latest changes are lost.")
-            if _problem(home.database) is None:
+            if _find_problem(home.database) is None:
                 return steps
-        return steps + _replaced(home)
+        return steps + _replace_damaged(home)
 
 
-def _replaced(home: Home) -> list[str]:
-    kept = _kept(home, "damaged")
+def _replace_damaged(home: Home) -> list[str]:
+    kept = _make_kept_path(home, "damaged")
     with contextlib.suppress(StoreError):
         lost = salvage_database(home.database, kept)
         lines = [f"Lost: {each}." for each in lost]
@@ -70,7 +70,7 @@ def _replaced(home: Home) -> list[str]:
             *lines,
             f"The damaged file is {kept}.",
         ]
-    for backup in sorted(home.backups.glob("*.duckdb"), key=_age):
+    for backup in sorted(home.backups.glob("*.duckdb"), key=_get_age_key):
         with contextlib.suppress(StoreError):
             restore_database(backup, home.database, kept)
             return [f"Restored the newest usable backup, {backup}.", f"The damaged file is {kept}."]
@@ -81,7 +81,7 @@ def _replaced(home: Home) -> list[str]:
     ]
 
 
-def _problem(database: Path) -> str | None:
+def _find_problem(database: Path) -> str | None:
     """Return what is damaged in a database; None when it is intact or does not exist.
 
     :raises StoreError: when it is intact but not for this version of localcdap.
@@ -95,17 +95,17 @@ def _problem(database: Path) -> str | None:
     return None
 
 
-def _age(backup: Path) -> float:
+def _get_age_key(backup: Path) -> float:
     """Return a sort key that puts the newest backup first."""
     return -backup.stat().st_mtime
 
 
-def _kept(home: Home, why: str) -> Path:
+def _make_kept_path(home: Home, why: str) -> Path:
     return home.backups / f"{why}-{format_timestamp()}.duckdb"
 
 
 @contextlib.contextmanager
-def _unused(home: Home) -> Iterator[None]:
+def _require_unused(home: Home) -> Iterator[None]:
     """Hold the host lock for a block, so that no other process uses the instance."""
     end = connect_or_become_host(home.path, metadata.version("localcdap"))
     with contextlib.closing(end):

@@ -141,7 +141,7 @@ class HostServices:
             locations=locations,
             check_namespace=self.namespaces.require,
             preferences=self.preferences.resolve_for_pipeline,
-            secrets=self._secrets,
+            secrets=self._get_secrets,
             templates=partial(read_templates, store),
             tables=self.tables.read_shapes,
         )
@@ -188,7 +188,7 @@ class HostServices:
             self.namespaces,
             self.artifacts,
             self.preferences,
-            self._secrets,
+            self._get_secrets,
             self.messaging,
             worker,
         )
@@ -273,7 +273,7 @@ class HostServices:
         """The services by the names under which other processes call them."""
         return {name: getattr(self, entry.attribute) for name, entry in SERVICES.items()}
 
-    def _secrets(self, namespace: str) -> Secrets:
+    def _get_secrets(self, namespace: str) -> Secrets:
         return Secrets(
             partial(self.secure_keys.get, namespace),
             partial(self.connections.get_properties, namespace),

@@ -74,7 +74,7 @@ class SpoolConsumer(Generic[M]):
     @property
     def offset(self) -> int:
         """The bytes of the spool that have been applied."""
-        return _position(self._store.read(_SELECT, (self._name,)))
+        return _to_position(self._store.read(_SELECT, (self._name,)))
 
     def consume(self) -> int:
         """Apply all messages that are in the spool now; return how many were applied.
@@ -107,8 +107,8 @@ class SpoolConsumer(Generic[M]):
         """
         done: list[M] = []
         with self._store.transaction() as tx:
-            offset = _position(tx.execute(_SELECT, (self._name,)))
-            for end, payload in islice(self._whole(offset), most):
+            offset = _to_position(tx.execute(_SELECT, (self._name,)))
+            for end, payload in islice(self._read_complete(offset), most):
                 try:
                     message = unpack(payload, self._type)
                     self._apply(tx, message)
@@ -135,14 +135,14 @@ class SpoolConsumer(Generic[M]):
             try:
                 applied, _seen = self._apply_batch(1)
             except _ApplyError as failure:
-                self._pass_over(failure)
+                self._skip(failure)
                 return count, count + 1
             count += applied
             if not applied:
                 break
         return count, count
 
-    def _pass_over(self, failed: _ApplyError) -> None:
+    def _skip(self, failed: _ApplyError) -> None:
         """Skip a message that cannot be applied, and report it.
 
         :raises StoreError: instead, while a later attempt may succeed.
@@ -152,7 +152,7 @@ class SpoolConsumer(Generic[M]):
         if isinstance(error, StoreError) and self._refusals < _ATTEMPTS:
             raise error
         with self._store.transaction() as tx:
-            if _position(tx.execute(_SELECT, (self._name,))) != failed.offset:
+            if _to_position(tx.execute(_SELECT, (self._name,))) != failed.offset:
                 return  # another consumer has applied or skipped it
             tx.execute(_UPSERT, (self._name, failed.end))
         self._refusals = 0
@@ -163,7 +163,7 @@ class SpoolConsumer(Generic[M]):
             _LOG.error("%s: message at byte %d", self._name, failed.offset, exc_info=error)
         self._on_poison(PoisonMessage(self._name, failed.offset, reason, failed.payload, error))
 
-    def _whole(self, offset: int) -> Iterator[tuple[int, bytes]]:
+    def _read_complete(self, offset: int) -> Iterator[tuple[int, bytes]]:
         """Read the messages from ``offset`` on, up to the first damage of the spool."""
         end = offset
         try:
@@ -191,5 +191,5 @@ _UPSERT: Final = (
 )
 
 
-def _position(rows: list[tuple[Any, ...]]) -> int:
+def _to_position(rows: list[tuple[Any, ...]]) -> int:
     return int(rows[0][0]) if rows else 0

@@ -206,10 +206,10 @@ class ListenerThread:
         if not self._has_more():
             return 0
         with self._store.transaction() as tx:
-            messages = self._more(tx, most)
+            messages = self._read_next(tx, most)
             for message in messages:
                 try:
-                    self._hand_over(tx, message)
+                    self._call_listener(tx, message)
                 except Exception as error:
                     raise _EventError(message.id, error) from error
                 if tx.failure is not None:
@@ -222,9 +222,9 @@ class ListenerThread:
     def _has_more(self) -> bool:
         """Return whether there are events, from a snapshot, which does not block writers."""
         with self._store.snapshot() as tx:
-            return bool(self._more(tx, 1))
+            return bool(self._read_next(tx, 1))
 
-    def _more(self, tx: Transaction, most: int) -> Sequence[TopicMessage]:
+    def _read_next(self, tx: Transaction, most: int) -> Sequence[TopicMessage]:
         return self._source.read(
             tx,
             SYSTEM_NAMESPACE,
@@ -233,7 +233,7 @@ class ListenerThread:
             most,
         )
 
-    def _hand_over(self, tx: Transaction, message: TopicMessage) -> None:
+    def _call_listener(self, tx: Transaction, message: TopicMessage) -> None:
         try:
             event: Any = msgspec.convert(message.payload, SystemEvent)
         except msgspec.ValidationError as error:  # published by a newer version of localcdap

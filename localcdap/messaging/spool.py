@@ -40,12 +40,12 @@ class SpoolWriter:
     def __init__(self, path: Path) -> None:
         self.path: Final = path
         self._lock = threading.Lock()
-        with _explained(path):
+        with _translate_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._end = _whole(path)
+                self._end = _find_end(path)
                 os.ftruncate(self._file, self._end)
             except BaseException:
                 os.close(self._file)
@@ -57,8 +57,8 @@ class SpoolWriter:
         :param durable: wait until they are on the disk.
         :raises StoreError: when the disk is full or the spool is closed; then nothing is appended.
         """
-        data = b"".join(_framed(pack(message)) for message in messages)
-        with self._lock, _explained(self.path):
+        data = b"".join(_to_frame(pack(message)) for message in messages)
+        with self._lock, _translate_errors(self.path):
             if self._file is None:
                 raise StoreError(f"The spool {self.path} is closed.")
             try:
@@ -72,7 +72,7 @@ class SpoolWriter:
 
     def close(self) -> None:
         """Flush the spool to the disk and release it to other writers. May be called twice."""
-        with self._lock, _explained(self.path):
+        with self._lock, _translate_errors(self.path):
             if self._file is not None:
                 file, self._file = self._file, None
                 try:
@@ -99,7 +99,7 @@ class SpoolReader:
         :param offset: 0, or an offset that was returned with a message.
         :raises StoreError: when the file is damaged there, or ends before ``offset``.
         """
-        with _explained(self.path):
+        with _translate_errors(self.path):
             try:
                 file = self.path.open("rb")
             except FileNotFoundError:
@@ -110,7 +110,7 @@ class SpoolReader:
                         f"The spool {self.path} is shorter than the part already read."
                     )
                 file.seek(offset)
-                yield from _messages(self.path, file, offset)
+                yield from _read_messages(self.path, file, offset)
 
     def follow(
         self, offset: int, stopped: Callable[[], bool], pause_s: float = 0.1
@@ -126,32 +126,32 @@ class SpoolReader:
             time.sleep(pause_s)
 
 
-def _framed(payload: bytes) -> bytes:
+def _to_frame(payload: bytes) -> bytes:
     if len(payload) > MESSAGE_LIMIT:
         raise StoreError(
             f"A message of {len(payload)} bytes is too long; the limit is {MESSAGE_LIMIT}."
         )
-    return _HEADER.pack(len(payload), _checksum(payload)) + payload
+    return _HEADER.pack(len(payload), _compute_checksum(payload)) + payload
 
 
-def _checksum(payload: bytes) -> int:
+def _compute_checksum(payload: bytes) -> int:
     """Compute the checksum of length and payload: zeros after a power failure are no valid message."""
     return zlib.crc32(payload, zlib.crc32(len(payload).to_bytes(4, "little")))
 
 
-def _messages(path: Path, file: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
+def _read_messages(path: Path, file: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
     while len(header := file.read(_HEADER.size)) == _HEADER.size:
         length, checksum = _HEADER.unpack(header)
         payload = file.read(length) if length <= MESSAGE_LIMIT else b""
         if length <= MESSAGE_LIMIT and len(payload) < length:
             return
-        if length > MESSAGE_LIMIT or _checksum(payload) != checksum:
+        if length > MESSAGE_LIMIT or _compute_checksum(payload) != checksum:
             raise StoreError(f"The spool {path} is damaged at byte {offset}.")
         offset += _HEADER.size + length
         yield offset, payload
 
 
-def _whole(path: Path) -> int:
+def _find_end(path: Path) -> int:
     """Return the number of bytes up to the end of the last complete message."""
     whole = 0
     with contextlib.suppress(StoreError):
@@ -167,7 +167,7 @@ def _write(file: int, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except BlockingIOError as error:

@@ -80,7 +80,7 @@ class Topics:
         before = rows[0][0] if rows else 0
         if before > 0:
             raise ConflictError(f"Topic '{name}' exists in namespace '{namespace}' already.")
-        values = (1 - before, _now(), kept.age_limit_s, kept.count_limit, namespace, name)
+        values = (1 - before, _get_time_ms(), kept.age_limit_s, kept.count_limit, namespace, name)
         tx.execute(_REVIVE if rows else _INSERT, values)
         return Topic(namespace, name, 1 - before, values[1], kept)
 
@@ -89,7 +89,7 @@ class Topics:
 
         :raises NotFoundError: when there is no such topic.
         """
-        self._generation(tx, namespace, name)
+        self._require_generation(tx, namespace, name)
         tx.execute(f"{_BURY} AND name = ?", (namespace, name))
         tx.on_commit(lambda: self._note(namespace, name))
 
@@ -100,7 +100,7 @@ class Topics:
 
     def list(self, tx: Transaction, namespace: str) -> Sequence[Topic]:
         """Return the topics of a namespace, by name."""
-        return [_topic(row) for row in tx.execute(f"{_SELECT} ORDER BY name", (namespace,))]
+        return [_to_topic(row) for row in tx.execute(f"{_SELECT} ORDER BY name", (namespace,))]
 
     def describe(self, tx: Transaction, namespace: str, name: str) -> Topic:
         """Return a topic.
@@ -113,7 +113,7 @@ class Topics:
             raise NotFoundError(
                 f"There is no topic '{name}' in namespace '{namespace}'; there are: {known}."
             )
-        return _topic(rows[0])
+        return _to_topic(rows[0])
 
     def publish(
         self, tx: Transaction, namespace: str, name: str, payloads: Iterable[Any]
@@ -124,13 +124,13 @@ class Topics:
         :raises NotFoundError: when there is no such topic.
         :raises BadRequestError: when a payload cannot be written as JSON, or exceeds ``PAYLOAD_LIMIT``.
         """
-        texts = [_encoded(payload) for payload in payloads]
-        generation = self._generation(tx, namespace, name)
+        texts = [_encode_payload(payload) for payload in payloads]
+        generation = self._require_generation(tx, namespace, name)
         if not texts:
             return []
         rows = tx.execute("SELECT nextval('message_ids') FROM range(?)", (len(texts),))
         ids = sorted(row[0] for row in rows)
-        tx.execute(_PUBLISH, (namespace, name, generation, ids, _now(), texts))
+        tx.execute(_PUBLISH, (namespace, name, generation, ids, _get_time_ms(), texts))
         tx.on_commit(lambda: self._note(namespace, name))
         return ids
 
@@ -163,7 +163,7 @@ class Topics:
             seen = self.count_changes(namespace, names)
             with self._store.snapshot() as tx:
                 for name in names:
-                    self._generation(tx, namespace, name)
+                    self._require_generation(tx, namespace, name)
                 found = self.read(tx, namespace, names, after, limit)
             rest = deadline - time.monotonic()
             if found or rest <= 0 or self.closed:
@@ -206,7 +206,7 @@ class Topics:
         self.closed = True
         self.wake()
 
-    def _generation(self, tx: Transaction, namespace: str, name: str) -> int:
+    def _require_generation(self, tx: Transaction, namespace: str, name: str) -> int:
         rows = tx.execute(_GENERATION, (namespace, name))
         if not rows or rows[0][0] < 0:
             self.describe(tx, namespace, name)
@@ -258,12 +258,12 @@ def _check(name: str, retention: Retention) -> None:
             )
 
 
-def _topic(row: tuple[Any, ...]) -> Topic:
+def _to_topic(row: tuple[Any, ...]) -> Topic:
     namespace, name, generation, created, age_limit_s, count_limit = row
     return Topic(namespace, name, generation, created, Retention(age_limit_s, count_limit))
 
 
-def _encoded(payload: Any) -> str:
+def _encode_payload(payload: Any) -> str:
     try:
         data = msgspec.json.encode(payload, enc_hook=encode_schema)
     except (TypeError, NotImplementedError, ValueError, RecursionError) as error:
@@ -276,5 +276,5 @@ def _encoded(payload: Any) -> str:
     return data.decode()
 
 
-def _now() -> int:
+def _get_time_ms() -> int:
     return time.time_ns() // 1_000_000

@@ -20,9 +20,9 @@ _SECRET: Final = re.compile(
 )
 """The names of properties whose values are stored as secure keys."""
 _MACRO: Final = "${"
-_OF_DATA_FUSION: Final = ("bigquery_default", "cloud_storage_default")
+_PREDEFINED_IDS: Final = ("bigquery_default", "cloud_storage_default")
 """The ids of the predefined connections of Data Fusion for which localcdap has plugins."""
-_DETECTED: Final = {
+_PREDEFINED_PROPERTIES: Final = {
     "project": "auto-detect",
     "serviceAccountType": "filePath",
     "serviceFilePath": "auto-detect",
@@ -78,14 +78,14 @@ class ConnectionService:
             raise BadRequestError("A connection needs a name and a type.")
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
-            before = _find(tx, namespace, _id(name))
+            before = _find(tx, namespace, _to_id(name))
         if before is not None and before.name != name:
             raise BadRequestError(
-                f"Connections '{before.name}' and '{name}' have the same id '{_id(name)}'.",
+                f"Connections '{before.name}' and '{name}' have the same id '{_to_id(name)}'.",
                 "Choose another name.",
             )
         plugin = msgspec.structs.replace(
-            connection.plugin, properties=self._without_secrets(namespace, name, connection.plugin)
+            connection.plugin, properties=self._extract_secrets(namespace, name, connection.plugin)
         )
         now = time.time_ns() // 1_000_000
         created = before.created_time_millis if before is not None else now
@@ -109,7 +109,7 @@ class ConnectionService:
         """
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
-            found = _find(tx, namespace, _id(name))
+            found = _find(tx, namespace, _to_id(name))
         if found is None:
             known = ", ".join(each.name for each in self.list_connections(namespace)) or "none"
             raise NotFoundError(
@@ -130,15 +130,15 @@ class ConnectionService:
             return self.get(namespace, name).plugin.properties
         except NotFoundError:
             self._namespaces.require(namespace)
-            if _id(name) in _OF_DATA_FUSION:
-                return dict(_DETECTED)
+            if _to_id(name) in _PREDEFINED_IDS:
+                return dict(_PREDEFINED_PROPERTIES)
             raise
 
     def list_connections(self, namespace: str) -> list[Connection]:
         """Return the connections of a namespace, by name."""
         self._namespaces.require(namespace)
         rows = self._store.read(f"{_SELECT} ORDER BY name", (namespace,))
-        return [_connection(row) for row in rows]
+        return [_to_connection(row) for row in rows]
 
     def delete(self, namespace: str, name: str) -> None:
         """Delete a connection and the secure keys of its values.
@@ -148,37 +148,37 @@ class ConnectionService:
         found = self.get(namespace, name)
         with self._store.transaction() as tx:
             tx.execute(
-                "DELETE FROM connections WHERE namespace = ? AND id = ?", (namespace, _id(name))
+                "DELETE FROM connections WHERE namespace = ? AND id = ?", (namespace, _to_id(name))
             )
         keys = {key.name for key in self._secure_keys.list_keys(namespace)}
         for key, value in found.plugin.properties.items():
-            own = _secure_key(found.name, key)
-            if value == _secure(own) and own in keys:
+            own = _to_secure_key(found.name, key)
+            if value == _to_secure_macro(own) and own in keys:
                 self._secure_keys.delete(namespace, own)
 
-    def _without_secrets(
+    def _extract_secrets(
         self, namespace: str, name: str, plugin: ConnectionPlugin
     ) -> dict[str, str]:
         kept = {}
         for key, value in plugin.properties.items():
             kept[key] = value
             if _SECRET.search(key) and value.strip() and _MACRO not in value:
-                own = _secure_key(name, key)
+                own = _to_secure_key(name, key)
                 self._secure_keys.put(namespace, own, value, f"'{key}' of connection '{name}'")
-                kept[key] = _secure(own)
+                kept[key] = _to_secure_macro(own)
         return kept
 
 
-def _id(name: str) -> str:
+def _to_id(name: str) -> str:
     """Return the id of a connection (CDAP ``ConnectionId``); equal ids mean the same connection."""
     return _NOT_IN_ID.sub("_", name.strip().lower())
 
 
-def _secure_key(name: str, property: str) -> str:
-    return f"connection-{_id(name)}-{_id(property)}"
+def _to_secure_key(name: str, property: str) -> str:
+    return f"connection-{_to_id(name)}-{_to_id(property)}"
 
 
-def _secure(key: str) -> str:
+def _to_secure_macro(key: str) -> str:
     return f"${{secure({key})}}"
 
 
@@ -198,10 +198,10 @@ def _read(document: Any) -> Connection:
 
 def _find(tx: Transaction, namespace: str, id: str) -> Connection | None:
     rows = tx.execute(f"{_SELECT} AND id = ?", (namespace, id))
-    return _connection(rows[0]) if rows else None
+    return _to_connection(rows[0]) if rows else None
 
 
-def _connection(row: tuple[Any, ...]) -> Connection:
+def _to_connection(row: tuple[Any, ...]) -> Connection:
     name, kind, description, plugin, created, updated = row
     decoded = msgspec.json.decode(plugin, type=ConnectionPlugin)
     return Connection(name, kind, decoded, description, created, updated)
@@ -212,7 +212,7 @@ def _write(tx: Transaction, namespace: str, kept: Connection) -> None:
         _UPSERT,
         (
             namespace,
-            _id(kept.name),
+            _to_id(kept.name),
             kept.name,
             kept.connection_type,
             kept.description,

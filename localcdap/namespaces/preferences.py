@@ -53,7 +53,7 @@ class PreferenceService:
         self._check(level)
         with self._store.snapshot() as tx:
             found: dict[str, str] = {}
-            for each in _path(level):
+            for each in _list_levels(level):
                 found |= _read(tx, each)
         return found
 
@@ -85,7 +85,7 @@ class PreferenceService:
     def get_sequence(self, level: PreferenceLevel) -> int:
         """Return a number that is larger after each change of the level; 0 before the first."""
         self._check(level)
-        rows = self._store.read(f"SELECT sequence {_OF_LEVEL}", _key(level))
+        rows = self._store.read(f"SELECT sequence {_OF_LEVEL}", _to_key(level))
         return int(rows[0][0]) if rows else 0
 
     def resolve_for_pipeline(self, namespace: str, pipeline: str | None) -> dict[str, str]:
@@ -100,7 +100,7 @@ class PreferenceService:
         """
         levels = [PreferenceLevel(), PreferenceLevel(namespace)]
         if pipeline:
-            levels = list(_path(PreferenceLevel(namespace, pipeline, PIPELINE_PROGRAM)))
+            levels = list(_list_levels(PreferenceLevel(namespace, pipeline, PIPELINE_PROGRAM)))
         self._check(levels[-1])
         found: dict[str, str] = {}
         with self._store.snapshot() as tx:
@@ -117,7 +117,7 @@ class PreferenceService:
             raise BadRequestError("A preference needs a name.")
         sequence: int = tx.execute("SELECT nextval('preference_changes')")[0][0]
         text = msgspec.json.encode(preferences).decode()
-        tx.execute(_UPSERT, (*_key(level), text, sequence))
+        tx.execute(_UPSERT, (*_to_key(level), text, sequence))
         return sequence
 
     def _check(self, level: PreferenceLevel) -> None:
@@ -140,7 +140,7 @@ class PreferenceService:
             )
 
 
-def _path(level: PreferenceLevel) -> Sequence[PreferenceLevel]:
+def _list_levels(level: PreferenceLevel) -> Sequence[PreferenceLevel]:
     """Return a level with all higher ones, the highest first."""
     path = [PreferenceLevel()]
     if level.namespace is not None:
@@ -152,12 +152,12 @@ def _path(level: PreferenceLevel) -> Sequence[PreferenceLevel]:
     return path
 
 
-def _key(level: PreferenceLevel) -> tuple[str, str, str]:
+def _to_key(level: PreferenceLevel) -> tuple[str, str, str]:
     return level.namespace or "", level.application or "", level.program or ""
 
 
 def _read(tx: Transaction, level: PreferenceLevel) -> dict[str, str]:
-    rows = tx.execute(f"SELECT preferences {_OF_LEVEL}", _key(level))
+    rows = tx.execute(f"SELECT preferences {_OF_LEVEL}", _to_key(level))
     return msgspec.json.decode(rows[0][0], type=dict[str, str]) if rows else {}
 
 

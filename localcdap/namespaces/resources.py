@@ -9,18 +9,18 @@ import msgspec
 from localcdap.store.store import Transaction
 
 
-def _no_blockers(_tx: Transaction, _namespace: str) -> Sequence[str]:
+def _list_no_blockers(_tx: Transaction, _namespace: str) -> Sequence[str]:
     return ()
 
 
-def _no_release(_namespace: str) -> None: ...
+def _release_nothing(_namespace: str) -> None: ...
 
 
-def _no_files(_namespace: str, _generation: int) -> Sequence[str]:
+def _remove_no_files(_namespace: str, _generation: int) -> Sequence[str]:
     return ()
 
 
-def _no_rows(_tx: Transaction, _namespace: str) -> None: ...
+def _remove_no_rows(_tx: Transaction, _namespace: str) -> None: ...
 
 
 class NamespaceResource(msgspec.Struct, frozen=True):
@@ -31,12 +31,12 @@ class NamespaceResource(msgspec.Struct, frozen=True):
 
     what: str
     """A plural noun for messages, such as ``runs``."""
-    blockers: Callable[[Transaction, str], Sequence[str]] = _no_blockers
+    blockers: Callable[[Transaction, str], Sequence[str]] = _list_no_blockers
     """List what is in use, such as active runs; it prevents the deletion unless it is forced."""
-    release: Callable[[str], None] = _no_release
+    release: Callable[[str], None] = _release_nothing
     """End what is in use, and wait until it has ended."""
-    remove_files: Callable[[str, int], Sequence[str]] = _no_files
+    remove_files: Callable[[str, int], Sequence[str]] = _remove_no_files
     """Remove what is outside the database. The namespace (with its generation) is marked as deleted by then.
     Returns the new paths of the user's own files. It is called again after a crash and must be idempotent."""
-    remove: Callable[[Transaction, str], None] = _no_rows
+    remove: Callable[[Transaction, str], None] = _remove_no_rows
     """Remove what is in the database, in the transaction that deletes the namespace."""

@@ -121,7 +121,7 @@ class SecureKeyService:
         """Return the keys of a namespace without their values, by name."""
         self._namespaces.require(namespace)
         rows = self._store.read(f"{_SELECT} ORDER BY name", (namespace,))
-        return [_key(row) for row in rows]
+        return [_to_secure_key(row) for row in rows]
 
     def delete(self, namespace: str, name: str) -> None:
         """Delete a key with its value.
@@ -153,10 +153,10 @@ def _check_name(name: str) -> None:
 
 def _find(tx: Transaction, namespace: str, name: str) -> SecureKey | None:
     rows = tx.execute(f"{_SELECT} AND name = ?", (namespace, name))
-    return _key(rows[0]) if rows else None
+    return _to_secure_key(rows[0]) if rows else None
 
 
-def _key(row: tuple[Any, ...]) -> SecureKey:
+def _to_secure_key(row: tuple[Any, ...]) -> SecureKey:
     name, description, properties, created, modified, vault = row
     return SecureKey(name, description, created, modified, msgspec.json.decode(properties), vault)
 

@@ -45,7 +45,7 @@ class NamespaceService:
     def __init__(self, store: Store, topics: Topics) -> None:
         self._store = store
         self._topics = topics
-        self._contents: list[NamespaceResource] = []
+        self._resources: list[NamespaceResource] = []
         self._known: Mapping[str, Namespace] | None = None
         self._changes = 0
         self._changing = threading.Lock()
@@ -54,21 +54,21 @@ class NamespaceService:
 
     def list_namespaces(self) -> list[Namespace]:
         """Return all namespaces except ``system``, by name."""
-        return [each for name, each in self._active().items() if name != SYSTEM]
+        return [each for name, each in self._get_active().items() if name != SYSTEM]
 
     def describe(self, name: str) -> Namespace:
         """Return a namespace.
 
         :raises NotFoundError: when it does not exist; the message lists the namespaces.
         """
-        found = self._active().get(name)
+        found = self._get_active().get(name)
         if found is None:
             raise make_missing_error(name, (each.name for each in self.list_namespaces()))
         return found
 
     def exists(self, name: str) -> bool:
         """Return whether there is a namespace of that name, from memory."""
-        return name in self._active()
+        return name in self._get_active()
 
     def require(self, name: str) -> None:
         """Check that a namespace exists, from memory, which is cheap enough for every call.
@@ -102,19 +102,19 @@ class NamespaceService:
         :raises ConflictError: when another name differs in case only, or an earlier deletion of this
             namespace cannot be completed.
         """
-        check_name(name, self._active())
+        check_name(name, self._get_active())
         with self._deleting:
-            self._finish(name)
+            self._resume_deletion(name)
             with self._store.transaction() as tx:
                 found = _find(tx, name)
                 if found is not None and found[1] == _ACTIVE:
                     return NamespaceCreation(found[0], created=False)
-                check_name(name, (each.name for each in _all_active(tx)))
+                check_name(name, (each.name for each in _read_active(tx)))
                 last = found[0].generation if found is not None else 0
-                made = Namespace(name, description, config or {}, max(_now(), last + 1))
+                made = Namespace(name, description, config or {}, max(_get_time_ms(), last + 1))
                 _write(tx, made, _ACTIVE)
                 self._topics.publish_event(
-                    tx, EntityCreated(_entity(name), _now(), made.generation)
+                    tx, EntityCreated(_to_entity(name), _get_time_ms(), made.generation)
                 )
                 tx.on_commit(self._forget)
         return NamespaceCreation(made, created=True)
@@ -153,9 +153,9 @@ class NamespaceService:
             raise ConflictError(f"The namespace '{name}' cannot be deleted.")
         with self._deleting:
             for _ in range(_RELEASES if force else 1):
-                blockers = self._mark(name)
+                blockers = self._mark_deleted(name)
                 if not blockers:
-                    return self._take_out(name)
+                    return self._complete_deletion(name)
                 if force:
                     self._release(name)
         raise ConflictError(
@@ -165,7 +165,7 @@ class NamespaceService:
 
     def register_resource(self, contents: NamespaceResource) -> None:
         """Let deletions of namespaces remove this resource too."""
-        self._contents.append(contents)
+        self._resources.append(contents)
 
     def resume(self) -> None:
         """Complete the deletions of a process that was killed."""
@@ -173,48 +173,50 @@ class NamespaceService:
         for (name,) in names:
             try:
                 with self._deleting:
-                    self._finish(name)
+                    self._resume_deletion(name)
             except LocalcdapError as error:
                 _LOG.warning("namespace %s: %s", name, error)
 
-    def _finish(self, name: str) -> None:
+    def _resume_deletion(self, name: str) -> None:
         """Complete the deletion of a namespace, if one was started."""
         with self._store.snapshot() as tx:
             found = _find(tx, name)
         if found is not None and found[1] == _DELETING:
-            self._take_out(name)
+            self._complete_deletion(name)
 
-    def _mark(self, name: str) -> Sequence[str]:
+    def _mark_deleted(self, name: str) -> Sequence[str]:
         """Mark a namespace as deleted, or return what is in use there."""
         with self._store.transaction() as tx:
             self.require_in_transaction(tx, name)
-            blockers = [text for each in self._contents for text in each.blockers(tx, name)]
+            blockers = [text for each in self._resources for text in each.blockers(tx, name)]
             if not blockers:
                 _set_state(tx, name, _DELETING)
                 tx.on_commit(self._forget)
         return blockers
 
-    def _take_out(self, name: str) -> NamespaceDeletion:
+    def _complete_deletion(self, name: str) -> NamespaceDeletion:
         with self._store.snapshot() as tx:
             found = _find(tx, name)
         assert found is not None
         generation = found[0].generation
-        kept = self._put_files_away(name, generation)
+        kept = self._remove_files(name, generation)
         with self._store.transaction() as tx:
-            for each in self._contents:
+            for each in self._resources:
                 each.remove(tx, name)
             _set_state(tx, name, _DELETED)
-            self._topics.publish_event(tx, EntityDeleted(_entity(name), _now(), generation))
+            self._topics.publish_event(
+                tx, EntityDeleted(_to_entity(name), _get_time_ms(), generation)
+            )
         return NamespaceDeletion(name, generation, kept)
 
     def _release(self, name: str) -> None:
-        for each in self._contents:
+        for each in self._resources:
             each.release(name)
         time.sleep(_RELEASE_PAUSE_S)
 
-    def _put_files_away(self, name: str, generation: int) -> list[str]:
+    def _remove_files(self, name: str, generation: int) -> list[str]:
         kept: list[str] = []
-        for each in self._contents:
+        for each in self._resources:
             try:
                 kept += each.remove_files(name, generation)
             except (OSError, LocalcdapError) as error:
@@ -229,13 +231,13 @@ class NamespaceService:
                 ) from error
         return kept
 
-    def _active(self) -> Mapping[str, Namespace]:
+    def _get_active(self) -> Mapping[str, Namespace]:
         """Return the namespaces by name; the database is read once and after each change."""
         known = self._known
         if known is None:
             seen = self._changes
             with self._store.snapshot() as tx:
-                known = {each.name: each for each in _all_active(tx)}
+                known = {each.name: each for each in _read_active(tx)}
             with self._changing:
                 if seen == self._changes:
                     self._known = known
@@ -250,12 +252,12 @@ class NamespaceService:
 def _find(tx: Transaction, name: str) -> tuple[Namespace, str] | None:
     """Return a namespace, which may be deleted, and its state."""
     rows = tx.execute(f"{_SELECT} WHERE name = ?", (name,))
-    return (_namespace(rows[0]), rows[0][4]) if rows else None
+    return (_to_namespace(rows[0]), rows[0][4]) if rows else None
 
 
-def _all_active(tx: Transaction) -> list[Namespace]:
+def _read_active(tx: Transaction) -> list[Namespace]:
     rows = tx.execute(f"{_SELECT} WHERE state = ? ORDER BY name", (_ACTIVE,))
-    return [_namespace(row) for row in rows]
+    return [_to_namespace(row) for row in rows]
 
 
 def _write(tx: Transaction, namespace: Namespace, state: str) -> None:
@@ -277,16 +279,16 @@ def _set_state(tx: Transaction, name: str, state: str) -> None:
     tx.execute("UPDATE namespaces SET state = ? WHERE name = ?", (state, name))
 
 
-def _namespace(row: tuple[Any, ...]) -> Namespace:
+def _to_namespace(row: tuple[Any, ...]) -> Namespace:
     name, description, config, generation, _ = row
     return Namespace(name, description, msgspec.json.decode(config), generation)
 
 
-def _entity(name: str) -> Entity:
+def _to_entity(name: str) -> Entity:
     return Entity("namespace", {"namespace": name})
 
 
-def _now() -> int:
+def _get_time_ms() -> int:
     return time.time_ns() // 1_000_000
 
 

@@ -71,9 +71,9 @@ class FileVault:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise self._unusable(error.strerror or type(error).__name__) from None
+            raise self._make_error(error.strerror or type(error).__name__) from None
         except (msgspec.DecodeError, UnicodeDecodeError):  # their messages could quote a value
-            raise self._unusable("it is damaged") from None
+            raise self._make_error("it is damaged") from None
 
     def _write(self, values: _Values) -> None:
         draft = self._path.with_name(f".{self._path.name}.{os.getpid()}")
@@ -88,9 +88,9 @@ class FileVault:
             draft.replace(self._path)
         except OSError as error:
             draft.unlink(missing_ok=True)
-            raise self._unusable(error.strerror or type(error).__name__) from None
+            raise self._make_error(error.strerror or type(error).__name__) from None
 
-    def _unusable(self, why: str) -> StoreError:
+    def _make_error(self, why: str) -> StoreError:
         return StoreError(
             f"The file of secure keys {self._path} cannot be used: {why}.",
             "Correct the problem, or move the file away and set the keys again.",

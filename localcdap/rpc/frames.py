@@ -57,7 +57,7 @@ def send(connection: Connection, frame: Call | Answer) -> None:
     try:
         connection.send_bytes(pack(frame))
     except OSError as error:
-        raise _gone(error) from error
+        raise _to_connection_error(error) from error
 
 
 def receive(connection: Connection, type: Any) -> Any:
@@ -70,11 +70,11 @@ def receive(connection: Connection, type: Any) -> Any:
     try:
         data = connection.recv_bytes(FRAME_LIMIT)
     except (OSError, EOFError) as error:
-        raise _gone(error) from error
+        raise _to_connection_error(error) from error
     return unpack(data, type)
 
 
-def _gone(error: Exception) -> ConnectionError:
+def _to_connection_error(error: Exception) -> ConnectionError:
     """Return a ConnectionError for any exception by which the standard library reports a closed
     connection.
     """
@@ -98,9 +98,9 @@ def to_fault(error: BaseException) -> Fault:
     """
     if isinstance(error, LocalcdapError):
         names = [c.__name__ for c in type(error).__mro__ if _KNOWN.get(c.__name__) is c]
-        return Fault(names, _encodable(error))
-    summary = _writable(traceback.format_exception_only(error)[-1])
-    frames = [_writable(line) for line in traceback.format_exception(error)]
+        return Fault(names, _to_encodable(error))
+    summary = _to_printable(traceback.format_exception_only(error)[-1])
+    frames = [_to_printable(line) for line in traceback.format_exception(error)]
     return Fault([HostError.__name__], {"message": summary, "traceback": frames})
 
 
@@ -114,16 +114,16 @@ def to_error(fault: Fault) -> LocalcdapError:
     return LocalcdapError(str(fault.attributes.get("message", "unknown error")))
 
 
-def _encodable(error: LocalcdapError) -> dict[str, Any]:
+def _to_encodable(error: LocalcdapError) -> dict[str, Any]:
     """Return the attributes of an error, or only its message when a value cannot be encoded."""
     try:
         attributes = error.attributes()
         pack(attributes)
     except Exception:  # attributes() may be a plugin author's
-        return {"message": _writable(traceback.format_exception_only(error)[-1])}
+        return {"message": _to_printable(traceback.format_exception_only(error)[-1])}
     return attributes
 
 
-def _writable(text: str) -> str:
+def _to_printable(text: str) -> str:
     """Escape what UTF-8 cannot hold, such as invalid bytes of a file name."""
     return text.rstrip("\n").encode("utf-8", "backslashreplace").decode("utf-8")

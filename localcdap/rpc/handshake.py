@@ -20,7 +20,7 @@ def introduce(connection: Connection, authkey: bytes, timeout_s: float) -> None:
 
     :raises HostError: when the other end refuses, is not localcdap, or does not answer in time.
     """
-    _shake_hands(connection, authkey, timeout_s, challenge_first=False)
+    _perform_handshake(connection, authkey, timeout_s, challenge_first=False)
 
 
 def welcome(connection: Connection, authkey: bytes, timeout_s: float) -> None:
@@ -28,10 +28,10 @@ def welcome(connection: Connection, authkey: bytes, timeout_s: float) -> None:
 
     :raises HostError: when the other end does not know the key, or does not answer in time.
     """
-    _shake_hands(connection, authkey, timeout_s, challenge_first=True)
+    _perform_handshake(connection, authkey, timeout_s, challenge_first=True)
 
 
-def _shake_hands(
+def _perform_handshake(
     connection: Connection, authkey: bytes, timeout_s: float, *, challenge_first: bool
 ) -> None:
     steps = [deliver_challenge, answer_challenge]

@@ -102,7 +102,7 @@ def connect_or_become_host(home: Path, version: str, wait_s: float = 10.0) -> Ho
     """
     deadline = time.monotonic() + wait_s
     while True:
-        lock = _take_seat(home)
+        lock = _take_lock(home)
         if lock is not None:
             return HostLock(home, version, lock)
         problem = "it does not listen for calls"
@@ -113,11 +113,11 @@ def connect_or_become_host(home: Path, version: str, wait_s: float = 10.0) -> Ho
             except (HostError, ValueError) as error:
                 problem = str(error)
         if time.monotonic() >= deadline:
-            raise _silent(home, problem)
+            raise _make_silent_error(home, problem)
         time.sleep(_PAUSE_S)
 
 
-def _take_seat(home: Path) -> int | None:
+def _take_lock(home: Path) -> int | None:
     """Return the descriptor of the locked file, or None when another process holds the lock."""
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ def _take_seat(home: Path) -> int | None:
     return lock
 
 
-def _silent(home: Path, problem: str) -> HostSilentError:
+def _make_silent_error(home: Path, problem: str) -> HostSilentError:
     pid = (home / LOCK_FILE).read_text(encoding="ascii", errors="replace").strip()
     if _is_stopped(pid):
         return HostSilentError(

@@ -65,12 +65,12 @@ def get_socket_address(home: Path) -> str:
     folder = f"localcdap-{os.getuid()}"
     address = Path(tempfile.gettempdir(), folder, name)
     if len(os.fsencode(address)) > _MOST_ADDRESS_BYTES:
-        address = Path("/tmp", folder, name)  # noqa: S108 _own checks that the folder is private
-    _own(address.parent)
+        address = Path("/tmp", folder, name)  # noqa: S108 _ensure_private checks that the folder is private
+    _ensure_private(address.parent)
     return str(address)
 
 
-def _own(folder: Path) -> None:
+def _ensure_private(folder: Path) -> None:
     """Create the folder, or check that no other user can create a socket in it."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)

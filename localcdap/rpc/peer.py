@@ -62,7 +62,7 @@ class Caller:
         """
         with self._turn:
             try:
-                answer = self._exchange(call, timeout_s)
+                answer = self._send_and_receive(call, timeout_s)
             except BaseException:  # after an interrupt, too, the answer may still arrive
                 self._connection.close()
                 raise
@@ -77,7 +77,7 @@ class Caller:
                 "The two processes may run different versions of localcdap: restart both.",
             ) from None
 
-    def _exchange(self, call: Call, timeout_s: float | None) -> Answer:
+    def _send_and_receive(self, call: Call, timeout_s: float | None) -> Answer:
         name = f"{call.service}.{call.method}"
         try:
             if self._connection.closed:

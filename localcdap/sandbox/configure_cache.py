@@ -43,13 +43,13 @@ class ConfigureCache:
     def find_connected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
         """Return the last result of connected checks of the same stage, for any kind of request."""
         with self._lock:
-            return self._detected.get(_key(request))
+            return self._detected.get(_to_key(request))
 
     def find(self, request: ConfigureRequest) -> ConfigureResult | None:
         """Return the result of an equal request; None for connected checks, which are always repeated."""
         if request.locations is not None:
             return None
-        key = _key(request)
+        key = _to_key(request)
         with self._lock:
             kept = self._results.get(key)
             if kept is None or kept[0] < time.monotonic():
@@ -70,7 +70,7 @@ class ConfigureCache:
         self._put(self._results, request, (expiry, result))
 
     def _put(self, kept: OrderedDict[Hashable, _T], request: ConfigureRequest, value: _T) -> None:
-        key = _key(request)
+        key = _to_key(request)
         with self._lock:
             kept[key] = value
             kept.move_to_end(key)
@@ -86,7 +86,7 @@ class ConfigureCache:
         return len(self._results)
 
 
-def _key(request: ConfigureRequest) -> Hashable:
+def _to_key(request: ConfigureRequest) -> Hashable:
     """Return all that a result depends on, except other systems; messages contain the stage's name."""
     return (
         request.plugin.digest,

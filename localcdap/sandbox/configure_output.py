@@ -42,11 +42,11 @@ def plain_failures(failures: Iterable[ValidationFailure]) -> list[ValidationFail
         ValidationFailure(
             type=plain(failure.type),
             message=plain(failure.message),
-            corrective_action=_optional(failure.corrective_action),
-            causes=[_plain_cause(cause) for cause in failure.causes],
-            stage=_optional(failure.stage),
-            field=_optional(failure.field),
-            suggested_artifact=_artifact(failure.suggested_artifact),
+            corrective_action=_to_plain_or_none(failure.corrective_action),
+            causes=[_to_plain_cause(cause) for cause in failure.causes],
+            stage=_to_plain_or_none(failure.stage),
+            field=_to_plain_or_none(failure.field),
+            suggested_artifact=_to_artifact(failure.suggested_artifact),
         )
         for failure in failures
     ]
@@ -80,13 +80,13 @@ class _Check:
         )
 
 
-def _plain_cause(cause: Cause) -> Cause:
+def _to_plain_cause(cause: Cause) -> Cause:
     return Cause({plain(key): plain(value) for key, value in cause.attributes.items()})
 
 
-def _optional(value: object) -> str | None:
+def _to_plain_or_none(value: object) -> str | None:
     return None if value is None else plain(value)
 
 
-def _artifact(value: Any) -> ArtifactId | None:
+def _to_artifact(value: Any) -> ArtifactId | None:
     return value if isinstance(value, ArtifactId) else None

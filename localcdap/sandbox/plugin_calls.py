@@ -105,8 +105,8 @@ def call_plugin(request: CallRequest) -> bytes:
     :raises MemoryError: when it takes more memory than there is.
     """
     ref = request.plugin
-    with _blamed(ref):
-        plugin = _made(ref, request.properties)
+    with _translate_errors(ref):
+        plugin = _make_plugin(ref, request.properties)
         method = getattr(plugin, request.method, None)
         if request.method.startswith("_") or not callable(method):
             raise PluginError(f"Plugin '{ref.name}' has no method '{request.method}'.")
@@ -124,17 +124,19 @@ def transform_records(request: TransformRequest) -> TransformResult:
     configured = configure_stage(
         ConfigureRequest(ref, ref.name, request.properties, [], {"input": schema})
     )
-    _refuse(configured.failures)
+    _raise_failures(configured.failures)
     output = configured.output_schema or schema
     error_schema = configured.error_schema or schema
-    with _blamed(ref):
-        plugin = _made(ref, request.properties)
+    with _translate_errors(ref):
+        plugin = _make_plugin(ref, request.properties)
         if not isinstance(plugin, Transform) or plugin.grain() is not Grain.RECORD:
             raise PluginError(
                 f"Plugin '{ref.name}' is not a transform that takes one record at a time."
             )
-        emitted = _Emitted()
-        plugin.initialize(_Surroundings(request.namespace, ref.name, schema, output, error_schema))
+        emitted = _RecordCollector()
+        plugin.initialize(
+            _ContextWithoutRun(request.namespace, ref.name, schema, output, error_schema)
+        )
         try:
             plugin.transform_records(
                 RecordCodec(schema).decode(read_arrow_stream(request.records)), emitted
@@ -171,21 +173,21 @@ def read_arrow_stream(data: bytes) -> pa.RecordBatch:
         return stream.read_next_batch()
 
 
-def _made(ref: PluginRef, properties: dict[str, str]) -> Plugin:
+def _make_plugin(ref: PluginRef, properties: dict[str, str]) -> Plugin:
     cls = load_plugin(ref)
     failures = FailureCollector(ref.name)
     config = cls.Config.build(properties, failures)
-    _refuse(list(failures))
+    _raise_failures(list(failures))
     return cls(config)
 
 
-def _refuse(failures: list[ValidationFailure]) -> None:
+def _raise_failures(failures: list[ValidationFailure]) -> None:
     if failures:
         raise InvalidStageError([failure.full_message for failure in failures])
 
 
 @contextlib.contextmanager
-def _blamed(ref: PluginRef) -> Iterator[None]:
+def _translate_errors(ref: PluginRef) -> Iterator[None]:
     """Turn exceptions of user code into PluginErrors."""
     try:
         yield
@@ -195,24 +197,24 @@ def _blamed(ref: PluginRef) -> Iterator[None]:
         raise to_plugin_error(f"Plugin '{ref.name}'", error, Path(ref.path)) from error
 
 
-class _EmittedError(NamedTuple):
+class _ErrorRecord(NamedTuple):
     record: Record
     code: int
     message: str
 
 
-class _Emitted(list[Record]):
+class _RecordCollector(list[Record]):
     """The emitter of a transform: a list of output records, with a list of error records."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.errors: list[_EmittedError] = []
+        self.errors: list[_ErrorRecord] = []
 
     def __call__(self, record: Record) -> None:
         self.append(record)
 
     def error(self, record: Record, code: int, message: str) -> None:
-        self.errors.append(_EmittedError(record, int(code), str(message)))
+        self.errors.append(_ErrorRecord(record, int(code), str(message)))
 
     def alert(self, payload: Mapping[str, str]) -> None:
         """Ignore an alert: there is no run that publishes it."""
@@ -223,7 +225,7 @@ class _Metrics:
         """Ignore a metric: there is no run that it belongs to."""
 
 
-class _Surroundings:
+class _ContextWithoutRun:
     """The :class:`localcdap.api.stage.StageContext` of a plugin outside a run."""
 
     run_id = ""

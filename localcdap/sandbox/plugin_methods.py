@@ -48,8 +48,8 @@ def call_method(request: MethodRequest) -> MethodAnswer:
     where = f"Method '{name}' of plugin '{ref.name}'"
     cls = load_plugin(ref)
     try:
-        method = _method(cls, ref, name)
-        plugin = _plugin(cls, request)
+        method = _find_method(cls, ref, name)
+        plugin = _make_plugin(cls, request)
         answer = method.call(plugin, request.request)
         # Encoding turns the plugin's objects into plain values.
         return MethodAnswer(msgspec.json.decode(msgspec.json.encode(answer)))
@@ -59,7 +59,7 @@ def call_method(request: MethodRequest) -> MethodAnswer:
         raise to_plugin_error(where, error, Path(ref.path)) from error
 
 
-def _method(cls: type[Plugin], ref: PluginRef, name: str) -> CallableMethod:
+def _find_method(cls: type[Plugin], ref: PluginRef, name: str) -> CallableMethod:
     methods = find_plugin_methods(cls)
     if name not in methods:
         known = ", ".join(methods) or "none"
@@ -67,7 +67,7 @@ def _method(cls: type[Plugin], ref: PluginRef, name: str) -> CallableMethod:
     return methods[name]
 
 
-def _plugin(cls: type[Plugin], request: MethodRequest) -> Plugin:
+def _make_plugin(cls: type[Plugin], request: MethodRequest) -> Plugin:
     """Return the plugin object; required properties may still lack a value."""
     failures = FailureCollector(request.plugin.name)
     config = cls.Config.build(request.properties, failures, request.macros)

@@ -73,7 +73,7 @@ class WorkerProcess:
         # The thread that starts a process must live as long as it: Linux treats the thread as the parent.
         thread = threading.Thread(
             target=self._run,
-            args=(_command(theirs.fileno(), memory_mb), theirs.fileno(), started),
+            args=(_build_command(theirs.fileno(), memory_mb), theirs.fileno(), started),
             name="localcdap-plugin-worker",
             daemon=True,
         )
@@ -111,7 +111,7 @@ class WorkerProcess:
                 raise to_error(answer)
             return unpack(answer.value, result)
         except (ConnectionError, msgspec.DecodeError, OSError) as error:
-            raise self._lost(error) from None
+            raise self._make_lost_error(error) from None
 
     def kill(self) -> None:
         """End the process and everything that it started."""
@@ -158,11 +158,13 @@ class WorkerProcess:
         ):
             if time.monotonic() >= end:
                 self._dump_stack()
-                raise self._ended(ExitReason.TIME, f"did not come to an end within {limit_s:g} s")
-            if self._resident_bytes() > self._memory_bytes:
-                raise self._ended(ExitReason.MEMORY, "took too much memory")
+                raise self._kill_and_report(
+                    ExitReason.TIME, f"did not come to an end within {limit_s:g} s"
+                )
+            if self._get_resident_bytes() > self._memory_bytes:
+                raise self._kill_and_report(ExitReason.MEMORY, "took too much memory")
 
-    def _resident_bytes(self) -> int:
+    def _get_resident_bytes(self) -> int:
         import psutil
 
         try:
@@ -176,29 +178,37 @@ class WorkerProcess:
             os.kill(self.pid, signal.SIGUSR1)
             time.sleep(0.1)
 
-    def _lost(self, error: Exception) -> WorkerLostError:
+    def _make_lost_error(self, error: Exception) -> WorkerLostError:
         """Return an error that says how the process ended, or that its connection broke."""
         if self._popen is None:
-            return self._ended(ExitReason.CRASH, "could not be run: no process could be started")
+            return self._kill_and_report(
+                ExitReason.CRASH, "could not be run: no process could be started"
+            )
         with suppress(subprocess.TimeoutExpired):
             self._popen.wait(1.0)
         code = self._popen.returncode
         if code == OUT_OF_MEMORY:
-            return self._ended(ExitReason.MEMORY, "took too much memory")
+            return self._kill_and_report(ExitReason.MEMORY, "took too much memory")
         if code is None:
-            return self._ended(ExitReason.CRASH, f"broke the connection of its process ({error})")
+            return self._kill_and_report(
+                ExitReason.CRASH, f"broke the connection of its process ({error})"
+            )
         if code >= 0:
-            return self._ended(ExitReason.CRASH, f"ended its process with exit code {code}")
-        return self._ended(ExitReason.CRASH, f"crashed its process: {signal.strsignal(-code)}")
+            return self._kill_and_report(
+                ExitReason.CRASH, f"ended its process with exit code {code}"
+            )
+        return self._kill_and_report(
+            ExitReason.CRASH, f"crashed its process: {signal.strsignal(-code)}"
+        )
 
-    def _ended(self, reason: ExitReason, detail: str) -> WorkerLostError:
+    def _kill_and_report(self, reason: ExitReason, detail: str) -> WorkerLostError:
         self.kill()
         # Processes that the plugin moved to another group may keep the stream open.
         self._output_read.wait(0.5)
         return WorkerLostError(reason, detail, "\n".join(self._output))
 
 
-def _command(connection: int, memory_mb: int) -> list[str]:
+def _build_command(connection: int, memory_mb: int) -> list[str]:
     package_parent = Path(__file__).parents[2]
     arguments = (package_parent, connection, os.getpid(), memory_mb)
     return [sys.executable, "-P", "-c", _MAIN, *map(str, arguments)]

@@ -21,7 +21,7 @@ class ProcessGuard:
         self._names = vars(builtins)
         self._builtins = self._names.copy()
         self._modules = dict(sys.modules)
-        self._streams = _identities()
+        self._streams = _get_stream_identities()
         self._path = list(sys.path)
         self._environment = dict(os.environ)
         self._directory = os.getcwd()  # noqa: PTH109 - a text to go back to
@@ -42,17 +42,17 @@ class ProcessGuard:
         self._names.update(self._builtins)
         changed = any(before.get(name) is not value for name, value in self._builtins.items())
         damage = "it replaced built-in functions" if changed else None
-        self._restore_surroundings()
+        self._restore_environment()
         if any(sys.modules.get(name) is not module for name, module in self._modules.items()):
             sys.modules.update(self._modules)
             damage = "it removed or replaced modules"
-        if _identities() != self._streams:
+        if _get_stream_identities() != self._streams:
             damage = "it closed or replaced the standard streams"
-        if _threads_of_artifacts():
+        if _has_artifact_threads():
             damage = "it left a thread behind"
         return damage
 
-    def _restore_surroundings(self) -> None:
+    def _restore_environment(self) -> None:
         sys.path[:] = self._path
         if dict(os.environ) != self._environment:
             os.environ.clear()
@@ -63,12 +63,12 @@ class ProcessGuard:
             os.chdir("/")
 
 
-def _identities() -> list[tuple[int, int] | None]:
+def _get_stream_identities() -> list[tuple[int, int] | None]:
     """Return device and inode of each standard stream; None for a closed one."""
-    return [_identity(stream) for stream in _STANDARD_STREAMS]
+    return [_get_identity(stream) for stream in _STANDARD_STREAMS]
 
 
-def _identity(stream: int) -> tuple[int, int] | None:
+def _get_identity(stream: int) -> tuple[int, int] | None:
     try:
         found = os.fstat(stream)
     except OSError:
@@ -76,17 +76,19 @@ def _identity(stream: int) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _threads_of_artifacts() -> bool:
+def _has_artifact_threads() -> bool:
     """Return whether a thread other than the main thread runs code of an artifact, or is about to.
 
     Threads that belong to libraries do not count.
     """
     main = threading.main_thread().ident
     running = (frame for ident, frame in sys._current_frames().items() if ident != main)
-    return any(map(_runs_artifact, running)) or any(map(_will_run_artifact, threading.enumerate()))
+    return any(map(_is_running_artifact, running)) or any(
+        map(_is_going_to_run_artifact, threading.enumerate())
+    )
 
 
-def _runs_artifact(frame: FrameType | None) -> bool:
+def _is_running_artifact(frame: FrameType | None) -> bool:
     while frame is not None:
         if is_artifact_module(str(frame.f_globals.get("__name__", ""))):
             return True
@@ -94,7 +96,7 @@ def _runs_artifact(frame: FrameType | None) -> bool:
     return False
 
 
-def _will_run_artifact(thread: threading.Thread) -> bool:
+def _is_going_to_run_artifact(thread: threading.Thread) -> bool:
     owners = (getattr(thread, "_target", None), type(thread))
     return isinstance(thread, threading.Timer) or any(
         is_artifact_module(str(getattr(owner, "__module__", ""))) for owner in owners

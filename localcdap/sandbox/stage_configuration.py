@@ -81,7 +81,7 @@ def configure_stage(
     try:
         cls = load_plugin(request.plugin)
         config = cls.Config.build(request.properties, failures, request.macros)
-        declared = _declared_schema(cls, config)
+        declared = _find_declared_schema(cls, config)
         if not failures:
             plugin = cls(config)
             plugin.configure(stage)
@@ -108,7 +108,7 @@ def configure_stage(
     )
 
 
-def _declared_schema(cls: type[Plugin], config: Any) -> Schema | None:
+def _find_declared_schema(cls: type[Plugin], config: Any) -> Schema | None:
     """Return the output schema in a plugin's configuration, or None."""
     if issubclass(cls, BatchSink | SplitterTransform):
         return None
@@ -139,7 +139,7 @@ def _add_raised(error: BaseException, failures: FailureCollector, path: Path) ->
                 user_frames(error, path)
             )
         case _:
-            message = f"Error encountered while configuring the stage: '{_told(error)}'"
+            message = f"Error encountered while configuring the stage: '{_format_exception(error)}'"
             failures.add(message).with_stacktrace(user_frames(error, path))
 
 
@@ -151,10 +151,10 @@ def _add_reason(reason: Exception, failures: FailureCollector) -> None:
     elif isinstance(reason, LocalcdapError):
         failures.add(reason.message, reason.corrective_action)
     else:
-        failures.add(_told(reason))
+        failures.add(_format_exception(reason))
 
 
-def _told(error: BaseException) -> str:
+def _format_exception(error: BaseException) -> str:
     """Return the text of an exception, with its class when the text alone is not clear."""
     text = str(error)
     return (

@@ -101,7 +101,7 @@ def check_database(path: Path, migrations: Path = SHIPPED) -> None:
     with _open_read_only(path) as connection:
         if not check_applied(connection, path, read_migrations(migrations)):
             raise StoreError(f"{path} is not a database of localcdap: it is empty.")
-        problems = [_find_problem(connection, table) for table in _tables(connection)]
+        problems = [_find_problem(connection, table) for table in _list_tables(connection)]
     damaged = [problem for problem in problems if problem]
     if damaged:
         raise DamagedStoreError(
@@ -154,7 +154,7 @@ def salvage_database(path: Path, kept: Path) -> list[str]:
             source = connection.execute("SELECT current_database()").fetchall()[0][0]
             connection.execute(f"ATTACH {quote_literal(saved)} AS {_COPY} (READ_WRITE)")
             connection.execute(f"COPY FROM DATABASE {quote_identifier(source)} TO {_COPY} (SCHEMA)")
-            for schema, table in _tables(connection):
+            for schema, table in _list_tables(connection):
                 try:
                     connection.execute(
                         f"INSERT INTO {quote_identifier(_COPY, schema, table)} "
@@ -200,7 +200,7 @@ def _open_read_only(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.close()
 
 
-def _tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+def _list_tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
     rows = connection.execute(
         "SELECT schema_name, table_name FROM duckdb_tables() "
         "WHERE NOT internal AND NOT temporary AND database_name = current_database() ORDER BY ALL"

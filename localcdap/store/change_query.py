@@ -104,16 +104,16 @@ class ChangeQuery(Query):
             rows, first = 0, None
             for statement in self._statements:
                 self._sql = statement
-                rows, found = _run(engine, statement)
+                rows, found = _run_statement(engine, statement)
                 first = first if found is None else found
             self._sql = ""
             return ChangeResult(list(self._write_tables(engine, schema, directory)), rows, first)
 
-        return self._within(store, tables, schema, work)
+        return self._run_within_limits(store, tables, schema, work)
 
     @contextlib.contextmanager
-    def _sandbox(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with super()._sandbox() as engine:
+    def _open_sandbox(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with super()._open_sandbox() as engine:
             engine.execute("SET TimeZone = 'UTC'")
             yield engine
 
@@ -143,7 +143,7 @@ def _copy(engine: duckdb.DuckDBPyConnection, table: QueryTable, required: Sequen
         engine.execute(f"ALTER TABLE {name} ALTER {quote_identifier(column)} SET NOT NULL")
 
 
-def _run(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa.Table | None]:
+def _run_statement(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa.Table | None]:
     """Run a statement; return how many rows it found or changed, and the first row of a query."""
     import pyarrow as pa
 

@@ -40,7 +40,7 @@ def to_column_type(schema: Schema) -> str:
     """
     inner = schema.non_nullable
     if inner.logical_type is not None:
-        return _LOGICAL.get(inner.logical_type) or _decimal(inner)
+        return _LOGICAL.get(inner.logical_type) or _to_decimal_type(inner)
     match inner.type:
         case Type.ARRAY if inner.items is not None:
             return f"{to_column_type(inner.items)}[]"
@@ -51,10 +51,10 @@ def to_column_type(schema: Schema) -> str:
                 raise StoreError(
                     f"Record '{inner.name}' is empty or contains itself; neither has a table."
                 )
-            return _struct(inner.field_names, [f.schema for f in inner])
+            return _to_struct_type(inner.field_names, [f.schema for f in inner])
         case Type.UNION:
             members = [m for m in inner.members if m.type is not Type.NULL]
-            return _struct(list_union_tags(inner), members)
+            return _to_struct_type(list_union_tags(inner), members)
         case _:
             return _SIMPLE[inner.type]
 
@@ -86,7 +86,7 @@ def quote_literal(text: str | Path) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def _decimal(schema: Schema) -> str:
+def _to_decimal_type(schema: Schema) -> str:
     precision, scale = schema.precision or 0, schema.scale or 0
     if not 0 <= scale <= precision <= MAX_DECIMAL_PRECISION:
         raise StoreError(
@@ -96,7 +96,7 @@ def _decimal(schema: Schema) -> str:
     return f"DECIMAL({precision}, {scale})"
 
 
-def _struct(names: Sequence[str], schemas: Sequence[Schema]) -> str:
+def _to_struct_type(names: Sequence[str], schemas: Sequence[Schema]) -> str:
     check_names(names)
     members = (
         f"{quote_identifier(n)} {to_column_type(s)}" for n, s in zip(names, schemas, strict=True)

@@ -88,7 +88,7 @@ def check_applied(
     :raises StoreError: when the file is not a database of localcdap, or has migrations that this version
         does not know.
     """
-    applied = _applied(connection, path)
+    applied = _read_applied(connection, path)
     by_number = {m.number: m for m in migrations}
     unknown = [name for number, (name, _) in applied.items() if number not in by_number]
     if unknown:
@@ -105,7 +105,7 @@ def check_applied(
     return applied.keys()
 
 
-def _applied(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[int, tuple[str, str]]:
+def _read_applied(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[int, tuple[str, str]]:
     """Return the name and checksum of each applied migration, by number."""
     tables = {row[0] for row in connection.execute(_OUR_TABLES).fetchall()}
     if _TABLE not in tables:

@@ -83,7 +83,7 @@ class Query:
     def __init__(self, sql: str, limits: QueryLimits) -> None:
         self._sql = sql
         self._limits = limits
-        self._changing = threading.Lock()
+        self._lock = threading.Lock()
         self._engine: duckdb.DuckDBPyConnection | None = None
         self._ended: QueryError | None = None
 
@@ -99,10 +99,10 @@ class Query:
             exceeds a limit.
         """
         begun = time.monotonic()
-        columns, table, truncated = self._within(store, tables, schema, self._answer)
+        columns, table, truncated = self._run_within_limits(store, tables, schema, self._answer)
         return QueryRows(columns, table, truncated, time.monotonic() - begun)
 
-    def _within(
+    def _run_within_limits(
         self,
         store: Store,
         tables: Sequence[QueryTable],
@@ -116,8 +116,8 @@ class Query:
         timer.daemon = True
         timer.start()
         try:
-            with store.open_streams() as stream, self._sandbox() as engine:
-                _show(engine, tables, stream, schema)
+            with store.open_streams() as stream, self._open_sandbox() as engine:
+                _create_views(engine, tables, stream, schema)
                 return work(engine)
         except duckdb.Error as error:
             if self._ended is not None:
@@ -157,7 +157,7 @@ class Query:
             for name, type in zip(found.columns, found.types, strict=True)
         ]
         with found.to_arrow_reader(_BATCH_ROWS) as reader:
-            batches, truncated = _first(reader, self._limits.rows)
+            batches, truncated = _read_first_batches(reader, self._limits.rows)
             return columns, pa.Table.from_batches(batches, reader.schema), truncated
 
     def _explain(self, engine: duckdb.DuckDBPyConnection) -> None:
@@ -176,19 +176,19 @@ class Query:
             raise query_error(error, self._sql, self._limits.memory_mb, lines_before=1) from None
 
     @contextlib.contextmanager
-    def _sandbox(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _open_sandbox(self) -> Iterator[duckdb.DuckDBPyConnection]:
         import duckdb
 
         config = _CONFIG | {"memory_limit": f"{self._limits.memory_mb}MB"}
         engine = duckdb.connect(":memory:", config=config)
         try:
-            with self._changing:
+            with self._lock:
                 if self._ended is not None:
                     raise self._ended
                 self._engine = engine
             yield engine
         finally:
-            with self._changing:
+            with self._lock:
                 self._engine = None
             engine.close()
 
@@ -201,7 +201,7 @@ class Query:
         )
 
     def _end(self, why: QueryError) -> None:
-        with self._changing:
+        with self._lock:
             self._ended = self._ended or why
             if self._engine is not None:
                 self._engine.interrupt()
@@ -222,7 +222,7 @@ class _Stream:
         return self._stream(f"FROM {self._source}").__arrow_c_stream__(requested_schema)
 
 
-def _show(
+def _create_views(
     engine: duckdb.DuckDBPyConnection,
     tables: Sequence[QueryTable],
     stream: Callable[[str], Any],
@@ -251,7 +251,7 @@ def to_arrow_stream(table: Any) -> bytes:
     return data
 
 
-def _first(reader: Any, limit: int) -> tuple[list[Any], bool]:
+def _read_first_batches(reader: Any, limit: int) -> tuple[list[Any], bool]:
     """Return the batches of the first rows, and whether there are more rows."""
     batches: list[Any] = []
     rows = size = 0

@@ -36,22 +36,24 @@ def query_error(error: Exception, sql: str, memory_mb: int, lines_before: int = 
         hints = ["SHOW ALL TABLES lists the tables."]
     line, column = None, None
     if place is not None:
-        line, column = _position(place, sql, lines_before)
-    shown = f"{_place(line, column)}{_sentence(_KIND.sub('', message))}"
+        line, column = _find_position(place, sql, lines_before)
+    shown = f"{_format_position(line, column)}{_to_sentence(_KIND.sub('', message))}"
     return QueryError(shown, " ".join(hints) or None, line=line, column=column)
 
 
-def _place(line: int | None, column: int | None) -> str:
+def _format_position(line: int | None, column: int | None) -> str:
     if line is None:
         return ""
     return f"Line {line}: " if column is None else f"Line {line}, column {column}: "
 
 
-def _sentence(text: str) -> str:
+def _to_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _position(place: re.Match[str], sql: str, lines_before: int) -> tuple[int | None, int | None]:
+def _find_position(
+    place: re.Match[str], sql: str, lines_before: int
+) -> tuple[int | None, int | None]:
     """Return line and column, counted from 1; DuckDB shows only a part of a long line."""
     at = len(place["caret"]) - len(f"LINE {place['line']}: ")
     number, shown = int(place["line"]) - lines_before, place["text"]

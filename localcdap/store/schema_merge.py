@@ -70,54 +70,57 @@ def refuse_relaxation(table: str, held: Schema, written: Schema) -> None:
 def merge_column_schema(held: Schema, written: Schema) -> Schema | None:
     """Return the schema of a column for the values of both; None when the column cannot hold the new ones."""
     nullable = any(s.is_nullable or s.type is Type.NULL for s in (held, written))
-    both = _holding(held.non_nullable, written.non_nullable)
+    both = _merge_types(held.non_nullable, written.non_nullable)
     return both.as_nullable if both is not None and nullable else both
 
 
-def _holding(held: Schema, written: Schema) -> Schema | None:
+def _merge_types(held: Schema, written: Schema) -> Schema | None:
     if held == written or written.type is Type.NULL:
         return held
     if held.type is Type.NULL:
         return written
     if held.logical_type is not None or written.logical_type is not None:
-        return held if _same_column(held, written) else None
+        return held if _has_same_column_type(held, written) else None
     if written.type is not held.type:
         return held if held.type in _FITS_INTO.get(written.type, ()) else None
     match held.type:
         case Type.ENUM:
             return Schema.enum(dict.fromkeys((*held.symbols, *written.symbols)))
         case Type.ARRAY if held.items and written.items:
-            items = _part(held.items, written.items)
+            items = _merge_nested(held.items, written.items)
             return items and Schema.array(items)
         case Type.MAP if held.keys and written.keys and held.values and written.values:
-            keys, values = _part(held.keys, written.keys), _part(held.values, written.values)
+            keys, values = (
+                _merge_nested(held.keys, written.keys),
+                _merge_nested(held.values, written.values),
+            )
             return keys and values and Schema.map(keys, values)
         case Type.RECORD:
-            return _record(held, written)
+            return _merge_records(held, written)
         case _:
             return None
 
 
-def _same_column(held: Schema, written: Schema) -> bool:
+def _has_same_column_type(held: Schema, written: Schema) -> bool:
     """Return whether two logical types have the same column type, such as timestamps in ms and in µs."""
     return held.logical_type is not None and (
         written.logical_type is not None and to_column_type(held) == to_column_type(written)
     )
 
 
-def _part(held: Schema, written: Schema) -> Schema | None:
+def _merge_nested(held: Schema, written: Schema) -> Schema | None:
     """Merge the schemas of a part of a nested column, whose column type must not change."""
     both = merge_column_schema(held, written)
     return both if both is not None and to_column_type(both) == to_column_type(held) else None
 
 
-def _record(held: Schema, written: Schema) -> Schema | None:
+def _merge_records(held: Schema, written: Schema) -> Schema | None:
     if set(held.field_names) != set(written.field_names):
         return None
     fields = []
     for field in held:
         other = written.field(field.name)
-        both = _part(field.schema, other.schema) if other else None
+        both = _merge_nested(field.schema, other.schema) if other else None
         if both is None:
             return None
         fields.append(Field(field.name, both))

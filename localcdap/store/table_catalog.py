@@ -28,7 +28,7 @@ def list_table_identifiers(tx: Transaction) -> Sequence[tuple[str, str, str, str
 
 def to_identifier(namespace: str, name: str) -> str:
     """Return the SQL identifier of a table, which need not exist."""
-    return quote_identifier(_area(namespace), name)
+    return quote_identifier(_to_duckdb_schema(namespace), name)
 
 
 def list_names(tx: Transaction, namespace: str) -> Sequence[str]:
@@ -99,7 +99,7 @@ def create(
             "Choose another name.",
         )
     columns = ", ".join(f"{quote_identifier(f.name)} {to_column_type(f.schema)}" for f in schema)
-    tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(_area(namespace))}")
+    tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(_to_duckdb_schema(namespace))}")
     tx.execute(f"CREATE TABLE {to_identifier(namespace, name)} ({columns})")
     parted = None if partitioning is None else msgspec.json.encode(partitioning).decode()
     tx.execute(
@@ -123,7 +123,7 @@ def widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Sche
     )
 
 
-def _area(namespace: str) -> str:
+def _to_duckdb_schema(namespace: str) -> str:
     """Return the DuckDB schema of a namespace; a namespace's name cannot contain the ``$`` of reserved
     ones.
     """

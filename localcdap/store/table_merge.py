@@ -45,29 +45,29 @@ def check_condition(tx: Transaction, text: str) -> str:
     answer = tx.execute("SELECT json_serialize_sql(?)", (f"SELECT 1 WHERE {condition}",))[0][0]
     found = json.loads(answer)
     if found["error"]:
-        raise _refused(text, f"is not a condition: {found['error_message']}")
+        raise _make_condition_error(text, f"is not a condition: {found['error_message']}")
     nodes = [statement["node"] for statement in found["statements"]]
     if len(nodes) != 1 or nodes[0]["type"] != "SELECT_NODE" or any(map(nodes[0].get, _EMPTY)):
-        raise _refused(text, "is more than a condition")
-    more = sorted(set(_classes(nodes[0]["where_clause"])) - _TAKEN)
+        raise _make_condition_error(text, "is more than a condition")
+    more = sorted(set(_find_classes(nodes[0]["where_clause"])) - _TAKEN)
     if more:
-        raise _refused(text, f"has a {more[0].lower()}")
+        raise _make_condition_error(text, f"has a {more[0].lower()}")
     return condition
 
 
-def _classes(part: Any) -> Iterator[str]:
+def _find_classes(part: Any) -> Iterator[str]:
     """Find the classes of all expressions in a part of DuckDB's syntax tree."""
     if isinstance(part, list):
         for each in part:
-            yield from _classes(each)
+            yield from _find_classes(each)
     elif isinstance(part, dict):
         if "class" in part:
             yield part["class"]
         for each in part.values():
-            yield from _classes(each)
+            yield from _find_classes(each)
 
 
-def _refused(text: str, why: str) -> StoreError:
+def _make_condition_error(text: str, why: str) -> StoreError:
     return StoreError(
         f"The condition '{text}' {why}.", "Compare columns of the table with values and each other."
     )
@@ -86,7 +86,7 @@ def merge(tx: Transaction, table: str, schema: Schema, source: str, how: TableWr
         the condition is wrong.
     """
     keys = [quote_identifier(key) for key in how.keys]
-    rows = _distinct(source, keys, how) if how.dedupe_by else source
+    rows = _deduplicate(source, keys, how) if how.dedupe_by else source
     if not how.dedupe_by:
         _refuse_repeated(tx, table, source, keys)
     columns = [quote_identifier(name) for name in schema.field_names]
@@ -105,7 +105,7 @@ def merge(tx: Transaction, table: str, schema: Schema, source: str, how: TableWr
     return count
 
 
-def _distinct(source: str, keys: list[str], how: TableWrite) -> str:
+def _deduplicate(source: str, keys: list[str], how: TableWrite) -> str:
     """Return SQL for one row of each combination of keys; it keeps all rows with a null key."""
     order = ", ".join(
         f"{quote_identifier(each.field)} {'DESC' if each.descending else 'ASC'} NULLS LAST"

@@ -84,7 +84,7 @@ class DatasetTables:
         table = self._prepare(tx, namespace, name, schema, key)
         if not parquet_files:
             return 0
-        source, column = _reading(parquet_files), quote_identifier(key)
+        source, column = _build_read_parquet(parquet_files), quote_identifier(key)
         nulls = tx.execute(f"SELECT count(*) FROM {source} WHERE {column} IS NULL")[0][0]  # noqa: S608
         if nulls:
             raise StoreError(
@@ -109,7 +109,9 @@ class DatasetTables:
         :raises StoreError: when a type does not match the table's, or the table has a key.
         """
         table = self._prepare(tx, namespace, name, schema, None)
-        return _insert(tx, table, schema, _reading(parquet_files)) if parquet_files else 0
+        return (
+            _insert(tx, table, schema, _build_read_parquet(parquet_files)) if parquet_files else 0
+        )
 
     def write_parquet(
         self,
@@ -139,8 +141,8 @@ class DatasetTables:
         if not parquet_files:
             return 0
         if how.operation == "insert":
-            return _insert(tx, table, schema, _reading(parquet_files))
-        return merge(tx, table, schema, _reading(parquet_files), how)
+            return _insert(tx, table, schema, _build_read_parquet(parquet_files))
+        return merge(tx, table, schema, _build_read_parquet(parquet_files), how)
 
     def export_parquet(self, namespace: str, name: str, directory: Path) -> TableSnapshot:
         """Write the rows into a new Parquet file in ``directory``, which is created when it does not exist.
@@ -161,7 +163,7 @@ class DatasetTables:
         :raises NotFoundError: when there is no such table; the message lists the tables.
         """
         with self._store.snapshot() as tx:
-            return _detail(tx, namespace, name)
+            return _read_detail(tx, namespace, name)
 
     def read_schemas(self, namespace: str) -> dict[str, Schema]:
         """Return the schemas of a namespace's tables, by name."""
@@ -184,7 +186,7 @@ class DatasetTables:
     def list_tables(self, namespace: str) -> Sequence[TableDetail]:
         """List the tables of a namespace by name."""
         with self._store.snapshot() as tx:
-            return [_detail(tx, namespace, name) for name in catalog.list_names(tx, namespace)]
+            return [_read_detail(tx, namespace, name) for name in catalog.list_names(tx, namespace)]
 
     def read_rows(
         self, namespace: str, name: str, limit: int
@@ -238,8 +240,9 @@ class DatasetTables:
             return catalog.to_identifier(namespace, name)
         if held_key != key:
             raise StoreError(
-                f"The rows of table '{name}' have {_key_text(held_key)}, those to write {_key_text(key)}.",
-                f"Use {_key_text(held_key)}, write into another table, or drop the table: "
+                f"The rows of table '{name}' have {_describe_key(held_key)}, those to write have "
+                f"{_describe_key(key)}.",
+                f"Use {_describe_key(held_key)}, write into another table, or drop the table: "
                 f"localcdap tables '{name}' --drop",
             )
         merged = merge_table_schema(name, held, schema)
@@ -251,11 +254,11 @@ class DatasetTables:
         return catalog.to_identifier(namespace, name)
 
 
-def _key_text(key: str | None) -> str:
+def _describe_key(key: str | None) -> str:
     return "no key" if key is None else f"key '{key}'"
 
 
-def _detail(tx: Transaction, namespace: str, name: str) -> TableDetail:
+def _read_detail(tx: Transaction, namespace: str, name: str) -> TableDetail:
     schema, key = catalog.read_schema_and_key(tx, namespace, name)
     count = tx.execute(f"SELECT count(*) FROM {catalog.to_identifier(namespace, name)}")[0][0]  # noqa: S608
     return TableDetail(
@@ -263,7 +266,7 @@ def _detail(tx: Transaction, namespace: str, name: str) -> TableDetail:
     )
 
 
-def _reading(files: Sequence[Path]) -> str:
+def _build_read_parquet(files: Sequence[Path]) -> str:
     """Return an expression of a FROM clause for the rows of the files."""
     paths = ", ".join(quote_literal(file) for file in files)
     return f"read_parquet([{paths}])"

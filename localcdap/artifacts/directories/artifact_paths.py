@@ -31,7 +31,7 @@ class ArtifactPath(msgspec.Struct, frozen=True):
 
 def find_system_artifacts(directory: Path) -> Iterator[ArtifactPath]:
     """Yield the artifacts that come with localcdap."""
-    for entry in _entries(directory):
+    for entry in _list_entries(directory):
         if _is_artifact(entry):
             yield ArtifactPath(entry, SYSTEM, SYSTEM_NAMESPACE)
 
@@ -43,13 +43,15 @@ def find_user_artifacts(directory: Path) -> Iterator[ArtifactPath]:
     holds the artifacts of the namespace of that name. A directory that does not exist counts as empty.
     """
     try:
-        entries = _entries(directory)
+        entries = _list_entries(directory)
     except OSError as error:
-        yield ArtifactPath(directory, USER, DEFAULT_NAMESPACE, _unreadable(directory, error))
+        yield ArtifactPath(
+            directory, USER, DEFAULT_NAMESPACE, _describe_unreadable(directory, error)
+        )
         return
     for entry in entries:
         if _is_artifact(entry) or _is_foreign(entry):
-            yield _place(entry, DEFAULT_NAMESPACE)
+            yield _to_artifact_path(entry, DEFAULT_NAMESPACE)
         elif _is_folder(entry):
             if _NAMESPACE.fullmatch(entry.name):
                 yield from _find_in_namespace(entry)
@@ -59,16 +61,16 @@ def find_user_artifacts(directory: Path) -> Iterator[ArtifactPath]:
 
 def _find_in_namespace(folder: Path) -> Iterator[ArtifactPath]:
     try:
-        entries = _entries(folder)
+        entries = _list_entries(folder)
     except OSError as error:
-        yield ArtifactPath(folder, USER, folder.name, _unreadable(folder, error))
+        yield ArtifactPath(folder, USER, folder.name, _describe_unreadable(folder, error))
         return
     for entry in entries:
         if _is_artifact(entry) or _is_foreign(entry):
-            yield _place(entry, folder.name)
+            yield _to_artifact_path(entry, folder.name)
 
 
-def _place(entry: Path, namespace: str) -> ArtifactPath:
+def _to_artifact_path(entry: Path, namespace: str) -> ArtifactPath:
     if not _is_foreign(entry):
         return ArtifactPath(entry, USER, namespace)
     problem = (
@@ -78,7 +80,7 @@ def _place(entry: Path, namespace: str) -> ArtifactPath:
     return ArtifactPath(entry, USER, namespace, problem)
 
 
-def _entries(directory: Path) -> list[Path]:
+def _list_entries(directory: Path) -> list[Path]:
     """List a folder.
 
     :raises OSError: when it exists and is not a folder that can be read.
@@ -107,5 +109,5 @@ def _is_foreign(entry: Path) -> bool:
     return entry.name.endswith(_FOREIGN)
 
 
-def _unreadable(folder: Path, error: OSError) -> str:
+def _describe_unreadable(folder: Path, error: OSError) -> str:
     return f"Folder '{folder.name}' cannot be read: {error.strerror}."

@@ -61,7 +61,7 @@ def list_files(path: Path) -> list[ContentFile]:
     if stat.S_ISREG(status.st_mode):
         files = [ContentFile(path.name, path, status.st_size, status.st_mtime_ns)]
     elif stat.S_ISDIR(status.st_mode):
-        files = _files_below(path)
+        files = _list_below(path)
     else:
         raise BadRequestError(f"{path.name} is neither a file nor a folder.", "Remove it.")
     if sum(file.bytes for file in files) > MOST_BYTES:
@@ -76,7 +76,7 @@ def compute_fingerprint(path: Path, sidecar: Path | None = None) -> str:
     :raises BadRequestError: as :func:`list_files`.
     :raises OSError: as :func:`list_files`.
     """
-    return _fingerprint(_with(list_files(path), sidecar))
+    return _hash_files(_add_sidecar(list_files(path), sidecar))
 
 
 def compute_signature(path: Path, sidecar: Path | None = None) -> str:
@@ -84,9 +84,9 @@ def compute_signature(path: Path, sidecar: Path | None = None) -> str:
 
     An empty signature never equals a stored one, so the artifact is read again.
     """
-    files = _with(list_files(path), sidecar)
+    files = _add_sidecar(list_files(path), sidecar)
     newest = max((file.changed_ns for file in files), default=0)
-    return "" if newest > time.time_ns() - _SETTLED_AFTER_NS else _fingerprint(files)
+    return "" if newest > time.time_ns() - _SETTLED_AFTER_NS else _hash_files(files)
 
 
 def compute_digest(path: Path) -> str:
@@ -108,14 +108,14 @@ def to_printable(path: Path | str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def _fingerprint(files: list[ContentFile]) -> str:
+def _hash_files(files: list[ContentFile]) -> str:
     state = hashlib.sha256()
     for file in files:
         state.update(os.fsencode(file.inner) + b"\0%d\0%d\0" % (file.bytes, file.changed_ns))
     return state.hexdigest()
 
 
-def _with(files: list[ContentFile], sidecar: Path | None) -> list[ContentFile]:
+def _add_sidecar(files: list[ContentFile], sidecar: Path | None) -> list[ContentFile]:
     try:
         status = sidecar.stat() if sidecar is not None else None
     except OSError:
@@ -125,14 +125,14 @@ def _with(files: list[ContentFile], sidecar: Path | None) -> list[ContentFile]:
     return [*files, ContentFile(f"../{sidecar.name}", sidecar, status.st_size, status.st_mtime_ns)]
 
 
-def _files_below(top: Path) -> list[ContentFile]:
+def _list_below(top: Path) -> list[ContentFile]:
     files: list[ContentFile] = []
     pending = [(top, "", 0)]
     while pending:
         folder, prefix, depth = pending.pop()
         if depth > _DEEPEST:
             raise BadRequestError(f"{top.name} has more than {_DEEPEST} folders inside each other.")
-        for entry in _entries(folder):
+        for entry in _scan(folder):
             if not is_content(entry.name) or (depth == 0 and entry.name in _NOT_PACKAGED):
                 continue
             if entry.is_dir(follow_symlinks=False):
@@ -148,7 +148,7 @@ def _files_below(top: Path) -> list[ContentFile]:
     return sorted(files)
 
 
-def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+def _scan(folder: Path) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         yield from entries
 

@@ -21,7 +21,7 @@ from localcdap.artifacts.version import ArtifactVersion, split_file_name
 PROJECT_FILE: Final = "pyproject.toml"
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,255}")
 """The rule of CDAP 6 ``ArtifactId``."""
-_READ: Final = 1024 * 1024
+_MOST_BYTES: Final = 1024 * 1024
 """The most bytes of a document that are read to identify an artifact."""
 _SCRIPT_BLOCK: Final = re.compile(r"^# /// script$\s((?:^#(?:| .*)$\s)+)^# ///$", re.MULTILINE)
 """Metadata in a script, PEP 723."""
@@ -41,7 +41,7 @@ def read_identity(path: Path) -> ArtifactIdentity:
     """Read name, version and parents of the artifact at ``path``. Never raises."""
     name = path.name.removesuffix(".py").removesuffix(".whl")
     try:
-        name, version, parents = _declared(path)
+        name, version, parents = _read_declared(path)
         _check_name(name)
         version = version.replace(
             "+", "-"
@@ -71,25 +71,25 @@ def _check_name(name: str) -> None:
         )
 
 
-def _declared(path: Path) -> tuple[str, str, list[str]]:
+def _read_declared(path: Path) -> tuple[str, str, list[str]]:
     """Read the declared name, version and parents.
 
     :raises BadRequestError: when something is missing; the message says what.
     """
     if path.is_dir():
-        return _declared_by_project(path)
+        return _read_project(path)
     if not path.is_file():
         raise BadRequestError(f"{path.name} is neither a file nor a folder.", "Remove it.")
-    name, version = _wheel_name(path) if path.suffix == ".whl" else _file_name(path)
+    name, version = _read_wheel_name(path) if path.suffix == ".whl" else _split_name(path)
     beside = get_sidecar(path)
     if beside is not None and beside.is_file():
-        return name, version, _parents(_json(beside), beside.name)
+        return name, version, _read_parents(_read_json(beside), beside.name)
     if path.suffix == ".py":
-        return name, version, _parents(_own_table(script_metadata(path)), path.name)
+        return name, version, _read_parents(_get_own_table(script_metadata(path)), path.name)
     return name, version, []
 
 
-def _file_name(path: Path) -> tuple[str, str]:
+def _split_name(path: Path) -> tuple[str, str]:
     name, version = split_file_name(path.stem)
     if version is None or not name:
         raise BadRequestError(
@@ -98,20 +98,24 @@ def _file_name(path: Path) -> tuple[str, str]:
     return name, version
 
 
-def _declared_by_project(folder: Path) -> tuple[str, str, list[str]]:
+def _read_project(folder: Path) -> tuple[str, str, list[str]]:
     file = folder / PROJECT_FILE
     if not file.is_file():
         raise BadRequestError(
             f"Folder '{to_printable(folder.name)}' is neither an artifact nor a namespace: an artifact has a "
             f"{PROJECT_FILE}, the name of a namespace has only letters, digits and underscores."
         )
-    document = _toml(_text(file), PROJECT_FILE)
+    document = _parse_toml(_read_text(file), PROJECT_FILE)
     project = document.get("project")
     for key in ("name", "version"):
         if not isinstance(project, dict) or not isinstance(project.get(key), str):
             raise BadRequestError(f"{PROJECT_FILE}: [project] has no text '{key}'.")
     assert isinstance(project, dict)
-    return project["name"], project["version"], _parents(_own_table(document), PROJECT_FILE)
+    return (
+        project["name"],
+        project["version"],
+        _read_parents(_get_own_table(document), PROJECT_FILE),
+    )
 
 
 def script_metadata(file: Path) -> dict[str, Any]:
@@ -121,22 +125,22 @@ def script_metadata(file: Path) -> dict[str, Any]:
     :raises OSError: when the file cannot be read.
     """
     with file.open("rb") as stream:
-        text = stream.read(_READ).decode("utf-8", "replace")
+        text = stream.read(_MOST_BYTES).decode("utf-8", "replace")
     block = _SCRIPT_BLOCK.search(text)
     if block is None:
         return {}
     lines = block[1].splitlines(keepends=True)
     toml = "".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
-    return _toml(toml, file.name)
+    return _parse_toml(toml, file.name)
 
 
-def _own_table(document: Mapping[str, Any]) -> Any:
+def _get_own_table(document: Mapping[str, Any]) -> Any:
     """Return the table ``[tool.localcdap]``."""
     tools = document.get("tool")
     return tools.get("localcdap", {}) if isinstance(tools, dict) else {}
 
 
-def _parents(table: Any, where: str) -> list[str]:
+def _read_parents(table: Any, where: str) -> list[str]:
     parents = table.get("parents", []) if isinstance(table, dict) else None
     if not isinstance(parents, list) or not all(isinstance(each, str) for each in parents):
         raise BadRequestError(
@@ -146,11 +150,11 @@ def _parents(table: Any, where: str) -> list[str]:
     return parents
 
 
-def _wheel_name(file: Path) -> tuple[str, str]:
+def _read_wheel_name(file: Path) -> tuple[str, str]:
     with zipfile.ZipFile(file) as wheel:
         for member in wheel.infolist():
             if re.fullmatch(r"[^/]+\.dist-info/METADATA", member.filename):
-                if member.file_size > _READ:
+                if member.file_size > _MOST_BYTES:
                     raise BadRequestError(f"{file.name}: its METADATA is larger than 1 MiB.")
                 headers = HeaderParser().parsestr(wheel.read(member).decode("utf-8"))
                 for key in ("Name", "Version"):
@@ -160,22 +164,22 @@ def _wheel_name(file: Path) -> tuple[str, str]:
     raise BadRequestError(f"{file.name}: no METADATA inside; it is not a wheel.")
 
 
-def _json(file: Path) -> Any:
+def _read_json(file: Path) -> Any:
     try:
-        return json.loads(_text(file))
+        return json.loads(_read_text(file))
     except ValueError as error:
         raise BadRequestError(f"{file.name}: {error}.") from None
 
 
-def _toml(text: str, where: str) -> dict[str, Any]:
+def _parse_toml(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:
         raise BadRequestError(f"{where}: {error}.") from None
 
 
-def _text(file: Path) -> str:
-    if file.stat().st_size > _READ:
+def _read_text(file: Path) -> str:
+    if file.stat().st_size > _MOST_BYTES:
         raise BadRequestError(f"{file.name} is larger than 1 MiB.")
     try:
         return file.read_text(encoding="utf-8")

@@ -92,7 +92,7 @@ class ArtifactSynchronizer:
         :param touched: paths that may have changed; of the others only new ones are read. None for all.
         :param unfinished: paths that are being written; their entries stay unchanged.
         """
-        work = _Work(self._inspector, self._copies, old, self._deployer, retry_errors)
+        work = _Synchronization(self._inspector, self._copies, old, self._deployer, retry_errors)
         entries: dict[str, ArtifactEntry] = {}
         for place in places:
             key = to_printable(place.path)
@@ -101,11 +101,11 @@ class ArtifactSynchronizer:
             if str(place.path) in unfinished:
                 if known is not None:
                     entries[key] = known
-            elif known is not None and as_before and _is_same_place(known, place):
+            elif known is not None and as_before and _has_same_scope(known, place):
                 entries[key] = known
             else:
                 entries[key] = work.entry(key, place)
-        used = _digests(entries)
+        used = _collect_digests(entries)
         contents = {d: content for d, content in work.contents.items() if d in used}
         state = ArtifactIndexState(entries, contents)
         if state == old and list(entries) == list(old.entries) and not work.copied:
@@ -129,14 +129,14 @@ class ArtifactSynchronizer:
             forgotten=old.contents.keys() - state.contents.keys(),
             also=also,
         )
-        self._copies.prune(_digests(state.entries))
+        self._copies.prune(_collect_digests(state.entries))
 
 
-def _digests(entries: Mapping[str, ArtifactEntry]) -> set[str]:
+def _collect_digests(entries: Mapping[str, ArtifactEntry]) -> set[str]:
     return {d for entry in entries.values() for d in (entry.digest, entry.good_digest) if d}
 
 
-class _Work:
+class _Synchronization:
     """The work of one synchronization."""
 
     def __init__(
@@ -167,34 +167,38 @@ class _Work:
         old = self._old.entries.get(key)
         name = to_printable(place.path.stem)
         if place.problem is not None:
-            return self._broken(key, place, old, ArtifactIdentity(name, "", place.problem))
+            return self._make_broken_entry(
+                key, place, old, ArtifactIdentity(name, "", place.problem)
+            )
         try:
             now = compute_signature(place.path, get_sidecar(place.path))
             if old is not None and now and self._is_current(old, place, now):
                 return old
             identity = read_identity(place.path)
             if identity.problem:
-                return self._broken(key, place, old, identity, now)
-            found = self._content(place.path)
+                return self._make_broken_entry(key, place, old, identity, now)
+            found = self._read_content(place.path)
         except BadRequestError as error:
-            return self._broken(key, place, old, ArtifactIdentity(name, "", error.full_message))
+            return self._make_broken_entry(
+                key, place, old, ArtifactIdentity(name, "", error.full_message)
+            )
         except OSError as error:
             message = f"{to_printable(place.path.name)} cannot be read: {error.strerror or error}."
-            return self._broken(key, place, old, ArtifactIdentity(name, "", message))
+            return self._make_broken_entry(key, place, old, ArtifactIdentity(name, "", message))
         except HostLostError:
             raise
         except Exception as error:  # one artifact must not prevent the use of the others
             _LOG.exception("%s", key)
-            return self._broken(
+            return self._make_broken_entry(
                 key, place, old, ArtifactIdentity(name, "", f"{type(error).__name__}: {error}")
             )
         if found.errors:
-            return self._broken(key, place, old, identity, now, found.digest)
-        refusal = self._refusal(place, found)
+            return self._make_broken_entry(key, place, old, identity, now, found.digest)
+        refusal = self._deploy(place, found)
         if refusal is not None:
             refused = msgspec.structs.replace(identity, problem=refusal)
             # No signature, so that the next synchronization tries to deploy it again.
-            return self._broken(key, place, old, refused, digest=found.digest)
+            return self._make_broken_entry(key, place, old, refused, digest=found.digest)
         return ArtifactEntry(
             path=key,
             scope=place.scope,
@@ -211,7 +215,7 @@ class _Work:
     def _is_current(self, old: ArtifactEntry, place: ArtifactPath, now: str) -> bool:
         return (
             old.signature == now
-            and _is_same_place(old, place)
+            and _has_same_scope(old, place)
             and self._is_known(old.digest)
             and (not old.good_digest or self._copies.find(old.good_digest) is not None)
         )
@@ -225,7 +229,7 @@ class _Work:
             return not self._retry_errors and content.inspected_by == self._inspected_by
         return content.inspected_by.startswith(self._format)
 
-    def _content(self, path: Path) -> ArtifactContent:
+    def _read_content(self, path: Path) -> ArtifactContent:
         found = compute_digest(path)
         if not self._is_known(found) or self._copies.find(found) is None:
             found = self._copies.take(path)
@@ -236,7 +240,7 @@ class _Work:
             self._fresh.add(found)
         return self.contents[found]
 
-    def _refusal(self, place: ArtifactPath, found: ArtifactContent) -> str | None:
+    def _deploy(self, place: ArtifactPath, found: ArtifactContent) -> str | None:
         """Return why the applications of a content cannot be deployed; None if they can or do not exist."""
         if not found.applications or self._deployer is None:
             return None
@@ -254,7 +258,7 @@ class _Work:
         except LocalcdapError as error:
             return Inspection([], [error.full_message])
 
-    def _broken(
+    def _make_broken_entry(
         self,
         key: str,
         place: ArtifactPath,
@@ -282,7 +286,7 @@ class _Work:
         )
 
 
-def _is_same_place(entry: ArtifactEntry, place: ArtifactPath) -> bool:
+def _has_same_scope(entry: ArtifactEntry, place: ArtifactPath) -> bool:
     return (entry.scope, entry.namespace) == (place.scope, place.namespace)
 
 

@@ -20,7 +20,7 @@ def move_folders_to_trash(directories: Iterable[Path], namespace: str, trash: Pa
         folder = directory / namespace
         if folder.is_dir():
             trash.mkdir(parents=True, exist_ok=True)
-            shutil.move(folder, _free(trash, directory.name))
+            shutil.move(folder, _find_free_path(trash, directory.name))
     return sorted(str(place) for place in trash.iterdir()) if trash.is_dir() else []
 
 
@@ -31,9 +31,9 @@ def move_to_trash(path: Path, trash: Path) -> Path:
     """
     try:
         trash.mkdir(parents=True, exist_ok=True)
-        return Path(shutil.move(path, _free(trash, path.name)))
+        return Path(shutil.move(path, _find_free_path(trash, path.name)))
     except OSError as error:
-        raise _unmoved(path, error) from error
+        raise _make_move_error(path, error) from error
 
 
 def put_back(kept: Path, path: Path) -> None:
@@ -50,17 +50,17 @@ def put_back(kept: Path, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(kept, path)
     except OSError as error:
-        raise _unmoved(kept, error) from error
+        raise _make_move_error(kept, error) from error
 
 
-def _unmoved(path: Path, error: OSError) -> BadRequestError:
+def _make_move_error(path: Path, error: OSError) -> BadRequestError:
     return BadRequestError(
         f"{path} cannot be moved: {error.strerror or error}.",
         "Check the permissions of its folder.",
     )
 
 
-def _free(trash: Path, name: str) -> Path:
+def _find_free_path(trash: Path, name: str) -> Path:
     """Return an unused path in ``trash``; several plugin directories may have the same name."""
     number = 1
     while (place := trash / (name if number == 1 else f"{name}-{number}")).exists():

@@ -55,7 +55,7 @@ class FolderWatcher:
         self._artifacts = artifacts
         self._interrupt = interrupt
         self._delay_s = delay_s
-        self._notices = PendingChanges()
+        self._pending = PendingChanges()
         self._closed = threading.Event()
         self._begun = threading.Event()
         self._watches: Watches | None = None
@@ -76,7 +76,7 @@ class FolderWatcher:
     def close(self) -> None:
         """Stop, and wait for a running synchronization, but only shortly, because a plugin may hang."""
         self._closed.set()
-        self._notices.wake()
+        self._pending.wake()
         if self._thread.is_alive():
             self._thread.join(_CLOSING_S)
         if self._thread.is_alive():
@@ -86,7 +86,7 @@ class FolderWatcher:
     def _run(self) -> None:
         if self._closed.wait(self._delay_s):
             return
-        self._watches = Watches(self._notices)
+        self._watches = Watches(self._pending)
         try:
             while not self._closed.is_set():
                 if self._watches is not None:
@@ -103,18 +103,18 @@ class FolderWatcher:
         swept = float("-inf")
         try:
             while not self._closed.is_set():
-                changed = {folder: _identity(folder) for folder in listing} != listing
+                changed = {folder: _get_identity(folder) for folder in listing} != listing
                 late = time.monotonic() - swept > _SWEEP_S
                 if changed or late or not watches.are_alive():
-                    listing = self._listing()
+                    listing = self._list_folders()
                     watches.renew(self._directories)
-                    self._notices.note_all()
+                    self._pending.note_all()
                     swept = time.monotonic()
-                due = self._notices.take()
+                due = self._pending.take()
                 if due is not None:
-                    self._synchronized(due.touched, due.unfinished)
+                    self._synchronize(due.touched, due.unfinished)
                     self._begun.set()
-                self._notices.wait(_TICK_S)
+                self._pending.wait(_TICK_S)
         except (WatchesRefusedError, OSError, RuntimeError, ImportError) as refusal:
             _LOG.warning("plugin folders are checked once a second: %s", refusal)
             watches.close()
@@ -123,7 +123,7 @@ class FolderWatcher:
     def _poll(self) -> None:
         """Compare fingerprints until closed; a change is processed once it is the same in two checks."""
         settled = before = self._fingerprints()
-        self._synchronized(None, [])
+        self._synchronize(None, [])
         self._begun.set()
         while not self._closed.wait(_POLL_S):
             now = self._fingerprints()
@@ -132,13 +132,13 @@ class FolderWatcher:
             ]
             moving = [path for path in changed if now.get(path) != before.get(path)]
             if len(changed) > len(moving):
-                self._synchronized([path for path in changed if path not in moving], moving)
+                self._synchronize([path for path in changed if path not in moving], moving)
                 settled = {path: print for path, print in now.items() if path not in moving} | {
                     path: settled[path] for path in moving if path in settled
                 }
             before = now
 
-    def _synchronized(self, touched: Sequence[str] | None, unfinished: Sequence[str]) -> None:
+    def _synchronize(self, touched: Sequence[str] | None, unfinished: Sequence[str]) -> None:
         try:
             self._artifacts.sync(touched=touched, unfinished=unfinished)
         except LocalcdapError as error:
@@ -147,28 +147,28 @@ class FolderWatcher:
         except Exception:
             _LOG.exception("the plugin folders could not be read")
 
-    def _listing(self) -> _Listing:
+    def _list_folders(self) -> _Listing:
         return {
-            folder: _identity(folder)
+            folder: _get_identity(folder)
             for directory in self._directories
-            for folder in (directory, *_namespaces(directory))
+            for folder in (directory, *_list_namespace_folders(directory))
         }
 
     def _fingerprints(self) -> dict[str, str]:
         return {
-            str(place.path): _fingerprint(place)
+            str(place.path): _compute_fingerprint(place)
             for directory in self._directories
             for place in find_user_artifacts(directory)
         }
 
 
-def _namespaces(directory: Path) -> Iterator[Path]:
+def _list_namespace_folders(directory: Path) -> Iterator[Path]:
     """Yield the namespace folders with artifacts."""
     folders = {place.path.parent for place in find_user_artifacts(directory)}
     yield from sorted(folders - {directory, directory.parent})
 
 
-def _identity(folder: Path) -> tuple[int, int, int] | None:
+def _get_identity(folder: Path) -> tuple[int, int, int] | None:
     try:
         status = folder.stat()
     except OSError:
@@ -176,7 +176,7 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
     return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
-def _fingerprint(place: ArtifactPath) -> str:
+def _compute_fingerprint(place: ArtifactPath) -> str:
     try:
         return compute_fingerprint(place.path, get_sidecar(place.path))
     except (OSError, BadRequestError) as error:

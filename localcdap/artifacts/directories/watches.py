@@ -29,7 +29,7 @@ class WatchesRefusedError(Exception):
     """The system provides no watches, or no more."""
 
 
-class _Wanted(NamedTuple):
+class _WatchedFolder(NamedTuple):
     """A folder to watch for changes of artifacts in a plugin directory."""
 
     real: Path
@@ -44,16 +44,16 @@ class Watches:
     """The current watches. One thread renews them; watchdog's threads report changes."""
 
     def __init__(self, notices: PendingChanges) -> None:
-        self._notices = notices
+        self._pending = notices
         self._observer: BaseObserver | None = None
-        self._set: dict[_Wanted, tuple[tuple[int, int], ObservedWatch]] = {}
+        self._set: dict[_WatchedFolder, tuple[tuple[int, int], ObservedWatch]] = {}
 
     def renew(self, directories: Sequence[Path]) -> None:
         """Set watches for the current contents of the directories.
 
         :raises WatchesRefusedError: when the system refuses.
         """
-        wanted = {each: _inode(each.real) for each in _wanted(directories)}
+        wanted = {each: _get_inode(each.real) for each in _list_wanted(directories)}
         emitters = self._observer.emitters if self._observer is not None else ()
         alive = {emitter.watch for emitter in emitters if _is_alive(emitter)}
         for each, (old, stale) in list(self._set.items()):
@@ -76,7 +76,7 @@ class Watches:
             self._observer = None
         self._set.clear()
 
-    def _add(self, wanted: _Wanted) -> ObservedWatch | None:
+    def _add(self, wanted: _WatchedFolder) -> ObservedWatch | None:
         from watchdog import events
 
         kinds = [
@@ -91,9 +91,9 @@ class Watches:
             events.DirDeletedEvent,
             events.DirAttribEvent,
         ]
-        relay: Any = _Relay(self._notices, wanted)
+        relay: Any = _Relay(self._pending, wanted)
         try:
-            return self._running().schedule(
+            return self._get_observer().schedule(
                 relay,
                 str(wanted.real),
                 recursive=wanted.only is None,
@@ -104,7 +104,7 @@ class Watches:
         except OSError as error:
             raise WatchesRefusedError(error.strerror or str(error)) from error
 
-    def _running(self) -> BaseObserver:
+    def _get_observer(self) -> BaseObserver:
         if self._observer is None:
             from watchdog.observers import Observer
 
@@ -113,7 +113,7 @@ class Watches:
             warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"watchdog\.")
             logging.getLogger("watchdog").setLevel(logging.CRITICAL)
             observer: Any = Observer()
-            observer._emitter_class = _quiet(observer._emitter_class)
+            observer._emitter_class = _make_quiet(observer._emitter_class)
             observer.start()
             self._observer = observer
         return self._observer
@@ -127,9 +127,9 @@ class Watches:
 class _Relay:
     """Turns the events of one watch into pending changes."""
 
-    def __init__(self, notices: PendingChanges, wanted: _Wanted) -> None:
-        self._notices = notices
-        self._wanted = wanted
+    def __init__(self, notices: PendingChanges, wanted: _WatchedFolder) -> None:
+        self._pending = notices
+        self._list_wanted = wanted
 
     def dispatch(self, event: Any) -> None:
         """Handle an event; watchdog calls this."""
@@ -141,31 +141,31 @@ class _Relay:
 
     def _note(self, path: Path, kind: str, *, is_file: bool) -> None:
         if kind in ("closed", "deleted", "moved"):
-            self._notices.finish(path)
+            self._pending.finish(path)
         try:
-            inner = path.relative_to(self._wanted.real)
+            inner = path.relative_to(self._list_wanted.real)
         except ValueError:
             return
-        if self._wanted.only is not None:
-            if inner.name == self._wanted.only:
-                self._touch(self._wanted.shown, path, kind, is_file=is_file)
+        if self._list_wanted.only is not None:
+            if inner.name == self._list_wanted.only:
+                self._touch(self._list_wanted.shown, path, kind, is_file=is_file)
             return
-        self._touch(self._wanted.shown / inner, path, kind, is_file=is_file)
+        self._touch(self._list_wanted.shown / inner, path, kind, is_file=is_file)
 
     def _touch(self, shown: Path, path: Path, kind: str, *, is_file: bool) -> None:
-        parts = shown.relative_to(self._wanted.directory).parts
+        parts = shown.relative_to(self._list_wanted.directory).parts
         if not parts:
-            self._notices.note_all()
+            self._pending.note_all()
         elif all(is_content(part) for part in parts):
-            artifacts = list(_artifacts(self._wanted.directory, parts))
-            self._notices.note(artifacts)
+            artifacts = list(_list_possible_artifacts(self._list_wanted.directory, parts))
+            self._pending.note(artifacts)
             if is_file and kind == "modified":  # closing the file causes another event
-                self._notices.begin(path, artifacts, _PATIENCE_S)
+                self._pending.begin(path, artifacts, _PATIENCE_S)
             elif is_file and kind == "created" and shown in artifacts and _is_blank(path):
-                self._notices.begin(path, artifacts, _BLANK_S)
+                self._pending.begin(path, artifacts, _BLANK_S)
 
 
-def _artifacts(directory: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+def _list_possible_artifacts(directory: Path, parts: tuple[str, ...]) -> Iterator[Path]:
     """Yield the paths in a plugin directory that may be the artifact to which a changed path belongs."""
     for depth in (1, 2):
         if len(parts) >= depth:
@@ -187,27 +187,27 @@ def _is_blank(path: Path) -> bool:
     return blank and path.suffix in ARTIFACT_SUFFIXES and path.name != "__init__.py"
 
 
-def _wanted(directories: Sequence[Path]) -> Iterator[_Wanted]:
+def _list_wanted(directories: Sequence[Path]) -> Iterator[_WatchedFolder]:
     for directory in directories:
-        yield _Wanted(_real(directory), directory, directory)
+        yield _WatchedFolder(_resolve(directory), directory, directory)
         places = list(find_user_artifacts(directory))
         for folder in {place.path.parent for place in places} - {directory, directory.parent}:
             if folder.is_symlink():
-                yield _Wanted(_real(folder), folder, directory)
+                yield _WatchedFolder(_resolve(folder), folder, directory)
         for place in places:
             if place.path.is_symlink():
-                real = _real(place.path)
+                real = _resolve(place.path)
                 if real.is_dir():
-                    yield _Wanted(real, place.path, directory)
+                    yield _WatchedFolder(real, place.path, directory)
                 else:
-                    yield _Wanted(real.parent, place.path, directory, real.name)
+                    yield _WatchedFolder(real.parent, place.path, directory, real.name)
 
 
 def _is_alive(emitter: EventEmitter) -> bool:
     return emitter.is_alive()
 
 
-def _quiet(emitter: type[EventEmitter]) -> type[EventEmitter]:
+def _make_quiet(emitter: type[EventEmitter]) -> type[EventEmitter]:
     """Return a variant of watchdog's thread for one watch that logs errors, such as for a moved folder."""
 
     class Quiet(emitter):  # type: ignore[misc, valid-type]
@@ -220,12 +220,12 @@ def _quiet(emitter: type[EventEmitter]) -> type[EventEmitter]:
     return Quiet
 
 
-def _real(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     # pathlib raises where a link leads to itself.
     return Path(os.path.realpath(path))
 
 
-def _inode(path: Path) -> tuple[int, int] | None:
+def _get_inode(path: Path) -> tuple[int, int] | None:
     try:
         status = path.stat()
     except OSError:

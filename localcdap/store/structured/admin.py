@@ -61,14 +61,14 @@ class TableRegistry:
         for name in self.names():
             if name.lower() == spec.table.lower():
                 raise ConflictError(f"There is a structured table '{name}' already.")
-        tx.execute("INSERT INTO structured_tables VALUES (?, ?)", (spec.table, _text(spec)))
+        tx.execute("INSERT INTO structured_tables VALUES (?, ?)", (spec.table, _encode(spec)))
         tx.on_commit(lambda: self._set(spec))
 
     def change(self, tx: Transaction, spec: StructuredTableSpecification) -> None:
         """Replace the specification of the table of that name."""
         tx.execute(
             "UPDATE structured_tables SET specification = ? WHERE name = ?",
-            (_text(spec), spec.table),
+            (_encode(spec), spec.table),
         )
         tx.on_commit(lambda: self._set(spec))
 
@@ -99,7 +99,7 @@ def find_specification(
     return found
 
 
-def _text(spec: StructuredTableSpecification) -> str:
+def _encode(spec: StructuredTableSpecification) -> str:
     return msgspec.json.encode(spec).decode()
 
 
@@ -148,7 +148,7 @@ class TableAdmin:
         held = self._registry.find(spec.table)
         if held is None:
             self._registry.register(tx, spec)
-            tx.execute(_creation(spec))
+            tx.execute(_build_create_table(spec))
         elif held != spec:
             _check_compatible(held, spec)
             _widen(tx, held, spec)
@@ -174,7 +174,7 @@ class TableAdmin:
                     time.sleep(_WAIT_S)
 
 
-def _creation(spec: StructuredTableSpecification) -> str:
+def _build_create_table(spec: StructuredTableSpecification) -> str:
     """Return the CREATE TABLE statement.
 
     An index of the specification does not become an index in DuckDB: scans are fast without one, while an

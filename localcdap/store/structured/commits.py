@@ -120,13 +120,13 @@ class Commits:
         rows = footprint.written_rows if only_written else footprint.rows
         for row in rows:
             if self._rows.get(row, 0) > begun or self._ranges.get(row[0], 0) > begun:
-                raise _conflict(row[0])
+                raise _make_conflict_error(row[0])
         for table in footprint.written_tables if only_written else footprint.tables:
             if self._tables.get(table, 0) > begun:
-                raise _conflict(table)
+                raise _make_conflict_error(table)
 
 
-def _conflict(table: str) -> TransactionConflictError:
+def _make_conflict_error(table: str) -> TransactionConflictError:
     return TransactionConflictError(
         f"Rows of table {table} were changed by another transaction meanwhile."
     )

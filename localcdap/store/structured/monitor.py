@@ -36,7 +36,9 @@ class TransactionMonitor:
         """Check a transaction until it is discarded."""
         with self._changed:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._check_transactions, name="watch", daemon=True
+                )
                 self._thread.start()
             if not self._note_failure:
                 self._changed.notify()
@@ -55,7 +57,7 @@ class TransactionMonitor:
         if self._thread is not None:
             self._thread.join()
 
-    def _look(self) -> None:
+    def _check_transactions(self) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._note_failure)

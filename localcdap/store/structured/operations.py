@@ -291,7 +291,7 @@ def _merge_records(
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Return one record for each key, merged as upserts one after the other would do."""
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
-    key_of = _key_of(table)
+    key_of = _make_key_reader(table)
     for record in records:
         try:
             values = key_of(record)
@@ -307,7 +307,7 @@ def _merge_records(
     return merged
 
 
-def _key_of(table: TableSql) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+def _make_key_reader(table: TableSql) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
     """Return a function that takes the key from a record; it raises KeyError when a part is missing."""
     if len(table.key) > 1:
         return itemgetter(*table.key)

@@ -65,8 +65,8 @@ class RetryingTransactionRunner:
         self._local.is_inside = True
         try:
             if kind is TransactionKind.NONE:
-                return _once(_Steps(self._open, timeout_s), body)
-            return _Tries(self._open, kind, timeout_s).run(body)
+                return _run_once(_SingleOperationSession(self._open, timeout_s), body)
+            return _Attempts(self._open, kind, timeout_s).run(body)
         finally:
             self._local.is_inside = False
 
@@ -90,7 +90,7 @@ class RetryingTransactionRunner:
                 self._workers.shutdown(cancel_futures=True)
 
 
-class _Tries:
+class _Attempts:
     """The attempts of one transaction."""
 
     def __init__(self, open: Opener, kind: TransactionKind, timeout_s: float | None) -> None:
@@ -108,21 +108,21 @@ class _Tries:
         while True:
             number += 1
             try:
-                return _once(self._open(self._kind, self._left_s()), body)
+                return _run_once(self._open(self._kind, self._get_remaining_s()), body)
             except TransactionConflictError as error:
                 conflict = error
             except TransactionTimeoutError:
                 if conflict is None:
                     raise
             wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2 ** min(number, 10)) * random.random()  # noqa: S311
-            if not self._may_try_again(number, wait_s):
+            if not self._can_retry(number, wait_s):
                 raise TransactionConflictError(
                     f"The transaction conflicted with others in all {number} attempts: {conflict}",
                     "Try again later, or let it use fewer rows.",
                 ) from conflict
             time.sleep(wait_s)
 
-    def _left_s(self) -> float | None:
+    def _get_remaining_s(self) -> float | None:
         if self._deadline is None:
             return None
         left_s = self._deadline - time.monotonic()
@@ -132,13 +132,13 @@ class _Tries:
             )
         return left_s
 
-    def _may_try_again(self, number: int, wait_s: float) -> bool:
+    def _can_retry(self, number: int, wait_s: float) -> bool:
         if self._deadline is None:
             return number < _LONG_TRIES
         return time.monotonic() + wait_s < self._deadline
 
 
-class _Steps:
+class _SingleOperationSession:
     """A session in which every operation is a separate transaction."""
 
     def __init__(self, open: Opener, timeout_s: float | None) -> None:
@@ -162,10 +162,10 @@ class _Steps:
         """Do nothing: operations that were committed cannot be undone."""
 
     def _run(self, body: Callable[[TransactionContext], T]) -> T:
-        return _Tries(self._open, TransactionKind.NONE, self._timeout_s).run(body)
+        return _Attempts(self._open, TransactionKind.NONE, self._timeout_s).run(body)
 
 
-def _once(session: TransactionSession, body: Callable[[TransactionContext], T]) -> T:
+def _run_once(session: TransactionSession, body: Callable[[TransactionContext], T]) -> T:
     """Call the body; commit if it returns, roll back if it raises.
 
     :raises TransactionConflictError: also when the body replaced such an error by another one.

@@ -108,11 +108,11 @@ class LocalTransactionSession:
         """
         with self._turn:
             self._require_open()
-            self._say_over(_over)
+            self._mark_over(_over)
             only_written = self._kind is TransactionKind.LONG
             try:
                 with (
-                    _conflicts(),
+                    _translate_conflicts(),
                     self._commits.committing(self._footprint, only_written=only_written),
                 ):
                     self._block.__exit__(None, None, None)
@@ -158,7 +158,7 @@ class LocalTransactionSession:
     def execute(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]:
         """Run one statement of an operation."""
         try:
-            with _conflicts():
+            with _translate_conflicts():
                 return self._transaction.execute(sql, params)
         except StoreError as error:
             if self._expired is not None:
@@ -179,11 +179,11 @@ class LocalTransactionSession:
             raise self._over()
 
     def _end(self, reason: Callable[[], TransactionError]) -> None:
-        self._say_over(reason)
+        self._mark_over(reason)
         self._undo(reason())
         self._commits.end(self._footprint)
 
-    def _say_over(self, reason: Callable[[], TransactionError]) -> None:
+    def _mark_over(self, reason: Callable[[], TransactionError]) -> None:
         with self._ending:
             self._over = reason
 
@@ -201,7 +201,7 @@ def _over() -> TransactionError:
 
 
 @contextlib.contextmanager
-def _conflicts() -> Iterator[None]:
+def _translate_conflicts() -> Iterator[None]:
     """Translate a violated primary key into a conflict: operations insert only rows that they do not see."""
     try:
         yield

@@ -110,19 +110,19 @@ class TableSql:
         begin, end = points
         inclusive = range.begin_bound is range.end_bound is Bound.INCLUSIVE
         if begin == end and begin[0] and inclusive:
-            return self._beyond(begin, "=", inclusive=True)
+            return self._build_bound(begin, "=", inclusive=True)
         return all_of(
-            self._beyond(begin, ">", inclusive=range.begin_bound is Bound.INCLUSIVE),
-            self._beyond(end, "<", inclusive=range.end_bound is Bound.INCLUSIVE),
+            self._build_bound(begin, ">", inclusive=range.begin_bound is Bound.INCLUSIVE),
+            self._build_bound(end, "<", inclusive=range.end_bound is Bound.INCLUSIVE),
         )
 
-    def _beyond(self, point: Point, operator: str, *, inclusive: bool) -> SqlCondition:
+    def _build_bound(self, point: Point, operator: str, *, inclusive: bool) -> SqlCondition:
         fields, values = point
         if not fields:
             return ALL
         if None in values:  # a comparison with null is never true
             return NONE
-        sql, places = _comparison(
+        sql, places = _build_comparison(
             tuple(quote_identifier(name) for name in fields),
             tuple(self.parameter(name) for name in fields),
             operator,
@@ -132,7 +132,7 @@ class TableSql:
 
 
 @lru_cache(maxsize=1024)
-def _comparison(
+def _build_comparison(
     names: Sequence[str], parameters: Sequence[str], operator: str, inclusive: bool
 ) -> tuple[str, tuple[int, ...]]:
     """Return SQL that compares columns with parameters as tuples, and the index of each parameter's value.

@@ -43,7 +43,7 @@ def check_value(spec: StructuredTableSpecification, field: str, value: Any) -> N
     expected = check_column(spec, field)
     if value is None:
         if field in spec.primary_key:
-            raise _invalid(spec, field, "is a primary key but the value is null")
+            raise _make_field_error(spec, field, "is a primary key but the value is null")
         return
     actual = FieldType.of(value)
     if not expected.accepts(actual):
@@ -168,7 +168,7 @@ def check_not_key(spec: StructuredTableSpecification, fields: Iterable[str]) -> 
     for field in fields:
         check_column(spec, field)
         if field in spec.primary_key:
-            raise _invalid(spec, field, "is a primary key, which cannot be changed")
+            raise _make_field_error(spec, field, "is a primary key, which cannot be changed")
 
 
 def check_index(spec: StructuredTableSpecification, field: str) -> None:
@@ -192,7 +192,9 @@ def check_limit(limit: int | None) -> int | None:
     return min(limit, 2**63 - 1)
 
 
-def _invalid(spec: StructuredTableSpecification, field: str, reason: str) -> InvalidTableFieldError:
+def _make_field_error(
+    spec: StructuredTableSpecification, field: str, reason: str
+) -> InvalidTableFieldError:
     return InvalidTableFieldError(
         f"Field {field} of table {spec.table} {reason}", table=spec.table, fields=[field]
     )
