@@ -1,4 +1,8 @@
-"""Expressions of recipes: Apache Commons JEXL 3 as the original uses it."""
+"""The expressions of recipes and conditions: Apache Commons JEXL 3, with the functions of CDAP.
+
+:func:`parse` gives an :class:`Expression`, which runs on rows and batches, knows its type, and has a
+    Spark form where Spark gives the same answers.
+"""
 
 from __future__ import annotations
 

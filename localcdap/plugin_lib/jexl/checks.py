@@ -1,4 +1,4 @@
-"""Checks a tree for what there is not: functions, numbers of arguments, patterns that are none."""
+"""Checks of a tree: unknown functions, wrong numbers of arguments, invalid patterns."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _NOT_THERE = {
     "function": "Functions cannot be declared",
 }
 DEEPEST_LOOP: Final = 10
-"""Loops that may stand in one another (Python's own limit is 20)."""
+"""The most loops that may be nested. Python's own limit of nested blocks is 20."""
 
 _METHODS_WITH_PATTERN = frozenset(("matches", "replaceAll", "replaceFirst", "split"))
 
 
 def find_problems(root: Node) -> list[Problem]:
-    """Every problem of a tree, in the order of the text."""
+    """Return every problem of a tree, in the order of the text."""
     found: list[Problem] = []
     for node in root.walk():
         if node.kind == "call":
@@ -85,7 +85,7 @@ def _check_pattern(node: Node) -> list[Problem]:
 
 
 def _check_loops(root: Node) -> list[Problem]:
-    """``break`` and ``continue`` outside of a loop, and loops too deep in one another."""
+    """Find ``break`` and ``continue`` outside of a loop, and loops that are nested too deeply."""
     found: list[Problem] = []
     waiting = [(root, 0)]
     while waiting:

@@ -1,4 +1,4 @@
-"""What is wrong with an expression, and what can go wrong on a row."""
+"""The errors of expressions: problems in their text, and failures on a row."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class Problem(NamedTuple):
 
     message: str
     line: int
-    """From 1, within the expression's text."""
+    """The line within the expression's text, from 1."""
     column: int
-    """From 1."""
+    """The column, from 1."""
     hint: str | None = None
-    """What to do about it."""
+    """The corrective action."""
 
 
 class JexlError(LocalcdapError):
-    """A text is no expression, or asks for what there is not; holds every problem found.
+    """A text that is not a valid expression; it holds every problem found.
 
     :param problems: at least one, in the order of the text.
     """
@@ -41,7 +41,7 @@ class JexlError(LocalcdapError):
 
 
 class EvaluationError(Exception):
-    """An expression has no value for a row; the message says why, for the row's error record."""
+    """An expression has no value for a row. The message becomes the row's error record."""
 
 
 def fail(message: str) -> NoReturn:
@@ -53,7 +53,7 @@ def fail_on_null_operand(symbol: str) -> NoReturn:
 
 
 def type_name(value: Any) -> str:
-    """The type of a value as a message names it."""
+    """Return the name of a value's type for a message."""
     if value is None:
         return "null"
     names = {str: "text", bool: "boolean", int: "whole number", float: "double", Decimal: "decimal"}

@@ -1,4 +1,4 @@
-"""Expressions: parsed once, run on rows, typed by schemas, turned into Spark columns."""
+"""Expressions: parsed once, run on rows, typed by schemas, and turned into Spark columns."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Batch(NamedTuple):
 
     values: list[Any]
     errors: dict[int, EvaluationError]
-    """By number of row; the value is None there."""
+    """The errors by row number; the value of such a row is None."""
 
 
 class Expression:
-    """A parsed and checked expression; make one with :func:`parse`. It pickles as its text."""
+    """A parsed and checked expression, made by :func:`parse`. It is pickled as its text."""
 
     def __init__(self, text: str, root: Node) -> None:
         self.text: Final = text
         self.root: Final = root
         self.variables: Final = frozenset(list_read_names(root))
-        """Names it reads: columns and transient variables, ``this`` when it uses the row, and the
-        dotted forms of ``a.b``, which may be the name of a column.
+        """The names that the expression reads: columns and transient variables, ``this`` when it uses the
+        row, and the dotted forms of ``a.b``, which may be the name of a column.
         """
         self._code: Code | None = None
 
@@ -50,7 +50,7 @@ class Expression:
 
     @property
     def code(self) -> Code:
-        """Its Python code, written at the first use."""
+        """The Python code of the expression, written at its first use."""
         if self._code is None:
             from localcdap.plugin_lib.jexl.code import Code
 
@@ -58,12 +58,12 @@ class Expression:
         return self._code
 
     def compile(self) -> Callable[..., Any]:
-        """A function from the values by name to the value.
+        """Return a function from the values by name to the value.
 
-        ``run(row)`` or ``run(row, more)``: what is in ``more`` (transient variables) wins over columns,
-        what is nowhere is null. ``this`` is the row, ``ctx`` the place of the run (its name only when
-        ``more`` has a ``ctx``). Rows that find names without regard to case (a method ``value``) are
-        asked so. It raises :class:`EvaluationError` only.
+        ``run(row)`` or ``run(row, more)``: a value in ``more`` (transient variables) wins over a
+        column, and an unknown name is null. ``this`` is the row and ``ctx`` the place of the run (an
+        ordinary name when ``more`` has a ``ctx``). Rows with a method ``value`` find names without
+        regard to case. The function raises only :class:`EvaluationError`.
         """
         names, run = self.code.names, self.code.run
 
@@ -73,9 +73,9 @@ class Expression:
         return evaluate
 
     def compile_batch(self) -> Callable[[Mapping[str, Sequence[Any]], int], Batch]:
-        """A function from columns by name and the number of rows to all values.
+        """Return a function from columns by name and the number of rows to all values.
 
-        A column that is missing is null; ``this`` is no column, and null too.
+        A missing column is null; so is ``this``, which is no column.
         """
         names, run_all = self.code.names, self.code.run_all
 
@@ -86,9 +86,9 @@ class Expression:
         return evaluate
 
     def type(self, schema: Schema) -> Schema | None:
-        """The schema of its values, None where only data can tell.
+        """Return the schema of the expression's values, or None if only the data decides it.
 
-        :param schema: a record of the columns that are known; of others nothing is known.
+        :param schema: a record of the known columns; other columns are unknown.
         """
         from localcdap.plugin_lib.jexl.types import type_of
 
@@ -97,10 +97,10 @@ class Expression:
     def native(
         self, schema: Schema, column: Callable[[str], Column] | None = None
     ) -> Native | None:
-        """The same values as a Spark column, None where Spark has no equal.
+        """Return the expression as a Spark column, or None if Spark has no equivalent.
 
-        :param schema: a record of all columns; any other is missing, and null.
-        :param column: gives a column by its name in the schema; that of this very name when left out.
+        :param schema: a record of all columns; any other column is missing, and null.
+        :param column: returns the column of a name in the schema; default: the column of this name.
         """
         from localcdap.plugin_lib.jexl.native import build_native
 
@@ -122,14 +122,14 @@ def _value(row: Mapping[str, Any], more: Mapping[str, Any], name: str) -> Any:
 
 
 def _context() -> dict[str, Any]:
-    """``ctx`` of expressions that are given none: where they run, and a clock that never goes back."""
+    """Return the default ``ctx``: the place of the run and a clock that never goes back."""
     nano = time.monotonic_ns()
     return {"environment": "TRANSFORM", "name": "", "nano": nano, "millis": nano // 1000}
 
 
 @functools.lru_cache(maxsize=512)
 def parse(text: str) -> Expression:
-    """The expression of a text.
+    """Parse and check the text of an expression.
 
     :raises JexlError: with every problem found.
     """
@@ -143,9 +143,10 @@ def parse(text: str) -> Expression:
 
 
 def to_truth(value: Any) -> bool | None:
-    """What a directive's condition makes of a value (the original's ``ELResult.getBoolean``).
+    """Return the value of a directive's condition as a bool (``ELResult.getBoolean``).
 
-    A text is true when it says so in any case, false otherwise; what is neither bool nor text is None.
+    A text is true if it is "true" in any case, else false; a value that is neither bool nor text is
+    None.
     """
     if isinstance(value, bool):
         return value

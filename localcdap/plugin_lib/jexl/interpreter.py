@@ -1,4 +1,4 @@
-"""What the written code of an expression calls besides operators and members."""
+"""The functions that compiled expressions call for loops, ranges, chains and collections."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from localcdap.plugin_lib.jexl.methods import get_member
 from localcdap.plugin_lib.jexl.operators import to_boolean, to_long
 
 RANGE_LIMIT: Final = 1_000_000
-"""Elements that a range (``1..9``) may have."""
+"""The most elements of a range (``1..9``)."""
 STEP_LIMIT: Final = 1_000_000
-"""Rounds of all loops of one evaluation."""
+"""The most iterations of all loops of one evaluation."""
 
 
 def is_true(value: Any) -> bool:
-    """A condition of ``? :``, where null is false."""
+    """Return the bool of a condition of ``? :``, where null is false."""
     return value is not None and to_boolean(value)
 
 
 def fold(operators: Sequence[Callable[[Any, Any], Any]], operands: Sequence[Any]) -> Any:
-    """A chain of operators from the left."""
+    """Apply a chain of operators from the left."""
     value = operands[0]
     for operate, operand in zip(operators, operands[1:], strict=True):
         value = operate(value, operand)
@@ -29,7 +29,7 @@ def fold(operators: Sequence[Callable[[Any, Any], Any]], operands: Sequence[Any]
 
 
 def call_quietly(function: Callable[[Any], Any], value: Callable[[], Any], otherwise: Any) -> Any:
-    """``empty`` and ``size`` of what has no value because it is an error."""
+    """Return a value of ``empty`` or ``size`` for an operand that is an error."""
     try:
         return function(value())
     except EvaluationError:
@@ -37,7 +37,7 @@ def call_quietly(function: Callable[[Any], Any], value: Callable[[], Any], other
 
 
 def read_path(first: Any, names: Sequence[str], dotted: Sequence[Any]) -> Any:
-    """``a.b.c``: members of ``a``, or where there is no ``a`` the column called ``a.b.c``."""
+    """Return ``a.b.c``: members of ``a`` or, if there is no ``a``, the column of the name ``a.b.c``."""
     value = first
     for name, other in zip(names, dotted, strict=True):
         value = other if value is None else get_member(value, name)
@@ -45,7 +45,7 @@ def read_path(first: Any, names: Sequence[str], dotted: Sequence[Any]) -> Any:
 
 
 def make_map(items: Sequence[Any]) -> dict[Any, Any]:
-    """Of keys and values in turns."""
+    """Return a map of alternating keys and values."""
     try:
         return dict(zip(items[::2], items[1::2], strict=True))
     except TypeError:
@@ -53,7 +53,7 @@ def make_map(items: Sequence[Any]) -> dict[Any, Any]:
 
 
 def make_set(items: Iterable[Any]) -> list[Any]:
-    """Each value once."""
+    """Return the values, each once."""
     unique: list[Any] = []
     for item in items:
         if item not in unique:
@@ -62,7 +62,7 @@ def make_set(items: Iterable[Any]) -> list[Any]:
 
 
 def make_range(left: Any, right: Any) -> range:
-    """``1..9``, from the smaller number to the larger."""
+    """Return the numbers of ``1..9``, from the smaller to the larger."""
     if left is None or right is None:
         fail_on_null_operand("..")
     first, last = to_long(left), to_long(right)
@@ -73,7 +73,7 @@ def make_range(left: Any, right: Any) -> range:
 
 
 def walk(value: Any) -> Iterable[Any]:
-    """What a loop goes through: elements of a list, values of a map, nothing of null."""
+    """Return what a loop iterates over: the elements of a list, the values of a map, nothing for null."""
     if value is None:
         return ()
     if isinstance(value, Mapping):
@@ -84,7 +84,7 @@ def walk(value: Any) -> Iterable[Any]:
 
 
 class Steps:
-    """Counts the rounds of loops, so that none goes on for ever."""
+    """A counter of loop iterations, which ends endless loops."""
 
     __slots__ = ("_left",)
 
@@ -98,5 +98,5 @@ class Steps:
 
 
 def translate_error(error: Exception) -> NoReturn:
-    """Whatever else a value does to an expression is an error of its row."""
+    """Turn any other error of an expression into an error of its row."""
     raise EvaluationError(str(error) or type(error).__name__) from error

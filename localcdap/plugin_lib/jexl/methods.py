@@ -24,12 +24,14 @@ from localcdap.plugin_lib.jexl.operators import compare, count_characters, count
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 METHODS: Final[dict[tuple[str, str], Function]] = {}
-"""Methods by kind of value (see :func:`kind_of`) and name."""
+"""Methods by kind of value (see :func:`get_kind`) and name."""
 _KINDS: Final = {str: "text", bool: "boolean", int: "number", float: "number", Decimal: "number"}
 
 
 def get_kind(value: Any) -> str:
-    """Which methods a value has: text, number, boolean, list, map, date, or any."""
+    """Return the kind of a value, which decides its methods: text, number, boolean, list, map, date, or
+    any.
+    """
     kind = _KINDS.get(type(value))
     if kind is not None:
         return kind
@@ -41,9 +43,10 @@ def get_kind(value: Any) -> str:
 
 
 class MethodsOf:
-    """Declares the methods of one kind of value; an instance is the decorator.
+    """The decorator that declares the methods of one kind of value.
 
-    A signature is that of :mod:`localcdap.plugin_lib.jexl.functions.registry` without the value itself.
+    The signature is that of :mod:`localcdap.plugin_lib.jexl.functions.registry`, without the value
+    itself.
     """
 
     def __init__(self, kind: str) -> None:
@@ -65,7 +68,7 @@ every = MethodsOf("any")
 
 
 def _return_value(value: Any, other: Any) -> bool:
-    """Java's ``equals``: of one class only, ``1`` is not ``1.0``."""
+    """Compare like Java's ``equals``: values of different classes differ, so ``1`` is not ``1.0``."""
     return type(value) is type(other) and bool(value == other)
 
 
@@ -90,7 +93,7 @@ def _hash_text(text: str) -> int:
 
 
 def compare_to(value: Any, other: Any) -> int:
-    """Java's ``compareTo``, which dates and numbers have."""
+    """Compare like Java's ``compareTo``, which dates and numbers have."""
     if other is None:
         raise ValueError("the other value is null")
     return compare(value, other)
@@ -299,7 +302,9 @@ mapped("I -> S", "getColumn")(lambda row, at: _get(list(row), at))
 
 
 def get_element(value: Any, index: Any) -> Any:
-    """``value[index]``: of a map or row by key, of a list by position; null of null."""
+    """Return ``value[index]``: the entry of a map or row by key, the element of a list by position; null
+    for null.
+    """
     if value is None:
         return None
     if isinstance(value, Mapping):
@@ -313,7 +318,7 @@ def get_element(value: Any, index: Any) -> Any:
 
 
 def _find_ignoring_case(value: Mapping[Any, Any], name: str) -> Any:
-    """Rows find their columns without regard to case; other maps do not."""
+    """Return the entry of a key. Rows find their columns without regard to case; other maps do not."""
     look_up = getattr(value, "value", None)
     return look_up(name) if look_up is not None else None
 
@@ -329,7 +334,9 @@ def _get_at(value: Sequence[Any], index: Any) -> Any:
 
 
 def get_member(value: Any, name: str) -> Any:
-    """``value.name``: an entry of a map, an element of a list, or a property such as ``year`` of a date."""
+    """Return ``value.name``: an entry of a map, an element of a list, or a property such as ``year`` of a
+    date.
+    """
     if value is None:
         return None
     if isinstance(value, Mapping):
@@ -346,7 +353,7 @@ def get_member(value: Any, name: str) -> Any:
 
 
 def call_method(value: Any, name: str, *arguments: Any) -> Any:
-    """``value.name(arguments)``; of null an error."""
+    """Return ``value.name(arguments)``; null has no methods."""
     if value is None:
         fail(f"'{name}' cannot be called on null: a column is null or not there")
     found = METHODS.get((get_kind(value), name)) or METHODS.get(("any", name))

@@ -23,7 +23,7 @@ _FLOATING: Final = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d+)?\Z")
 
 
 def to_boolean(value: Any) -> bool:
-    """NaN, 0, empty text and ``"false"`` are false; null is an error."""
+    """Return a value as a bool: NaN, 0, empty text and ``"false"`` are false; null is an error."""
     if value is True or value is False:
         return bool(value)
     if value is None:
@@ -54,7 +54,7 @@ def to_long(value: Any) -> int:
 
 
 def to_whole(value: Any) -> int:
-    """The big integer of a value."""
+    """Return the big integer of a value."""
     if value.__class__ is int:
         return int(value)
     if value.__class__ is str:
@@ -66,7 +66,7 @@ def to_whole(value: Any) -> int:
 
 
 def to_double(value: Any) -> float:
-    """Empty text is NaN."""
+    """Return a value as a double; an empty text is NaN."""
     kind = value.__class__
     if kind is float:
         return float(value)
@@ -84,7 +84,7 @@ def to_double(value: Any) -> float:
 
 
 def to_decimal(value: Any) -> Decimal:
-    """Empty text and NaN are zero."""
+    """Return a value as a decimal; an empty text and NaN are zero."""
     kind = value.__class__
     if kind is Decimal:
         return Decimal(value)
@@ -101,12 +101,12 @@ def to_decimal(value: Any) -> Decimal:
 
 
 def to_text(value: Any) -> str:
-    """The text of an operand of a concatenation; NaN is empty."""
+    """Return the text of an operand of a concatenation; NaN is empty."""
     return "" if value != value else to_java_string(value)
 
 
 def is_floating(value: Any) -> bool:
-    """Whether a value is a double, or a text that reads as one."""
+    """Return whether a value is a double, or a text that is read as one."""
     if value.__class__ is str:
         found = _FLOATING.match(value)
         return found is not None and bool(found.group(1) is not None or found.group(2))
@@ -159,7 +159,7 @@ def _calculate(symbol: str, left: Any, right: Any) -> Any:
 
 
 def _narrow(value: Decimal) -> Decimal | int:
-    """A decimal calculated with a whole number is a whole number again when it fits a long."""
+    """Return the result of a decimal and a whole number as a whole number if it fits a long."""
     if value.is_finite() and value == value.to_integral_value():
         whole = int(value)
         if numbers.LONG_MIN <= whole <= numbers.LONG_MAX:
@@ -269,7 +269,9 @@ _WIDE: Final = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 
 
 def compare(left: Any, right: Any) -> int:
-    """Below, at or above 0. NaN is below all numbers and equals itself. Neither side is null."""
+    """Return a number below, at or above 0. NaN is below all numbers and equals itself. Neither side is
+    null.
+    """
     kinds = (left.__class__, right.__class__)
     if Decimal in kinds:
         a: Any = to_decimal(left)
@@ -295,7 +297,7 @@ def compare(left: Any, right: Any) -> int:
 
 
 def _compare_with_whole(value: Any) -> int:
-    """What a whole number is compared with: read as a long, like the number itself."""
+    """Return the value that a whole number is compared with: read as a long, like the number itself."""
     return int(value) if value.__class__ is int else to_long(value)
 
 
@@ -337,7 +339,7 @@ def is_at_least(left: Any, right: Any) -> bool:
 
 
 def is_match(left: Any, right: Any) -> bool:
-    """``left =~ right``: the text matches the pattern as a whole, or the map or list holds the value."""
+    """Return ``left =~ right``: the whole text matches the pattern, or the map or list contains the value."""
     if left is None or right is None:
         return left is right
     if right.__class__ is str:
@@ -385,7 +387,7 @@ def is_not_suffixed(left: Any, right: Any) -> bool:
 
 
 def is_empty(value: Any) -> bool:
-    """``empty x``: null, zero, NaN, and what has no characters or elements."""
+    """Return ``empty x``: true for null, zero, NaN, and values without characters or elements."""
     if value is None:
         return True
     if value is True or value is False:
@@ -396,12 +398,12 @@ def is_empty(value: Any) -> bool:
 
 
 def count_elements(value: Any) -> int:
-    """``size(x)``: characters (UTF-16 units) or elements; 0 of null and of what has no size."""
+    """Return ``size(x)``: the characters (UTF-16 units) or elements; 0 for null and values without a size."""
     if value.__class__ is str:
         return count_characters(value)
     return len(value) if isinstance(value, Collection) else 0
 
 
 def count_characters(text: str) -> int:
-    """Java's length: a character beyond the basic plane counts twice."""
+    """Return Java's length of a text: a character beyond the basic plane counts twice."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -35,7 +35,7 @@ WORDS: Final = {
     **{word: (word.upper(), word) for word in ("empty", "size", "if", "else", "var", "return")},
     **{word: (word.upper(), word) for word in ("for", "while", "break", "continue")},
 }
-"""Words that are no names, unless a dot is before them."""
+"""The words that are not names unless they follow a dot."""
 
 _OPENING: Final = frozenset(("LPAR", "LSQB", "LBRACE", "BLOCK"))
 _CLOSING: Final = frozenset(("RPAR", "RSQB", "RBRACE"))
@@ -43,7 +43,9 @@ _STATEMENTS: Final = frozenset(("IF", "FOR", "WHILE", "VAR", "RETURN", "BREAK", 
 
 
 class TokenClassifier:
-    """The step between lark's lexer and its parser (a ``postlex``); sees all tokens of a text at once."""
+    """The step between lark's lexer and its parser (a ``postlex``), which sees all tokens of a text at
+    once.
+    """
 
     always_accept = ()
 
@@ -83,7 +85,7 @@ class TokenClassifier:
 
 
 def _is_call(tokens: list[Token], at: int) -> bool:
-    """Whether ``name : name (`` is at a place."""
+    """Return whether the tokens at an index are ``name : name (``."""
     kinds = [token.type for token in tokens[at : at + 4]]
     return kinds == ["NAME", "COLON", "NAME", "LPAR"]
 
@@ -120,7 +122,7 @@ def _is_head(tokens: list[Token], at: int, closing: dict[int, int]) -> bool:
 
 
 def _match_brackets(tokens: list[Token]) -> dict[int, int]:
-    """The place of the closing bracket of each opening one."""
+    """Return the index of the closing bracket of each opening bracket."""
     partners: dict[int, int] = {}
     opened: list[int] = []
     for at, token in enumerate(tokens):
@@ -144,11 +146,11 @@ def _has_statements(tokens: list[Token], at: int, closing: dict[int, int]) -> bo
 
 
 LONGEST: Final = 100_000
-"""Characters that an expression may have."""
+"""The most characters of an expression."""
 
 
 def parse_tree(text: str) -> Node:
-    """The tree of an expression or a script; its root is of kind ``script``.
+    """Parse an expression or a script. The root of its tree has the kind ``script``.
 
     :raises JexlError: with every problem found.
     """
@@ -177,7 +179,7 @@ def parse_tree(text: str) -> Node:
 
 @functools.cache
 def _build_parser() -> Lark:
-    """Made once in a process (about 40 ms)."""
+    """Build the parser once in a process, which takes about 40 ms."""
     from importlib import resources
 
     from lark import Lark
@@ -198,7 +200,7 @@ def _build_parser() -> Lark:
 
 
 def _find_unknown_tokens(parser: Lark, text: str) -> list[Problem]:
-    """What no expression can hold, all of it at once."""
+    """Return a problem for every token that no expression can contain."""
     found: list[Problem] = []
     line = -1
     for token in parser.lex(text):

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 DEEPEST: Final = 60
-"""How deep expressions may be nested; chains of one operator (``a + b + c …``) are one level."""
+"""The most levels of nesting of an expression; a chain of one operator (``a + b + c …``) is one level."""
 
 CHAINED: Final = frozenset(("+", "-", "*", "/", "%", "&&", "||", "&", "|", "^"))
-"""Binary operators whose chains are kept flat: (first, (operator, operand), …)."""
+"""The binary operators whose chains are kept flat: (first, (operator, operand), …)."""
 
 CONDITIONS: Final = frozenset(
     ("==", "!=", "<", ">", "<=", ">=", "=~", "!~", "=^", "!^", "=$", "!$")
 )
-"""Binary operators that answer with a bool."""
+"""The binary operators that return a bool."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -57,7 +57,7 @@ class Node:
     depth: int
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, in the order of the text (parents first)."""
+        """Yield this node and all nodes below it, in the order of the text (parents first)."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -66,13 +66,13 @@ class Node:
 
 
 def build_node(kind: str, value: Any, parts: Sequence[Node], line: int, column: int) -> Node:
-    """A node that knows how deep the tree below it is."""
+    """Return a node that knows the depth of the tree below it."""
     depth = 1 + max((part.depth for part in parts), default=0)
     return Node(kind, value, parts, line, column, depth)
 
 
 def find_plain_path(node: Node) -> str | None:
-    """``a.b.c`` when the node is nothing but names and dots, or None."""
+    """Return ``a.b.c`` if the node consists of names and dots only, else None."""
     names: list[str] = []
     while node.kind == "member":
         names.append(node.value[0])
@@ -83,9 +83,10 @@ def find_plain_path(node: Node) -> str | None:
 
 
 def list_read_names(root: Node) -> list[str]:
-    """Names of variables in the order of the text, each once; ``a.b`` is read as ``a`` and as ``a.b``.
+    """Return the names of variables in the order of the text, each once; ``a.b`` reads both ``a`` and
+    ``a.b``.
 
-    A name with dots may be the name of a column. Names that the expression declares are not among them.
+    A name with dots may be the name of a column. Names that the expression declares are left out.
     """
     declared = {node.value for node in root.walk() if node.kind in ("declare", "for_each")}
     names: dict[str, None] = {}
@@ -102,6 +103,6 @@ def list_read_names(root: Node) -> list[str]:
 
 
 def list_local_names(root: Node) -> set[str]:
-    """Names that the expression declares or assigns to."""
+    """Return the names that the expression declares or assigns."""
     found = {node.value for node in root.walk() if node.kind in ("declare", "for_each")}
     return found | {node.value[1] for node in root.walk() if node.kind == "assign"}

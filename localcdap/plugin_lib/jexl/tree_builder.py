@@ -1,4 +1,4 @@
-"""Makes the tree of an expression of what lark's parser finds."""
+"""The builder of trees from the results of lark's parser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONSTANTS: Final = {"true": True, "false": False, "null": None, "NaN": float("n
 
 
 class TreeError(Exception):
-    """Stops the parser where the grammar allows more than there is."""
+    """Stops the parser where the grammar allows more than JEXL does."""
 
     def __init__(self, message: str, place: Any, hint: str | None = None) -> None:
         super().__init__(message)
@@ -29,7 +29,9 @@ class TreeError(Exception):
 
 
 def _unescape(token: str) -> str:
-    """The value of a text literal; a backslash before what it does not escape stays, as in patterns."""
+    """Return the value of a text literal; a backslash stays before a character that needs no escape, as in
+    patterns.
+    """
     quote, body = token[0], token[1:-1]
     if "\\" not in body:
         return body
@@ -83,7 +85,7 @@ def _filter_names(parts: list[Any], kind: str = "NAME") -> list[str]:
 
 
 class Builder(Transformer[Any, Node]):
-    """One method for each rule of the grammar."""
+    """The lark transformer, with one method for each rule of the grammar."""
 
     start = _check_whole("script")
     block = _check_whole("block")
@@ -182,5 +184,5 @@ def _is_number(value: Any) -> bool:
 
 
 def _build_level(operator: str) -> str:
-    """Which operators are one chain: sums, products, and each of the others."""
+    """Return the level of an operator: sums, products, and each other operator form one chain."""
     return "+" if operator in "+-" else "*" if operator in "*/%" else operator

@@ -1,6 +1,7 @@
-"""The types of expressions, as far as schemas tell them.
+"""The types of expressions, as far as schemas decide them.
 
-Whole numbers of the original grow where they overflow, so sums of ints are longs here: any answer fits.
+Whole numbers of the original grow when they overflow, so a sum of ints is a long here, which holds any
+answer.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ RESULTS: Final = {
     "Z": Schema.TIMESTAMP,
     "A": Schema.array(Schema.STRING.as_nullable),
 }
-"""Schemas of the results of functions by their letter."""
+"""The schemas of the results of functions by their letter."""
 
 _RETURN_FIRST: Final = frozenset(
     ("coalesce", "rcoalesce", "NullToEmpty", "NullToZero", "NullToValue")
@@ -50,9 +51,9 @@ _METHODS: Final = {
 
 
 def type_of(root: Node, schema: Schema) -> Schema | None:
-    """The schema of an expression's values, None where only data can tell.
+    """Return the schema of an expression's values, or None if only the data decides it.
 
-    :param schema: a record of what is known; nothing is known of names that are not in it.
+    :param schema: a record of the known names; nothing is known of other names.
     """
     if len(root.parts) != 1 or list_local_names(root):
         return None
@@ -61,7 +62,7 @@ def type_of(root: Node, schema: Schema) -> Schema | None:
 
 
 def infer_literal(value: object) -> Schema:
-    """The schema of a constant."""
+    """Return the schema of a constant."""
     if isinstance(value, bool):
         return Schema.BOOLEAN
     if isinstance(value, int):
@@ -76,7 +77,9 @@ def infer_literal(value: object) -> Schema:
 
 
 def infer_arithmetic(symbol: str, left: Schema, right: Schema) -> Schema | None:
-    """The schema of ``left symbol right``, both without null; None where only data can tell."""
+    """Return the schema of ``left symbol right`` for operands that are not null; None if only the data
+    decides it.
+    """
     if symbol == "+" and (_is_text(left) or _is_text(right)):
         return Schema.STRING
     if left in WHOLE and right in WHOLE:
@@ -91,7 +94,7 @@ def infer_arithmetic(symbol: str, left: Schema, right: Schema) -> Schema | None:
 
 
 def find_field(schema: Schema, name: str) -> tuple[str, Schema] | None:
-    """The field of a name without regard to case, by the name it has and its schema."""
+    """Return the name and the schema of a field, found without regard to case."""
     field = schema.field(name)
     if field is None:
         wanted = name.lower()
@@ -176,7 +179,7 @@ class _TypeInference:
         )
 
     def _infer_null_safe(self, node: Node) -> Schema | None:
-        """A method of null is null right inside of ``? :``."""
+        """Return the schema of a branch of ``? :``, in which a method of null gives null."""
         found = self.infer(node)
         return found.as_nullable if found is not None and node.kind == "method" else found
 
@@ -214,7 +217,7 @@ class _TypeInference:
         return common.non_nullable if never_null else common
 
     def _infer_math(self, node: Node) -> Schema | None:
-        """``math:abs``, ``max`` and ``min``: as wide as their arguments."""
+        """Return the schema of ``math:abs``, ``max`` and ``min``: the widest of the arguments."""
         known = [self.infer(part) for part in node.parts]
         if node.value[0] != "math" or None in known:
             return None
@@ -246,7 +249,7 @@ def _infer_result(form: Overload) -> Schema | None:
 
 
 def _find_common_type(left: Schema | None, right: Schema | None) -> Schema | None:
-    """What holds values of both; None where they differ in more than null."""
+    """Return a schema that holds values of both; None if they differ in more than nullability."""
     if left is None or right is None:
         return None
     if Schema.NULL in (left, right):

@@ -1,7 +1,8 @@
-"""Expressions as Python code: one function of the variables of each.
+"""Expressions as Python code: one function of the variables for each expression.
 
-The code has the common cases in line (two whole numbers, two texts) and calls the operators of
-:mod:`localcdap.plugin_lib.jexl.operators` for all others, so it answers as they do, some times faster.
+The code inlines the common cases (two whole numbers, two texts) and calls the operators of
+:mod:`localcdap.plugin_lib.jexl.operators` for all others. It gives the same answers as they do, several
+times faster.
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ from localcdap.plugin_lib.jexl.tree import Node, list_local_names, list_read_nam
 
 
 def is_statement(node: Node) -> bool:
-    """Whether a node is more than an expression."""
+    """Return whether a node is a statement, not an expression."""
     return node.kind in _STATEMENTS
 
 
 def write_statements(writer: Writer, node: Node) -> list[str]:
-    """The lines of a statement, or of an expression that is one."""
+    """Return the lines of code of a statement or an expression."""
     write = _STATEMENTS.get(node.kind)
     return write(writer, node) if write is not None else [f"result = {writer.code(node)}"]
 
@@ -76,7 +76,7 @@ _STATEMENTS: Final[dict[str, Callable[[Writer, Node], list[str]]]] = {
 
 
 class Code:
-    """The function of an expression, and one of whole columns."""
+    """The compiled functions of an expression: one for a row, one for whole columns."""
 
     def __init__(self, root: Node) -> None:
         self.names: Final = list_read_names(root)
@@ -87,11 +87,11 @@ class Code:
         exec(compile(source, "<expression>", "exec"), scope)  # noqa: S102 - written here, from a checked tree
         self.source: Final = source
         self.run: Final[Callable[..., Any]] = scope["run"]
-        """The value, given those of the variables."""
+        """The function from the values of the variables to the value."""
         self.run_all: Final[Callable[..., tuple[list[Any], dict[int, EvaluationError]]]] = scope[
             "run_all"
         ]
-        """The values and the errors by row, given sequences of values of the variables."""
+        """The function from sequences of values of the variables to the values, and the errors by row."""
 
 
 def _functions(writer: Writer, root: Node) -> str:
@@ -130,7 +130,7 @@ def _functions(writer: Writer, root: Node) -> str:
 
 
 def _single(writer: Writer, root: Node) -> Node | None:
-    """The one expression that a script is, or None."""
+    """Return the only expression of a script, or None if there are several statements."""
     if len(root.parts) != 1 or writer.has_locals or is_statement(root.parts[0]):
         return None
     return root.parts[0]

@@ -39,7 +39,7 @@ def group(writer: Writer, node: Node) -> Coded:
 
 
 def write_member(writer: Writer, node: Node) -> Coded:
-    """``a.b``, which may be the name of a column as well."""
+    """Return the code of ``a.b``, which may also be the name of a column."""
     dotted = find_plain_path(node)
     parts = dotted.split(".") if dotted is not None else [""]
     if dotted not in writer.variables or parts[0] not in writer.variables:
@@ -89,7 +89,7 @@ def write_unary(writer: Writer, node: Node) -> Coded:
 
 
 def _write_quietly(writer: Writer, function: str, value: Node, otherwise: str) -> str:
-    """A function of a value that may fail without harm."""
+    """Return the code of a function whose argument may fail without an error."""
     code = writer.code(value)
     if code.isidentifier() or writer.has_locals:
         return f"{function}({code})"
@@ -122,7 +122,7 @@ def _compare_with_null(writer: Writer, node: Node) -> str:
 
 
 def chain(writer: Writer, node: Node) -> Coded:
-    """Operands of equal rank from left to right."""
+    """Return the code of a chain of operands of equal rank, evaluated from left to right."""
     symbols = node.value
     if symbols[0] in ("&&", "||"):
         joint = " and " if symbols[0] == "&&" else " or "
@@ -161,7 +161,7 @@ def call(writer: Writer, node: Node) -> Coded:
 
 
 def write_null_safe(writer: Writer, node: Node) -> Coded:
-    """The code where a method of null gives null, as it does right inside of ``? :``."""
+    """Return the code of a node in which a method of null gives null, as in the branches of ``? :``."""
     return write_method(writer, node, safe=True) if node.kind == "method" else writer.write(node)
 
 
@@ -186,7 +186,7 @@ def write_ternary(writer: Writer, node: Node) -> Coded:
 
 
 def _write_condition(writer: Writer, node: Node) -> str:
-    """Code of a bool; a null is false."""
+    """Return the code of a bool in which null is false."""
     code, kind = write_null_safe(writer, node)
     return code if kind == "bool" else f"holds({code})"
 

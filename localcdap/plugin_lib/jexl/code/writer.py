@@ -51,7 +51,7 @@ CLASSES: Final = {
     "PLAIN": frozenset((int, str)),
     "WHOLE": frozenset((int,)),
 }
-"""Classes of operands for which Python's own operators answer alike."""
+"""The classes of operands for which Python's own operators give the same answer."""
 
 SCOPE: Final[dict[str, Any]] = {
     **CLASSES,
@@ -81,14 +81,14 @@ SCOPE: Final[dict[str, Any]] = {
 
 
 Coded = tuple[str, str]
-"""Code of a value, and its type when that is sure: ``bool``, ``int``, ``str`` …, else ``any``."""
+"""The code of a value and its type if it is certain (``bool``, ``int``, ``str`` …), else ``any``."""
 
 
 class Writer:
-    """Writes the nodes of an expression by their kinds, and gives out names.
+    """Writes the code of nodes by their kinds, and names temporary values.
 
-    :param names: of the variables that are arguments of the function.
-    :param local: names of the variables that the expression declares.
+    :param names: the names of the variables, which are the function's arguments.
+    :param local: the names of the variables that the expression declares.
     """
 
     def __init__(
@@ -113,16 +113,16 @@ class Writer:
         return self.write(node)[0]
 
     def codes(self, nodes: Sequence[Node]) -> str:
-        """Code of several values, with commas between."""
+        """Return the code of several values, separated by commas."""
         return ", ".join(map(self.code, nodes))
 
     def truth(self, node: Node) -> str:
-        """Code of a bool; a null is an error."""
+        """Return the code of a bool in which null is an error."""
         code, kind = self.write(node)
         return code if kind == "bool" else f"truth({code})"
 
     def twice(self, node: Node) -> tuple[str, str, str]:
-        """Code for a first and for a second use of a value, and its type."""
+        """Return the code of the first and of later uses of a value, and its type."""
         code, kind = self.write(node)
         if code.isidentifier() or node.kind == "constant":
             return code, code, kind
@@ -134,7 +134,7 @@ class Writer:
         return f"t{self._temporaries}"
 
     def kept(self, value: object) -> str:
-        """The name of a value that has no code."""
+        """Return the name of a value that cannot be written as code."""
         name = f"k{len(self.scope)}"
         self.scope[name] = value
         return name
@@ -151,21 +151,24 @@ FAST: Final = {
     "<=": "WHOLE",
     ">=": "WHOLE",
 }
-"""Operators that Python has too, with the classes of both operands for which it answers alike."""
+"""The operators that Python has too, with the classes of both operands for which it gives the same answer.
+"""
 
 _Operand = tuple[str, str, str]
-"""Code of the first use, code of later uses, type."""
+"""The code of the first use, the code of later uses, and the type."""
 
 
 def apply_operator(writer: Writer, symbol: str, function: str, left: _Operand, right: Node) -> str:
-    """Code of an operator: in line where there is one, else its function."""
+    """Return the code of an operator: inlined if possible, else a call of its function."""
     if symbol not in FAST:
         return f"{function}({left[0]}, {writer.code(right)})"
     return _inline(symbol, function, left, writer.twice(right))
 
 
 def _inline(symbol: str, function: str, left: _Operand, right: _Operand) -> str:
-    """The operator itself when the classes of both operands are alike and good for it, else its function."""
+    """Return the operator itself for operands of the same suitable class, with its function as the
+    fallback.
+    """
     first, a, kind_a = left
     second, b, kind_b = right
     classes = FAST[symbol]
@@ -181,5 +184,5 @@ def _inline(symbol: str, function: str, left: _Operand, right: _Operand) -> str:
 
 
 def write_class_of(code: str) -> str:
-    """Code of the class of a value."""
+    """Return the code of the class of a value."""
     return f"({code}).__class__" if code[0].isdigit() or code[0] == "-" else f"{code}.__class__"

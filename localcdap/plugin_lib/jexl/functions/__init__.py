@@ -1,4 +1,4 @@
-"""The functions of expressions, by namespace: those that the original's ``EL`` registers."""
+"""The functions of expressions by namespace: those that CDAP's ``EL`` registers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from localcdap.plugin_lib.jexl.functions import (
 from localcdap.plugin_lib.jexl.functions.registry import FUNCTIONS, Function, Overload
 
 NAMESPACES = frozenset(namespace for namespace, _ in FUNCTIONS if namespace)
-"""The names that may stand before the colon of a call."""
+"""The names that may precede the colon of a call."""
 
 __all__ = [
     "FUNCTIONS",

@@ -22,7 +22,7 @@ arithmetic = Namespace("arithmetic")
 
 
 def _widest(values: tuple[Any, ...]) -> type | None:
-    """Decimal, float or int; None when a value is null."""
+    """Return the widest type of the values: Decimal, float or int; None if a value is null."""
     if any(value is None for value in values):
         return None
     kinds = [kind for kind in (Decimal, float) if any(isinstance(v, kind) for v in values)]
@@ -116,7 +116,7 @@ def lcm(first: Any, second: Any) -> Any:
 
 @arithmetic("N* -> B?")
 def equal(*values: Any) -> bool | None:
-    """Null when a value is null before one that differs."""
+    """Return whether all values are equal; null if a null comes before the first difference."""
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1:
         raise ValueError("the values are of different types")
@@ -146,7 +146,9 @@ def min_(*values: Any) -> Any:
 
 @arithmetic("N* -> O")
 def average(*values: Any) -> Any:
-    """Of the values that are not null, without overflow: each moves the average by its share."""
+    """Return the average of the values that are not null. It cannot overflow: each value moves the average
+    by its share.
+    """
     mean: Any = 0.0
     count = 0
     for value in values:
@@ -209,7 +211,9 @@ def BitExpand(value: int) -> str:
 
 @logical("L A I -> L")
 def SetBit(value: int, positions: Any, bit: int) -> int:
-    """Bits are counted from 1; as in the original the mask is an int, so bit 32 sets all above it too."""
+    """Bits are counted from 1. As in the original, the mask is an int, so bit 32 also sets all higher
+    bits.
+    """
     for position in positions or ():
         mask = wrap(1 << ((int(position) - 1) & 31), 32)
         value = value | mask if bit > 0 else value & ~mask

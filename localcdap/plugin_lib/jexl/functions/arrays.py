@@ -1,4 +1,4 @@
-"""``arrays:``: what is of use of ``java.util.Arrays``."""
+"""``arrays:``: functions of ``java.util.Arrays``."""
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def equals(first: Any, second: Any) -> bool:
 
 @arrays("A -> A")
 def sort(values: Any) -> list[Any]:
-    """Sorts the list in place, as Java does, and gives it."""
+    """Sort the list in place, as Java does, and return it."""
     if not isinstance(values, list):
         raise ValueError("only a list can be sorted")
     values.sort()

@@ -49,7 +49,7 @@ _LETTERS: Final = {
     "W": "[1-7]",
     "w": "(?:[1-4]?[0-9]|5[0-2])",
 }
-"""What each group of letters of a date pattern stands for."""
+"""The regular expression of each group of letters of a date pattern."""
 
 
 def is_empty(text: str | None) -> bool:
@@ -61,7 +61,9 @@ def is_integer(text: str | None) -> bool:
 
 
 def is_double(text: str | None) -> bool:
-    """With a point or a comma, grouped as in English or in Europe, with an exponent."""
+    """Return whether a text is a number with a decimal point or comma, English or European grouping, or an
+    exponent.
+    """
     return text is not None and not is_empty(text) and _DOUBLE.fullmatch(text) is not None
 
 
@@ -74,7 +76,7 @@ def is_boolean(text: str | None) -> bool:
 
 
 def is_date(text: str | None) -> bool:
-    """Whether a text is written like a date, with a time or without; the day may be none of the month."""
+    """Return whether a text has the form of a date, with or without a time; the day need not exist."""
     return text is not None and 6 <= len(text) <= 64 and _looks_like(text, "dates")
 
 
@@ -173,13 +175,13 @@ quality("S -> B", "isTime")(is_time)
 
 @quality("S -> B", "isDate")
 def is_short_date(text: str | None) -> bool:
-    """In the short form of the English locale: ``2/28/17``."""
+    """Return whether a text is a date in the short form of the English locale: ``2/28/17``."""
     return isDate(text, "M/d/yy")
 
 
 @quality("S S -> B")
 def isDate(text: str | None, pattern: str | None) -> bool:
-    """Strictly in a pattern of ``SimpleDateFormat``, white space around allowed."""
+    """Parse strictly by a pattern of ``SimpleDateFormat``; surrounding white space is allowed."""
     if not text or pattern is None:
         return False
     try:
@@ -214,7 +216,7 @@ _declare_cards()
 
 @quality("S -> B")
 def isCreditCard(number: str | None) -> bool:
-    """Any number of 12 to 19 digits whose check digit is right."""
+    """Accept any number of 12 to 19 digits with a valid check digit."""
     return (
         number is not None and re.fullmatch(r"[0-9]{12,19}", number) is not None and _luhn(number)
     )

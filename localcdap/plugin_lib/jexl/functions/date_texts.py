@@ -1,4 +1,4 @@
-"""Texts of dates and times as expressions read them: ``2008-08-18``, ``22:30:52.4``, or both."""
+"""Dates and times in texts as expressions read them: ``2008-08-18``, ``22:30:52.4``, or both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BOTH: Final = re.compile(rf"{_DATE}[ T]{_TIME}\Z", re.ASCII)
 
 
 def read_date(text: str) -> datetime.date:
-    """The date of a text; a time behind it is left out."""
+    """Return the date in a text; a time after it is ignored."""
     found = _DATE_ONLY.match(text)
     if found is None:
         raise EvaluationError(f"'{text}' is no date like 2008-08-18")

@@ -124,7 +124,7 @@ def DaysSinceFromDate(source: Date, destination: Date) -> int | None:
 
 @moments("d -> I?")
 def DaysInMonth(date: Date) -> int | None:
-    """The most days that the month has in any year, as in the original: 29 in every February."""
+    """Return the most days that the month has in any year, as in the original: 29 for every February."""
     return None if date is None else calendar.monthrange(2000, date.month)[1]
 
 
@@ -155,7 +155,7 @@ def YeardayFromDate(date: Date) -> int | None:
 
 @moments("d -> I?")
 def YearweekFromDate(date: Date) -> int | None:
-    """Weeks begin on Monday; the first one lies in the year as a whole."""
+    """Weeks begin on Monday; the first week is the first one that lies in the year as a whole."""
     if date is None:
         return None
     monday = date - datetime.timedelta(days=date.weekday())
@@ -163,7 +163,7 @@ def YearweekFromDate(date: Date) -> int | None:
 
 
 def _plus_months(date: datetime.date, months: int) -> datetime.date:
-    """Some months later; a day that the month has not becomes its last."""
+    """Add months; a day that the month does not have becomes its last day."""
     year, month = divmod(date.year * 12 + date.month - 1 + months, 12)
     last = calendar.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else 28
     return date.replace(year=year, month=month + 1, day=min(date.day, last))
@@ -362,7 +362,7 @@ def weekday_from_date(date: Date) -> int | None:
 
 @moments("d S -> I?")
 def WeekdayFromDate(date: Date, start: str | None) -> int | None:
-    """What the original gives: 8 less the number of the day that weeks start with."""
+    """Return 8 minus the number of the day on which weeks start, as the original does."""
     if date is None:
         return None
     if start is None:
@@ -373,7 +373,7 @@ def WeekdayFromDate(date: Date, start: str | None) -> int | None:
 
 
 def _weekday(name: str) -> int:
-    """0 is Monday; a name that is none is Sunday, as in the original."""
+    """Return the number of a weekday, 0 for Monday; an unknown name is Sunday, as in the original."""
     known = {day: at for at, day in enumerate(_WEEKDAYS)} | {
         day[:3]: at for at, day in enumerate(_WEEKDAYS)
     }

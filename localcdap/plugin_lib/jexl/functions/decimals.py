@@ -12,7 +12,8 @@ from localcdap.plugin_lib.jexl.functions.registry import Namespace
 decimal = Namespace("decimal")
 
 EXACT = Context(prec=2000, rounding=ROUND_HALF_EVEN)
-"""``BigDecimal``'s own arithmetic has no limit; this one stops where a value is none of a record."""
+"""The decimal context. ``BigDecimal`` has no limit; this one stops where a value no longer fits a record.
+"""
 
 
 def scale_of(value: Decimal) -> int:
@@ -26,13 +27,13 @@ def with_scale(value: Decimal, scale: int, rounding: str) -> Decimal:
 
 
 def divided(dividend: Decimal, divisor: Decimal) -> Decimal:
-    """``BigDecimal.divide(divisor, ROUND_HALF_EVEN)``: the scale is the dividend's."""
+    """Divide like ``BigDecimal.divide(divisor, ROUND_HALF_EVEN)``: the result has the dividend's scale."""
     quotient = EXACT.divide(dividend, divisor)
     return with_scale(quotient, scale_of(dividend), ROUND_HALF_EVEN)
 
 
 def stripped(value: Decimal) -> Decimal:
-    """``stripTrailingZeros``: 1200 is 1.2E+3, as in Java."""
+    """Remove trailing zeros like ``stripTrailingZeros``: 1200 becomes 1.2E+3, as in Java."""
     return value.normalize(EXACT) if value else Decimal(0)
 
 
@@ -171,7 +172,7 @@ def AsInteger(value: Any) -> int | None:
 
 @number("N -> D")
 def Mantissa(value: Any) -> float:
-    """What is behind the point; 0 of null and of whole numbers."""
+    """Return the fraction of a number; 0 for null and whole numbers."""
     if value is None or isinstance(value, int):
         return 0.0
     exact = Decimal(format_double(value)) if isinstance(value, float) else value

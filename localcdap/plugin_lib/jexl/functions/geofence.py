@@ -1,4 +1,4 @@
-"""``geo:``: whether a place lies inside fences given as GeoJSON."""
+"""``geo:``: whether a point lies inside geofences, which are given as GeoJSON."""
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ geo = Namespace("geo")
 
 @geo("D D S -> B")
 def InFence(latitude: float, longitude: float, geofences: str | None) -> bool:
-    """Whether any polygon of a feature collection has the place inside (by its winding number)."""
+    """Return whether any polygon of a feature collection contains the point, by its winding number."""
     return any(_is_inside(ring, longitude, latitude) for ring in _rings(geofences))
 
 
 def _rings(document: str | None) -> list[list[tuple[float, float]]]:
-    """The outer rings; each must be closed, as GeoJSON asks."""
+    """Return the outer rings; each must be closed, as GeoJSON requires."""
     try:
         features = json.loads(document or "null")["features"]
         return [_ring(feature["geometry"]) for feature in features]

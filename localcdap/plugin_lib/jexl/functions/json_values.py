@@ -1,4 +1,4 @@
-"""``json:``: the original's ``JsonFunctions``. Elements are dict, list, text, number, bool, None."""
+"""``json:``: CDAP's ``JsonFunctions``. Elements are dict, list, text, number, bool and None."""
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _read(text: str | None) -> Any:
 
 @values("S -> J", "Parse")
 def Parse(text: str | None) -> Any:
-    """None when it is no JSON."""
+    """Return None if the text is not JSON."""
     try:
         return _read(text)
     except json.JSONDecodeError:
@@ -75,7 +75,9 @@ def ArrayLength(element: Any) -> int | None:
 
 
 def _one_selected(element: Any, path: str) -> Any:
-    """What a path selects, null for nothing, which the directive ``json-path`` does not take."""
+    """Return the value at a path; null if there is none. Unlike the directive ``json-path``, it accepts
+    null.
+    """
     try:
         return select(element, path)
     except NothingFoundError:
@@ -89,7 +91,7 @@ def _selected(element: Any, paths: tuple[str, ...]) -> Any:
 
 @values("J S S* -> J", "Select")
 def Select(element: Any, path: str, *paths: str) -> Any:
-    """What a path selects, or a list of what each does."""
+    """Return the value at a path, or the list of the values at several paths."""
     return _selected(element, (path, *paths))
 
 
@@ -106,7 +108,7 @@ def select_lower(element: Any, path: str, *paths: str) -> Any:
 
 @values("J S S* -> J", "drop", "Drop")
 def drop(element: Any, field: str, *fields: str) -> Any:
-    """Without the fields of these names, at any depth below objects."""
+    """Remove the fields of these names at any depth of nested objects."""
     parsed = _read(element) if isinstance(element, str) else element
     return _without(parsed, {field, *fields})
 
@@ -128,7 +130,9 @@ def keysToLower(element: Any) -> Any:
 
 @values("J S -> S!", "join", "Join")
 def join(element: Any, separator: str | None) -> str:
-    """The elements as JSON, a separator behind each; of arrays and objects only the separator."""
+    """Join the elements as JSON, each followed by the separator; arrays and objects give only the
+    separator.
+    """
     if not isinstance(element, list):
         return ""
     plain = [

@@ -14,7 +14,7 @@ maths = Namespace("math")
 
 
 def _of_doubles(run: Callable[..., float], *arguments: float) -> float:
-    """Java's answer where Python raises: NaN outside the domain, infinity where it overflows."""
+    """Return Java's answer where Python raises an error: NaN outside the domain, infinity on overflow."""
     try:
         return float(run(*arguments))
     except ValueError:
@@ -123,7 +123,7 @@ def rint(value: float) -> float:
 
 @maths("D -> L")
 def round_(value: float) -> int:
-    """Half up; held at the ends of a long, 0 for NaN."""
+    """Round half up, within the range of a long; NaN gives 0."""
     if value != value or math.isinf(value):
         return numbers.truncate_to_int(value, 64)
     low = math.floor(value)

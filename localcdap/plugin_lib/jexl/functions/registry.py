@@ -1,4 +1,4 @@
-"""How functions of expressions are declared, found and called with the arguments Java would take.
+"""The registry of functions: their declaration, and their call with the arguments that Java would accept.
 
 A signature is written ``"S I -> S"``: the kinds of the arguments, the kind of the result. Kinds:
 
@@ -13,8 +13,8 @@ T     datetime without zone or null (or its text)     Z     timestamp (a datetim
 A     list or null                                    J     JSON: anything that JSON has
 ====  ==============================================  ====  =========================================
 
-``S*`` at the end takes any number more. Results have the same letters; with ``?`` or ``!`` behind
-where they may be null though a primitive, or never are though an object.
+``S*`` at the end accepts any number of further arguments. Results have the same letters; ``?`` marks a
+primitive that may be null, ``!`` an object that never is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from localcdap.plugin_lib.jexl.functions.date_texts import read_date, read_datet
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 PRIMITIVE: Final = frozenset("BILDF")
-"""Kinds of results that are never null unless marked."""
+"""The kinds of results that are never null unless marked."""
 
 _REJECTED: Final = object()
 
@@ -45,7 +45,7 @@ class Overload:
 
     kinds: tuple[str, ...]
     rest: str | None
-    """The kind of any number of further arguments, or None."""
+    """The kind of any number of further arguments; None if there are none."""
     returns: str
     never_null: bool
     run: Callable[..., Any]
@@ -54,7 +54,7 @@ class Overload:
         return count == len(self.kinds) or (self.rest is not None and count >= len(self.kinds))
 
     def accept(self, arguments: tuple[Any, ...]) -> list[Any] | None:
-        """The arguments as the function takes them, or None when one does not fit."""
+        """Return the arguments converted for the function, or None if one does not fit."""
         taken = []
         for at, value in enumerate(arguments):
             kind = self.kinds[at] if at < len(self.kinds) else self.rest
@@ -68,7 +68,7 @@ class Overload:
 
 @dataclass(slots=True)
 class Function:
-    """A function of a namespace with all its forms."""
+    """A function of a namespace with all its overloads."""
 
     namespace: str
     name: str
@@ -79,12 +79,12 @@ class Function:
         return f"{self.namespace}:{self.name}" if self.namespace else self.name
 
     def find_overloads(self, count: int) -> list[Overload]:
-        """The forms that take so many arguments."""
+        """Return the overloads that accept this number of arguments."""
         return [overload for overload in self.overloads if overload.accepts_count(count)]
 
     @property
     def usage(self) -> str:
-        """Each form as ``string:left(text, length)``."""
+        """The overloads as text: ``string:left(text, length)``."""
         shown = []
         for overload in self.overloads:
             names = list(inspect.signature(overload.run).parameters)
@@ -94,7 +94,9 @@ class Function:
         return " or ".join(dict.fromkeys(shown))
 
     def build_caller(self, count: int) -> Callable[..., Any]:
-        """What calls the function with so many arguments: chooses the form, raises EvaluationError only."""
+        """Return a callable for this number of arguments. It chooses the overload and raises only
+        EvaluationError.
+        """
         forms = self.find_overloads(count)
         if len(forms) == 1:
             return _call_one(self, forms[0], count)
@@ -106,15 +108,15 @@ FUNCTIONS: Final[dict[tuple[str, str], Function]] = {}
 
 
 class Namespace:
-    """Declares the functions of one namespace; an instance is the decorator."""
+    """The decorator that declares the functions of one namespace."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __call__(self, signature: str, *names: str) -> Callable[[_F], _F]:
-        """A form of a function.
+        """Declare an overload of a function.
 
-        :param names: what it is called; the Python function's name when none is given.
+        :param names: the names of the function; default: the name of the Python function.
         """
 
         def declare(run: _F) -> _F:
@@ -128,7 +130,9 @@ class Namespace:
 
 
 def parse_signature(signature: str) -> tuple[list[str], str | None, str]:
-    """The kinds of the arguments, of any number more (or None), and of the result with its mark."""
+    """Return the kinds of the arguments, the kind of further arguments (or None), and the kind of the
+    result with its mark.
+    """
     taken, _, returns = signature.partition("->")
     kinds = taken.split()
     rest = kinds.pop().removesuffix("*") if kinds and kinds[-1].endswith("*") else None
@@ -142,7 +146,9 @@ def _build_overload(signature: str, run: Callable[..., Any]) -> Overload:
 
 
 def _call_one(function: Function, form: Overload, count: int) -> Callable[..., Any]:
-    """Calls a form with so many arguments; those of one or two texts, or of anything, without detours."""
+    """Return a callable for the only overload; one or two texts, or values of any kind, are passed
+    directly.
+    """
     kinds = {form.kinds[at] if at < len(form.kinds) else form.rest for at in range(count)}
     run = form.run
 
@@ -167,7 +173,7 @@ def _call_one(function: Function, form: Overload, count: int) -> Callable[..., A
 
 
 def _call_fitting(function: Function, forms: list[Overload]) -> Callable[..., Any]:
-    """Calls the first form that takes the arguments."""
+    """Return a callable that uses the first overload that accepts the arguments."""
 
     def call(*arguments: Any) -> Any:
         for form in forms:
@@ -183,7 +189,7 @@ def _call_fitting(function: Function, forms: list[Overload]) -> Callable[..., An
 
 
 def _translate_error(function: Function, error: Exception) -> NoReturn:
-    """Whatever a value does to a function is an error of its row, as every Java exception is."""
+    """Turn any error of a function into an error of its row, as the original does with Java exceptions."""
     if isinstance(error, EvaluationError):
         raise error
     if isinstance(error, TimeoutError):
@@ -209,6 +215,7 @@ def _accept_character(value: Any) -> Any:
 
 def _accept_whole(low: int, high: int, *, null: bool) -> Callable[[Any], Any]:
     def accept(value: Any) -> Any:
+        """Return the arguments converted for the function, or None if one does not fit."""
         if value.__class__ is int:
             return value if low <= value <= high else _REJECTED
         if isinstance(value, Decimal) and value.is_finite() and value == int(value):
@@ -244,6 +251,7 @@ def _accept_instance(*types: type) -> Callable[[Any], Any]:
 
 def _accept_datetime(kind: type, read: Callable[[str], Any]) -> Callable[[Any], Any]:
     def accept(value: Any) -> Any:
+        """Return the arguments converted for the function, or None if one does not fit."""
         if value is None or value.__class__ is kind:
             return value
         return read(value) if value.__class__ is str else _REJECTED

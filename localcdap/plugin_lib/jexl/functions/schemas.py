@@ -1,4 +1,4 @@
-"""``ddl:``: schemas and parts of records (the original's ``DDL``). A record is a map of its fields."""
+"""``ddl:``: schemas and parts of records (CDAP's ``DDL``). A record is a map of its fields."""
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _STEP = re.compile(r"([^\[]+)(?:\[(.*)\])?")
 
 
 def _steps(path: str | None) -> list[tuple[str, str | None]]:
-    """Names with what is in brackets behind them: ``a.b[0]`` is [(a, None), (b, "0")]."""
+    """Return the names of a path with their indexes: ``a.b[0]`` is [(a, None), (b, "0")]."""
     steps = []
     for part in (path or "").split("."):
         found = _STEP.fullmatch(part)
@@ -44,7 +44,7 @@ def toJson(record: Any) -> Any:
 
 @ddl("O S -> O")
 def select(start: Any, path: str | None) -> Any:
-    """The schema or the value at a path."""
+    """Return the schema or the value at a path."""
     if isinstance(start, Schema):
         for name, key in _steps(path):
             start = _sub_schema(start.non_nullable, name, key, path)
@@ -85,7 +85,9 @@ def _sub_value(record: Any, name: str, key: str | None, path: str | None) -> Any
 
 @ddl("O S S* -> O")
 def drop(start: Any, path: str | None, *paths: str | None) -> Any:
-    """A schema without the fields at some paths; a record as it is, as in the original."""
+    """Return a schema without the fields at some paths; a record is returned unchanged, as in the
+    original.
+    """
     if not isinstance(start, Schema):
         return start
     for one in (path, *paths):

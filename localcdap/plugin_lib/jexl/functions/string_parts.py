@@ -122,7 +122,7 @@ def stripAll(texts: Any, characters: str | None) -> list[str | None] | None:
 
 
 LONGEST = 10_000_000
-"""Characters that padding and repeating may make."""
+"""The most characters that padding and repeating may produce."""
 
 
 @string("S I -> S")
@@ -233,7 +233,7 @@ def reverseDelimited(text: str | None, separator: str) -> str | None:
 
 
 def _titled(char: str) -> str:
-    """``Character.toTitleCase``: what has no title form of one character stays."""
+    """Convert a character like ``Character.toTitleCase``; a title form of several characters is not used."""
     title = char.title()
     return title if len(title) == 1 else char
 

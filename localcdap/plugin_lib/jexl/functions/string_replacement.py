@@ -240,10 +240,10 @@ def join_some(values: Any, separator: str | None, start: int, end: int) -> str |
 def split_characters(
     text: str | None, separators: str | None, limit: int, *, keep: bool
 ) -> list[str] | None:
-    """Splits at each of the separators (white space when None).
+    """Split a text at each of the separator characters (white space for None).
 
-    :param limit: the most parts; the last has the rest as it is. 0 or less: no limit.
-    :param keep: keep the empty parts between adjacent separators and at the ends.
+    :param limit: the most parts; the last part is the rest. 0 or less: no limit.
+    :param keep: whether empty parts between adjacent separators and at the ends are kept.
     """
     if text is None:
         return None
@@ -268,7 +268,7 @@ def split_characters(
 def split_whole(
     text: str | None, separator: str | None, limit: int, *, keep: bool
 ) -> list[str] | None:
-    """Splits at a separator as a whole; the parameters are those of :func:`split_characters`."""
+    """Split a text at a separator text; the parameters are those of :func:`split_characters`."""
     if not text or not separator:
         return split_characters(text, None, limit, keep=keep)
     parts: list[str] = []

@@ -65,7 +65,7 @@ def isAllUpperCase(text: str | None) -> bool:
 
 
 def is_space(char: str) -> bool:
-    """``Character.isWhitespace``."""
+    """Return whether a character is white space, as ``Character.isWhitespace`` says."""
     if char in "\xa0\u2007\u202f":
         return False
     return char in "\t\n\x0b\f\r\x1c\x1d\x1e\x1f" or unicodedata.category(char) in (

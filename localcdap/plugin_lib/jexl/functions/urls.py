@@ -1,4 +1,4 @@
-"""Addresses of networks, hosts, mailboxes and pages, as commons-validator accepts them."""
+"""IP addresses, host names, e-mail addresses and URLs, as commons-validator accepts them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _level(name: str | None) -> str:
 
 
 def is_top_level(name: str | None) -> bool:
-    """Whether a name, a dot before it or not, is a top-level domain."""
+    """Return whether a name is a top-level domain; a leading dot is accepted."""
     return _level(name) in _top_levels()
 
 
@@ -92,7 +92,9 @@ def is_email(address: str | None) -> bool:
 
 
 def is_url(url: str | None) -> bool:
-    """Of ``http``, ``https`` and ``ftp``, with a host of a known top-level domain or an address."""
+    """Return whether a text is an ``http``, ``https`` or ``ftp`` URL with a known top-level domain or an
+    IP address.
+    """
     found = _URL.fullmatch(url or "")
     if found is None or (found.group(1) or "").lower() not in ("http", "https", "ftp"):
         return False
@@ -111,7 +113,7 @@ def _is_authority(text: str) -> bool:
 
 
 def _climbs(path: str) -> bool:
-    """Whether a path has empty parts, or leads above its root."""
+    """Return whether a path has empty parts or leads above its root."""
     depth = 0
     for part in path.split("/")[1:]:
         depth += -1 if part == ".." else 1 if part not in ("", ".") else 0

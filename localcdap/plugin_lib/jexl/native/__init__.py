@@ -1,9 +1,9 @@
 """Expressions as Spark columns, where Spark gives the same answers.
 
-Each node decides by the types of its operands; where one has no equal in Spark, the whole expression has
-none. Booleans, ints, longs, doubles and texts are calculated with, other types only passed on and compared
-with null. Long arithmetic is left to the batch form, which does not overflow, and so is all that reads
-numbers from texts with a result whose type depends on the text.
+Each node decides by the types of its operands. If one node has no equivalent in Spark, the whole
+expression has none. Spark calculates with booleans, ints, longs, doubles and texts; other types are
+only passed on and compared with null. The batch form handles long arithmetic, which Spark would let
+overflow, and numbers in texts whose type depends on the text.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _OPERATORS: Final = {"+": add, "-": sub, "*": mul, "/": truediv, "%": mod}
 
 
 def build_arithmetic(symbol: str, left: Part, right: Part) -> Part:
-    """``+``, ``-``, ``*``, ``/`` or ``%``."""
+    """Build ``+``, ``-``, ``*``, ``/`` or ``%``."""
     failing = join_any(find_null_failures(left), find_null_failures(right))
     if Schema.NULL in (left.type, right.type):
         raise NoNativeError
@@ -55,7 +55,7 @@ def build_absolute(part: Part) -> Part:
 
 
 def _require_signed_number(part: Part) -> Part:
-    """A number for which there is one of the other sign."""
+    """Return the part if it is a number whose negation has the same type."""
     if part.type not in NUMBERS or part.bits > 62:
         raise NoNativeError
     return part if part.type == Schema.DOUBLE else to_long(part)
@@ -92,7 +92,7 @@ def _build_whole_arithmetic(symbol: str, left: Part, right: Part, failing: Colum
 
 
 def _count_bits(symbol: str, left: int, right: int) -> int:
-    """The bits that a result can have."""
+    """Return the most bits that a result can have."""
     if symbol == "*":
         return left + right
     if symbol == "/":
@@ -101,7 +101,7 @@ def _count_bits(symbol: str, left: int, right: int) -> int:
 
 
 def _guard_divisor(number: Column, failing: Column | None) -> tuple[Column, Column | None]:
-    """What is divided by, null where it is 0, and what fails, with the rows where it is 0."""
+    """Return the divisor with null for 0, and the failures with the rows where it is 0."""
     from pyspark.sql import functions as f
 
     is_zero = f.coalesce(number == 0, f.lit(False))
@@ -109,7 +109,7 @@ def _guard_divisor(number: Column, failing: Column | None) -> tuple[Column, Colu
 
 
 def build_coalesce(parts: Sequence[Part]) -> Part:
-    """All parts are evaluated, so all may fail."""
+    """Build a coalesce. All parts are evaluated, so all may fail."""
     from pyspark.sql import functions as f
 
     kind, columns = _unify_types(parts)
@@ -120,9 +120,9 @@ def build_coalesce(parts: Sequence[Part]) -> Part:
 
 
 def build_choice(source: Part, condition: Column, then: Part, otherwise: Part) -> Part:
-    """One of two, which fails only where it is chosen.
+    """Build the choice of one of two parts; a part fails only where it is chosen.
 
-    :param source: what the condition is of, which may fail.
+    :param source: the part that the condition is made of, which may fail.
     """
     from pyspark.sql import functions as f
 
@@ -136,7 +136,9 @@ def build_choice(source: Part, condition: Column, then: Part, otherwise: Part) -
 
 
 def _unify_types(parts: Sequence[Part]) -> tuple[Schema, list[Column]]:
-    """The one type of all parts and the columns as it; an int among longs is a long."""
+    """Return the common type of all parts, and their columns in this type; an int among longs becomes a
+    long.
+    """
     types = {part.type for part in parts} - {Schema.NULL}
     if types == set(WHOLE):
         return Schema.LONG, [part.column.cast("bigint") for part in parts]

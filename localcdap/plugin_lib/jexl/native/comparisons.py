@@ -42,7 +42,7 @@ def build_equality(left: Part, right: Part) -> Part:
 
 
 def build_ordering(symbol: str, left: Part, right: Part) -> Part:
-    """``<``, ``<=``, ``>`` or ``>=``."""
+    """Build ``<``, ``<=``, ``>`` or ``>=``."""
     from pyspark.sql import functions as f
 
     or_same = symbol in ("<=", ">=")
@@ -64,7 +64,7 @@ def build_ordering(symbol: str, left: Part, right: Part) -> Part:
 
 
 def _build_less(a: Part, b: Part) -> Column:
-    """NaN is the lowest here, the highest in Spark."""
+    """Build "less than". NaN is the lowest number here and the highest in Spark."""
     from pyspark.sql import functions as f
 
     below = a.column < b.column
@@ -75,7 +75,7 @@ def _build_less(a: Part, b: Part) -> Column:
 
 
 def _compare_with_null(left: Part, right: Part) -> Part:
-    """``==`` with the constant null."""
+    """Build ``==`` with the constant null."""
     other = right if left.type == Schema.NULL else left
     return build_boolean(is_null(other), left, right)
 
@@ -90,7 +90,7 @@ def _compare_booleans(left: Part, right: Part) -> Part:
 
 
 def _unify_types(left: Part, right: Part) -> tuple[Part, Part]:
-    """Both as the type in which they are compared."""
+    """Return both columns in the type in which they are compared."""
     if left.is_text and right.is_text:
         return left, right
     if Schema.DOUBLE in (left.type, right.type):
@@ -101,7 +101,7 @@ def _unify_types(left: Part, right: Part) -> tuple[Part, Part]:
 
 
 def _build_comparison(left: Part, right: Part, column: Column) -> Part:
-    """A comparison in which a text that is no number fails only where the other side is not null."""
+    """Build a comparison in which a text that is not a number fails only if the other side is not null."""
     failing = join_any(
         join_both(_require_not_null(right), left.failing),
         join_both(_require_not_null(left), right.failing),
@@ -110,7 +110,7 @@ def _build_comparison(left: Part, right: Part, column: Column) -> Part:
 
 
 def _require_not_null(part: Part) -> Column:
-    """Not null or failing: what was converted may be null because it fails."""
+    """Return the condition "not null, or failing": a converted value may be null because it fails."""
     from pyspark.sql import functions as f
 
     known = part.column.isNotNull() if part.nullable else f.lit(True)
@@ -118,7 +118,7 @@ def _require_not_null(part: Part) -> Column:
 
 
 def _build_null_check(part: Part) -> Column:
-    """Null, and not because it fails."""
+    """Return the condition "null, and not because it fails"."""
     from pyspark.sql import functions as f
 
     null = part.column.isNull() if part.nullable else f.lit(False)
@@ -126,7 +126,7 @@ def _build_null_check(part: Part) -> Column:
 
 
 def build_match(left: Part, pattern: Node) -> Part:
-    """``=~`` with a constant pattern: the whole text matches it."""
+    """Build ``=~`` with a constant pattern, which must match the whole text."""
     from pyspark.sql import functions as f
 
     if pattern.kind != "constant" or not isinstance(pattern.value, str):
@@ -142,7 +142,7 @@ def build_match(left: Part, pattern: Node) -> Part:
 
 
 def has_affix(symbol: str, left: Part, right: Part) -> Part:
-    """``=^``, begins with, or ``=$``, ends with."""
+    """Build ``=^`` (begins with) or ``=$`` (ends with)."""
     from pyspark.sql import functions as f
 
     if not left.is_text or right.type == Schema.NULL:
@@ -154,7 +154,7 @@ def has_affix(symbol: str, left: Part, right: Part) -> Part:
 
 
 def build_length(text: Column) -> Column:
-    """Java's length of a text: in UTF-16 units."""
+    """Build Java's length of a text, in UTF-16 units."""
     from pyspark.sql import functions as f
 
     units = f.octet_length(f.encode(text, "UTF-16BE"))
@@ -162,7 +162,7 @@ def build_length(text: Column) -> Column:
 
 
 def build_size(part: Part) -> Part:
-    """``size`` of a text: 0 for null, and for what fails."""
+    """Build ``size`` of a text: 0 for null and for failing operands."""
     from pyspark.sql import functions as f
 
     count = f.coalesce(build_length(part.column), f.lit(0))
@@ -172,7 +172,7 @@ def build_size(part: Part) -> Part:
 
 
 def build_empty(part: Part) -> Part:
-    """``empty``: true for null, 0, no text, and for what fails."""
+    """Build ``empty``: true for null, 0, the empty text and failing operands."""
     from pyspark.sql import functions as f
 
     is_empty = is_null(part)

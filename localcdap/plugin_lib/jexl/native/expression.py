@@ -1,4 +1,4 @@
-"""A whole expression as a Spark column."""
+"""The Spark form of a whole expression."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ class Native:
 
     column: Column
     type: Schema
-    """Nullable where a row can have null; rows that fail have null whatever it says."""
+    """The type. It is nullable if a row can have null; failing rows have null in any case."""
     failing: Column | None
-    """True on the rows for which the batch form raises (never null); None: it never does."""
+    """A column that is true on the rows for which the batch form raises an error (never null); None: on no
+    row.
+    """
 
 
 def build_native(
     root: Node, schema: Schema, column: Callable[[str], Column] | None
 ) -> Native | None:
-    """The Spark form of an expression, None where it has none.
+    """Return the Spark form of an expression, or None if it has none.
 
-    :param schema: a record of all columns; a name that is not in it is a missing column, and null.
+    :param schema: a record of all columns; any other name is a missing column, and null.
     """
     if len(root.parts) != 1 or list_local_names(root):
         return None

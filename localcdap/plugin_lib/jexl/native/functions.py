@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 Make = Callable[[Sequence[Part]], Part]
-"""Of the arguments; a method's first is what it is a method of."""
+"""Builds a call from its arguments; the first argument of a method is its object."""
 
 
 def require_texts(parts: Sequence[Part]) -> None:
-    """Refuses what is no text: the functions refuse it too, on each row."""
+    """Reject operands that are not texts, as the functions do on each row."""
     if not all(part.is_text for part in parts):
         raise NoNativeError
 
 
 def build_text_function(change: Callable[[Column], Column], kind: Schema = Schema.STRING) -> Make:
-    """A function of one text that is null for null."""
+    """Return a builder for a function of one text, which is null for null."""
 
     def make(parts: Sequence[Part]) -> Part:
         require_texts(parts)
@@ -49,7 +49,7 @@ def build_text_function(change: Callable[[Column], Column], kind: Schema = Schem
 
 
 def wrap_spark_function(name: str) -> Callable[..., Column]:
-    """A function of Spark, which is loaded when it is called."""
+    """Return a wrapper of a Spark function, which is imported when it is called."""
 
     def call(*columns: Column) -> Column:
         from pyspark.sql import functions as f
@@ -61,14 +61,14 @@ def wrap_spark_function(name: str) -> Callable[..., Column]:
 
 
 def trim(text: Column) -> Column:
-    """Without the control characters and spaces at both ends."""
+    """Remove control characters and spaces at both ends."""
     from pyspark.sql import functions as f
 
     return f.btrim(text, f.lit(TRIM_CHARACTERS))
 
 
 def _with_text(change: Callable[[Column, Column], Column], kind: Schema = Schema.BOOLEAN) -> Make:
-    """A method of a text with one more text."""
+    """Return a builder for a method of a text with one more text."""
 
     def make(parts: Sequence[Part]) -> Part:
         require_texts(parts)
@@ -89,11 +89,11 @@ METHODS: Final[dict[tuple[str, int], Make]] = {
     ("endsWith", 1): _with_text(lambda text, other: text.endswith(other)),
     ("concat", 1): _with_text(wrap_spark_function("concat"), Schema.STRING),
 }
-"""By name and number of further arguments; a null text is told by their caller."""
+"""The methods by name and number of further arguments; the caller checks for a null text."""
 
 
 def _check(holds: Callable[..., Column], *, texts: bool = True) -> Make:
-    """A bool of all arguments that is never null."""
+    """Return a builder for a bool of all arguments that is never null."""
 
     def make(parts: Sequence[Part]) -> Part:
         from pyspark.sql import functions as f
@@ -120,7 +120,7 @@ def _replace_null(value: object) -> Make:
 
 
 def _build_concat(parts: Sequence[Part]) -> Part:
-    """A null is left out; of two nulls it is null."""
+    """Build a concatenation that skips a null; two nulls give null."""
     from pyspark.sql import functions as f
 
     require_texts(parts)
@@ -139,7 +139,7 @@ def _build_length(parts: Sequence[Part]) -> Part:
 
 
 def _read(convert: Callable[[Part], Part]) -> Make:
-    """``toLong`` …: a null or empty text is an error."""
+    """Return a builder for ``toLong`` …, where a null or empty text is an error."""
 
     def make(parts: Sequence[Part]) -> Part:
         from pyspark.sql import functions as f
@@ -189,7 +189,7 @@ FUNCTIONS: Final[dict[tuple[str, str, int], Make]] = {
     ("string", "equals", 2): _check(_return_argument),
     ("string", "contains", 2): _check(lambda text, other: text.column.contains(other.column)),
 }
-"""By namespace, name and number of arguments."""
+"""The functions by namespace, name and number of arguments."""
 
 
 def call(of: PartOf, node: Node) -> Part:
@@ -200,12 +200,12 @@ def call(of: PartOf, node: Node) -> Part:
 
 
 def build_null_safe(of: PartOf, node: Node) -> Part:
-    """A method of null is null right inside of ``? :``."""
+    """Build a node in which a method of null gives null, as in the branches of ``? :``."""
     return build_method(of, node, safe=True) if node.kind == "method" else of(node)
 
 
 def build_method(of: PartOf, node: Node, *, safe: bool = False) -> Part:
-    """A method of a text; null is an error, or null where it is safe."""
+    """Build a method of a text; a null text is an error, or null in a null-safe call."""
     from pyspark.sql import functions as f
 
     name, null_safe = node.value

@@ -74,7 +74,7 @@ def _build_comparison(of: PartOf, symbol: str, node: Node) -> Part:
 
 
 def chain(of: PartOf, node: Node) -> Part:
-    """Operands of equal rank from left to right."""
+    """Build a chain of operands of equal rank, evaluated from left to right."""
     parts = map(of, node.parts)
     if node.value[0] in ("&&", "||"):
         return _build_logic(node.value[0], list(parts))
@@ -85,7 +85,7 @@ def chain(of: PartOf, node: Node) -> Part:
 
 
 def _build_logic(symbol: str, parts: list[Part]) -> Part:
-    """All or any of the parts, which fail only where those before do not decide."""
+    """Build "and" or "or" of the parts; a part fails only if the parts before it do not decide."""
     value = to_truth(parts[0])
     failing = find_null_failures(parts[0])
     for part in parts[1:]:

@@ -19,7 +19,7 @@ NUMBERS: Final = (*WHOLE, Schema.DOUBLE)
 
 
 class NoNativeError(Exception):
-    """A node has no equal in Spark."""
+    """A node has no equivalent in Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,14 @@ class Part:
 
     column: Column
     type: Schema
-    """Without null; ``Schema.NULL`` for the constant null."""
+    """The type without null; ``Schema.NULL`` for the constant null."""
     nullable: bool = True
     failing: Column | None = None
-    """True on the rows for which the batch form raises (never null); None: it never does."""
+    """A column that is true on the rows for which the batch form raises an error (never null); None: on no
+    row.
+    """
     bits: int = 0
-    """Of a whole number: its magnitude is below 2 to this."""
+    """For a whole number: its magnitude is below 2 to this power."""
 
     @property
     def is_text(self) -> bool:
@@ -41,11 +43,11 @@ class Part:
 
 
 PartOf = Callable[[Node], Part]
-"""Gives the Spark form of a node, and raises :class:`NoNativeError` where it has none."""
+"""Returns the Spark form of a node, or raises :class:`NoNativeError` if it has none."""
 
 
 def join_any(*conditions: Column | None) -> Column | None:
-    """True where any of the conditions is; None when none can be."""
+    """Return "any of the conditions"; None if there are none."""
     joint: Column | None = None
     for condition in conditions:
         if condition is not None:
@@ -54,12 +56,12 @@ def join_any(*conditions: Column | None) -> Column | None:
 
 
 def join_both(first: Column, second: Column | None) -> Column | None:
-    """True where both are; None when the second can not be."""
+    """Return "both conditions"; None if there is no second one."""
     return None if second is None else first & second
 
 
 def build_boolean(column: Column, *parts: Part) -> Part:
-    """A bool that is never null, failing where a part does."""
+    """Return a bool part that is never null and fails where one of the parts fails."""
     return Part(column, Schema.BOOLEAN, False, join_any(*(part.failing for part in parts)))
 
 
@@ -72,7 +74,7 @@ def is_null(part: Part) -> Column:
 
 
 def find_null_failures(part: Part) -> Column | None:
-    """Where a null, or what fails already, is an error."""
+    """Return the condition of the rows on which the part is null or fails."""
     null = is_null(part) if part.nullable else None
     return join_any(part.failing, null)
 
@@ -99,14 +101,14 @@ def build_constant(value: object) -> Part:
 
 
 class Fields:
-    """The columns that names mean."""
+    """The columns of a DataFrame, found by the names in an expression."""
 
     def __init__(self, schema: Schema, column: Callable[[str], Column]) -> None:
         self._schema = schema
         self._column = column
 
     def find_part(self, node: Node) -> Part:
-        """The column of a name, or of a dotted one; null where there is none."""
+        """Return the column of a name or a dotted name; null if there is none."""
         return self._find_field(node.value if node.kind == "name" else self._get_dotted_name(node))
 
     def _find_field(self, name: str) -> Part:
@@ -120,7 +122,7 @@ class Fields:
         return Part(self._column(real), schema.non_nullable, schema.is_nullable, None, bits)
 
     def _get_dotted_name(self, node: Node) -> str:
-        """``a.b`` where there is no column ``a``, of which it could be a part."""
+        """Return ``a.b`` if there is no column ``a`` whose field it could be."""
         dotted = find_plain_path(node)
         if dotted is None:
             raise NoNativeError
@@ -135,7 +137,7 @@ _FLOATING: Final = (Schema.FLOAT, Schema.DOUBLE)
 
 
 def to_truth(part: Part) -> Column:
-    """True or false, false for null; what fails is told by others."""
+    """Return the part as a bool, with false for null; its failures are reported separately."""
     from pyspark.sql import functions as f
 
     if part.type == Schema.NULL:
@@ -154,7 +156,7 @@ def to_truth(part: Part) -> Column:
 
 
 def to_long(part: Part) -> Part:
-    """A whole number, or a text read as one; an empty one is 0, any other that is none fails."""
+    """Convert a part to a long; an empty text is 0, and any other text that is not a number fails."""
     from pyspark.sql import functions as f
 
     if part.type in WHOLE:
@@ -173,7 +175,7 @@ def to_long(part: Part) -> Part:
 
 
 def to_double(part: Part) -> Part:
-    """A number, or a text read as Java reads doubles; an empty one is NaN."""
+    """Convert a part to a double, as Java reads it; an empty text is NaN."""
     from pyspark.sql import functions as f
 
     if part.type in NUMBERS:
@@ -194,7 +196,7 @@ def to_double(part: Part) -> Part:
 
 
 def to_text(part: Part) -> Part:
-    """The text of a value; of doubles Java's differs from Spark's."""
+    """Convert a part to text; doubles are excluded, because Java and Spark write them differently."""
     if part.is_text:
         return part
     if part.type in WHOLE or part.type == Schema.BOOLEAN:
