@@ -1,4 +1,4 @@
-"""The properties of Wrangler, under the names that CDAP's has."""
+"""The properties of Wrangler, with the names of CDAP's properties."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ FAIL = "fail-pipeline"
 SKIP = "skip-error"
 SEND = "send-to-error-port"
 DEFAULT_MODE = "wrangler.error.strategy.default"
-"""Argument of a run: the mode of the stages that name none."""
+"""The runtime argument with the mode of stages that set none."""
 
 
 class WranglerConfig(PluginConfig):
@@ -19,13 +19,13 @@ class WranglerConfig(PluginConfig):
         name="field",
     )
     precondition: str | None = field(
-        description="A JEXL expression. Records for which it is true are left out.",
+        description="A JEXL expression. Records for which it is true are dropped.",
         default=None,
         macro=True,
         syntax="jexl",
     )
     precondition_sql: str | None = field(
-        description="An SQL condition, instead of a recipe. Records for which it is false are left out.",
+        description="An SQL condition, instead of a recipe. Records for which it is false are dropped.",
         default=None,
         macro=True,
         name="preconditionSQL",
@@ -59,15 +59,15 @@ class WranglerConfig(PluginConfig):
     )
     schema: Schema | None = field(
         description=(
-            "The schema of the output. Left out, it is what the recipe makes, as far as that can be "
-            "known before the run."
+            "The schema of the output. By default the schema that the recipe makes, as far as it is known "
+            "before the run."
         ),
         default=None,
         macro=True,
     )
     on_error: str | None = field(
         description=(
-            "What becomes of a record for which a directive fails: the pipeline fails, the record is "
+            "What happens to a record for which a directive fails: the pipeline fails, the record is "
             "skipped, or it goes to the error port."
         ),
         default=None,
@@ -76,15 +76,15 @@ class WranglerConfig(PluginConfig):
         name="on-error",
     )
     threshold: str | None = field(
-        description="Of older versions; has no effect.", default=None, macro=True
+        description="A property of older versions; has no effect.", default=None, macro=True
     )
     workspace_id: str | None = field(
-        description="Where CDAP's studio keeps the sample; has no effect.",
+        description="The place of the sample in CDAP's studio; has no effect.",
         default=None,
         name="workspaceId",
     )
 
     @property
     def is_sql(self) -> bool:
-        """Whether the condition is SQL, which goes without a recipe."""
+        """Whether the condition is SQL, which excludes a recipe."""
         return (self.precondition_language or self.expression_language or "JEXL") == "SQL"

@@ -1,6 +1,6 @@
 """Data models: Avro schemas at a URL or in a folder, listed in its ``manifest.json``.
 
-``{"standards": {"OMOP_6_0_0": {"format": "avsc"}}}`` names the file ``OMOP_6_0_0.avsc`` beside it. A model
+``{"standards": {"OMOP_6_0_0": {"format": "avsc"}}}`` names the file ``OMOP_6_0_0.avsc`` next to it. A model
 is a field of the schema that holds a record; its fields have names and types that columns are mapped to.
 """
 

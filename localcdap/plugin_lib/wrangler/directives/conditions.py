@@ -65,7 +65,7 @@ class Conditional(Directive):
             value = f.lower(value) == "true"
         elif native.type.non_nullable != Schema.BOOLEAN:
             raise NoNativeFormError(_NEITHER)
-        frame.fail_where(value.isNull(), f"the condition cannot be told: {self.condition.text}")
+        frame.fail_where(value.isNull(), f"the condition has no value: {self.condition.text}")
         return value
 
 

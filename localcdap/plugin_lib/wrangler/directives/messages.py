@@ -121,7 +121,7 @@ class ParseAsAvro(SchemaFileDirective):
             value = value.encode("utf-8", "surrogatepass")
         if not isinstance(value, bytes):
             raise self.make_column_error("'String' or 'byte array'")
-        read = schema.from_json if self.encode_type == "json" else schema.binary
+        read = schema.read_json if self.encode_type == "json" else schema.read_binary
         try:
             return list(read(value))
         except AvroError as error:

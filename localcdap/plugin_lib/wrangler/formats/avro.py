@@ -1,4 +1,4 @@
-"""Records of Avro as rows, as the original sees them: dates and decimals are numbers and bytes."""
+"""Reads Avro records as rows, as the original does: dates are numbers, and decimals bytes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Final
 from localcdap.api.directive.rows import Row
 from localcdap.java.gson import write_json
 
-_MOST: Final = 1_000_000
-"""Records of one value; more are a bomb rather than data."""
+_MAX_RECORDS: Final = 1_000_000
+"""Records of one value; more are an attack rather than data."""
 
 _HEADER: Final[Any] = {
     "type": "record",
@@ -26,21 +26,21 @@ _HEADER: Final[Any] = {
 
 
 class AvroError(ValueError):
-    """Bytes are no Avro of the schema, or the schema is none."""
+    """Bytes are not Avro of the schema, or the schema is invalid."""
 
 
 class AvroSchema:
     """Reads records of a schema.
 
     :param text: the schema as JSON.
-    :raises AvroError: when it is none, or not of a record.
+    :raises AvroError: for an invalid schema, or one that is not of a record.
     """
 
     def __init__(self, text: str) -> None:
         import fastavro
 
         try:
-            plain = _plain(json.loads(text))
+            plain = _drop_logical_types(json.loads(text))
             self._schema: Any = fastavro.parse_schema(plain)
         except (
             ValueError,
@@ -49,14 +49,14 @@ class AvroSchema:
             RecursionError,
             fastavro.schema.SchemaParseException,
         ) as error:
-            raise AvroError(f"the schema is none of Avro: {_told(error)}") from None
+            raise AvroError(f"the schema is not one of Avro: {_describe(error)}") from None
         if not isinstance(self._schema, dict) or self._schema.get("type") != "record":
             raise AvroError("the schema is not of a record")
 
-    def binary(self, content: bytes) -> Iterator[Row]:
-        """The records that stand one behind the other; a last one that is cut off does not count.
+    def read_binary(self, content: bytes) -> Iterator[Row]:
+        """Read consecutive records; a last record that is cut off is ignored.
 
-        :raises AvroError: when they are not of the schema.
+        :raises AvroError: for records that do not match the schema.
         """
         import fastavro
 
@@ -68,51 +68,51 @@ class AvroSchema:
             except EOFError:
                 return
             except Exception as error:
-                raise AvroError(_told(error)) from None
-            yield _top(record)
+                raise AvroError(_describe(error)) from None
+            yield _to_row(record)
             if stream.tell() == start:
                 return
 
-    def from_json(self, content: bytes) -> Iterator[Row]:
-        """Records in Avro's JSON, one a line.
+    def read_json(self, content: bytes) -> Iterator[Row]:
+        """Read records in Avro's JSON, one a line.
 
-        :raises AvroError: when they are not of the schema.
+        :raises AvroError: for records that do not match the schema.
         """
         import fastavro
 
         try:
             for record in fastavro.json_reader(io.StringIO(content.decode("utf-8")), self._schema):
-                yield _top(record)
+                yield _to_row(record)
         except Exception as error:
-            raise AvroError(_told(error)) from None
+            raise AvroError(_describe(error)) from None
 
 
 def read_avro_rows(content: bytes) -> Iterator[Row]:
-    """The records of a data file; records within become columns ``<name>_<field>``, lists and maps JSON.
+    """Read the records of a data file. Nested records become columns ``<name>_<field>``, lists and maps JSON.
 
-    :raises AvroError: when it is no such file, or holds more than a million records.
+    :raises AvroError: for bytes that are not a data file, or hold more than a million records.
     """
     import fastavro
 
     try:
-        reader = fastavro.reader(_without_logical_types(content))
+        reader = fastavro.reader(_remove_logical_types(content))
         schema = reader.writer_schema
         names: dict[str, Any] = {}
-        _named(schema, names)
+        _collect_names(schema, names)
         for count, record in enumerate(reader):
-            if count >= _MOST:
-                raise AvroError(f"there are more than {_MOST} records")
+            if count >= _MAX_RECORDS:
+                raise AvroError(f"there are more than {_MAX_RECORDS} records")
             row = Row()
             _flatten(record, schema, "", row, names)
             yield row
     except AvroError:
         raise
     except (Exception, zlib.error) as error:
-        raise AvroError(f"it is no Avro data file: {_told(error)}") from None
+        raise AvroError(f"it is no Avro data file: {_describe(error)}") from None
 
 
-def _without_logical_types(content: bytes) -> io.BytesIO:
-    """A data file with a header that says nothing of dates and decimals."""
+def _remove_logical_types(content: bytes) -> io.BytesIO:
+    """Return a data file whose header has no logical types."""
     import fastavro
 
     stream = io.BytesIO(content)
@@ -120,7 +120,7 @@ def _without_logical_types(content: bytes) -> io.BytesIO:
     schema = header["meta"]["avro.schema"]
     if b"logicalType" not in schema:
         return io.BytesIO(content)
-    header["meta"]["avro.schema"] = json.dumps(_plain(json.loads(schema))).encode()
+    header["meta"]["avro.schema"] = json.dumps(_drop_logical_types(json.loads(schema))).encode()
     made = io.BytesIO()
     fastavro.schemaless_writer(made, _HEADER, header)
     made.write(content[stream.tell() :])
@@ -128,34 +128,34 @@ def _without_logical_types(content: bytes) -> io.BytesIO:
     return made
 
 
-def _told(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 
-def _top(record: Any) -> Row:
-    """A record as a row: lists and objects are texts in JSON."""
+def _to_row(record: Any) -> Row:
+    """Convert a record to a row; lists and objects become JSON."""
     if not isinstance(record, dict):
         raise AvroError(f"a record is needed, not {type(record).__name__}")
-    return Row({name: _text(value) for name, value in record.items()})
+    return Row({name: _to_json(value) for name, value in record.items()})
 
 
-def _text(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     return write_json(value) if isinstance(value, dict | list) else value
 
 
 def _flatten(record: Any, schema: Any, prefix: str, row: Row, names: dict[str, Any]) -> None:
     for field in schema["fields"]:
         value = record[field["name"]]
-        inner = _record_of(field["type"], value, names)
+        inner = _find_record_schema(field["type"], value, names)
         name = prefix + field["name"]
         if inner is not None:
             _flatten(value, inner, f"{name}_", row, names)
         else:
-            row.add(name, _text(value))
+            row.add(name, _to_json(value))
 
 
-def _record_of(type_: Any, value: Any, names: dict[str, Any]) -> Any:
-    """The schema of a record that a value is of, None where it is none."""
+def _find_record_schema(type_: Any, value: Any, names: dict[str, Any]) -> Any:
+    """Return the record schema that a value matches; None if there is none."""
     if not isinstance(value, dict):
         return None
     for each in type_ if isinstance(type_, list) else [type_]:
@@ -167,28 +167,30 @@ def _record_of(type_: Any, value: Any, names: dict[str, Any]) -> Any:
     return None
 
 
-def _plain(schema: Any) -> Any:
-    """A schema without logical types, which the original does not read."""
+def _drop_logical_types(schema: Any) -> Any:
+    """Return a schema without logical types, which the original does not read."""
     if isinstance(schema, list):
-        return [_plain(each) for each in schema]
+        return [_drop_logical_types(each) for each in schema]
     if isinstance(schema, dict):
         return {
-            key: _plain(value) if key in ("type", "items", "values", "fields") else value
+            key: _drop_logical_types(value)
+            if key in ("type", "items", "values", "fields")
+            else value
             for key, value in schema.items()
             if key != "logicalType"
         }
     return schema
 
 
-def _named(schema: Any, names: dict[str, Any]) -> None:
+def _collect_names(schema: Any, names: dict[str, Any]) -> None:
     if isinstance(schema, list):
         for each in schema:
-            _named(each, names)
+            _collect_names(each, names)
     elif isinstance(schema, dict):
         if "name" in schema and "fields" in schema:
             names[schema["name"]] = schema
         for field in schema.get("fields", ()):
-            _named(field["type"], names)
+            _collect_names(field["type"], names)
         for key in ("type", "items", "values"):
             if isinstance(schema.get(key), dict | list):
-                _named(schema[key], names)
+                _collect_names(schema[key], names)

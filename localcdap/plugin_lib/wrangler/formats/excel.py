@@ -1,4 +1,4 @@
-"""Workbooks of Excel (xlsx) as rows of texts."""
+"""Reads workbooks of Excel (xlsx) as rows of texts."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from typing import Any, Final
 from localcdap.java.dates.patterns import DAYS, MONTHS
 from localcdap.java.strings import format_double
 
-_MOST_ROWS: Final = 2**20
-"""What Excel allows."""
-_MOST_BYTES: Final = 2**30
-_MOST_RATIO: Final = 100
+_MAX_ROWS: Final = 2**20
+"""The rows that Excel allows."""
+_MAX_BYTES: Final = 2**30
+_MAX_RATIO: Final = 100
 _SMALL: Final = 100 * 2**10
-"""Parts of that size may be packed as much as they like, as in Apache POI."""
+"""Parts up to this size may have any compression ratio, as in Apache POI."""
 
 
 class ExcelError(ValueError):
-    """Bytes are no workbook, or it has no such sheet."""
+    """Bytes are not a workbook, or it has no such sheet."""
 
 
 def read_sheet(content: bytes, sheet: str) -> Iterator[dict[int, str]]:
-    """The rows of a sheet that hold more than blanks: texts by the number of the column, from 0.
+    """Yield the rows of a sheet that hold more than blanks: texts by the number of the column, from 0.
 
-    Numbers are written as Java does (``1.0``), dates by the format of their cell, formulas are their last
-    values; errors and blank cells are empty texts, cells that are not there are left out.
+    Numbers have Java's format (``1.0``), dates the format of their cell, formulas their last values. Errors
+    and blank cells are empty texts; missing cells are left out.
 
     :param sheet: its name, or its number from 0.
-    :raises ExcelError: when there is no such sheet, the bytes are no workbook or would grow beyond measure.
+    :raises ExcelError: for a missing sheet, and for bytes that are not a workbook or unpack to too many.
     """
     _check_size(content)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            yield from _rows(content, sheet)
+            yield from _read_rows(content, sheet)
         except ExcelError:
             raise
         except Exception as error:
@@ -53,32 +53,32 @@ def _check_size(content: bytes) -> None:
     except (zipfile.BadZipFile, ValueError, OSError) as error:
         raise ExcelError(f"the bytes are no workbook (xlsx): {error}") from None
     for part in parts:
-        if part.file_size > max(_SMALL, _MOST_RATIO * part.compress_size):
+        if part.file_size > max(_SMALL, _MAX_RATIO * part.compress_size):
             raise ExcelError(
-                f"'{part.filename}' in the workbook grows more than {_MOST_RATIO} times when unpacked"
+                f"'{part.filename}' in the workbook grows more than {_MAX_RATIO} times when unpacked"
             )
-    if sum(part.file_size for part in parts) > _MOST_BYTES:
-        raise ExcelError(f"the workbook is larger than {_MOST_BYTES >> 20} MB when unpacked")
+    if sum(part.file_size for part in parts) > _MAX_BYTES:
+        raise ExcelError(f"the workbook is larger than {_MAX_BYTES >> 20} MB when unpacked")
 
 
-def _rows(content: bytes, sheet: str) -> Iterator[dict[int, str]]:
+def _read_rows(content: bytes, sheet: str) -> Iterator[dict[int, str]]:
     import openpyxl
 
     book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     try:
-        found = _sheet(book, sheet)
+        found = _find_sheet(book, sheet)
         found.reset_dimensions()
         for number, cells in enumerate(found.iter_rows()):
-            if number >= _MOST_ROWS:
-                raise ExcelError(f"the sheet has more than {_MOST_ROWS} rows")
-            row = {cell.column - 1: _text(cell) for cell in cells if hasattr(cell, "column")}
+            if number >= _MAX_ROWS:
+                raise ExcelError(f"the sheet has more than {_MAX_ROWS} rows")
+            row = {cell.column - 1: _format_cell(cell) for cell in cells if hasattr(cell, "column")}
             if any(text.strip() for text in row.values()):
                 yield row
     finally:
         book.close()
 
 
-def _sheet(book: Any, sheet: str) -> Any:
+def _find_sheet(book: Any, sheet: str) -> Any:
     sheets = book.worksheets
     if sheet.isdecimal():
         if int(sheet) < len(sheets):
@@ -91,7 +91,7 @@ def _sheet(book: Any, sheet: str) -> Any:
     raise ExcelError(f"there is no sheet '{sheet}'; there are {titles}")
 
 
-def _text(cell: Any) -> str:
+def _format_cell(cell: Any) -> str:
     value = cell.value
     if value is None or cell.data_type == "e":
         return ""
@@ -110,16 +110,16 @@ _PIECE: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _FIRST: Final = datetime.datetime(1899, 12, 31)
-"""The day of a time without one."""
+"""The date of a time without a date."""
 _OTHER_NAMES: Final = {"mm-dd-yy": "m/d/yy"}
-"""Formats that the file leaves to the reader, as Apache POI has them."""
+"""Formats that a file leaves to its reader, as Apache POI defines them."""
 
-Moment = datetime.datetime | datetime.date | datetime.time | datetime.timedelta
+CellTime = datetime.datetime | datetime.date | datetime.time | datetime.timedelta
 
 
-def format_cell_date(value: Moment, format: str) -> str:
-    """A value of a cell as text, in English. Only the first section of the format counts."""
-    moment, elapsed = _whole(value)
+def format_cell_date(value: CellTime, format: str) -> str:
+    """Format the value of a cell, in English. Only the first section of the format is used."""
+    moment, elapsed = _to_datetime(value)
     text = _OTHER_NAMES.get(format, format).split(";")[0]
     pieces = list(_PIECE.finditer(text))
     has_noon = any(piece["noon"] for piece in pieces)
@@ -130,21 +130,21 @@ def format_cell_date(value: Moment, format: str) -> str:
             word = "AM" if moment.hour < 12 else "PM"
             out.append(word if len(piece["noon"]) > 3 else word[0])
         elif piece["elapsed"]:
-            out.append(_elapsed(piece["elapsed"].lower(), elapsed))
+            out.append(_format_elapsed(piece["elapsed"].lower(), elapsed))
         elif piece["fraction"]:
             digits = len(piece["fraction"]) - 1
             out.append(f".{moment.microsecond:06}"[: digits + 1])
         elif letters.startswith("m") and _is_minutes(pieces, index):
             out.append(f"{moment.minute:0{min(len(letters), 2)}}")
         elif letters:
-            out.append(_field(letters, moment, has_noon=has_noon))
+            out.append(_format_field(letters, moment, has_noon=has_noon))
         else:
             out.append(piece["quoted"] or piece["escaped"] or piece["other"] or "")
     return "".join(out)
 
 
-def _whole(value: Moment) -> tuple[datetime.datetime, datetime.timedelta]:
-    """The value as a moment, and the time since the first day that Excel knows."""
+def _to_datetime(value: CellTime) -> tuple[datetime.datetime, datetime.timedelta]:
+    """Return the value as a datetime, and the time since the first day of Excel."""
     if isinstance(value, datetime.timedelta):
         return _FIRST + value, value
     if isinstance(value, datetime.time):
@@ -156,40 +156,40 @@ def _whole(value: Moment) -> tuple[datetime.datetime, datetime.timedelta]:
     return moment, moment - _FIRST
 
 
-def _elapsed(letters: str, elapsed: datetime.timedelta) -> str:
+def _format_elapsed(letters: str, elapsed: datetime.timedelta) -> str:
     seconds = {"h": 3600, "m": 60, "s": 1}[letters[0]]
     return f"{int(elapsed.total_seconds()) // seconds:0{len(letters)}}"
 
 
 def _is_minutes(pieces: list[re.Match[str]], index: int) -> bool:
-    """Whether an ``m`` stands behind hours or before seconds."""
+    """Whether an ``m`` stands after hours or before seconds."""
     before = [_time_letter(piece) for piece in pieces[:index]]
-    behind = [_time_letter(piece) for piece in pieces[index + 1 :]]
+    after = [_time_letter(piece) for piece in pieces[index + 1 :]]
     last = next((letter for letter in reversed(before) if letter), "")
-    return last == "h" or next((letter for letter in behind if letter), "") == "s"
+    return last == "h" or next((letter for letter in after if letter), "") == "s"
 
 
 def _time_letter(piece: re.Match[str]) -> str:
     return (piece["letters"] or piece["elapsed"] or "").lower()[:1]
 
 
-def _field(letters: str, moment: datetime.datetime, *, has_noon: bool) -> str:
+def _format_field(letters: str, moment: datetime.datetime, *, has_noon: bool) -> str:
     count = len(letters)
     match letters[0]:
         case "y":
             return f"{moment.year:04}" if count > 2 else f"{moment.year % 100:02}"
         case "m":
             name = MONTHS[moment.month - 1]
-            return _named(moment.month, name, count)
+            return _format_named(moment.month, name, count)
         case "d":
-            return _named(moment.day, DAYS[moment.weekday()], count)
+            return _format_named(moment.day, DAYS[moment.weekday()], count)
         case "h":
             hour = (moment.hour + 11) % 12 + 1 if has_noon else moment.hour
             return f"{hour:0{min(count, 2)}}"
     return f"{moment.second:0{min(count, 2)}}"
 
 
-def _named(number: int, name: str, count: int) -> str:
+def _format_named(number: int, name: str, count: int) -> str:
     if count < 3:
         return f"{number:0{count}}"
     return name[:3] if count == 3 else name if count == 4 else name[:1]

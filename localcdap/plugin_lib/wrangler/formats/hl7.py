@@ -1,4 +1,4 @@
-"""Messages of Health Level 7, version 2, as objects: segments, their fields, and components of these."""
+"""Parses messages of Health Level 7, version 2, to objects of segments, fields and components."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _NAME: Final = re.compile(r"[A-Z][A-Z0-9]{2}")
 
 
 class Hl7Error(ValueError):
-    """A text is no message."""
+    """A text is not a message."""
 
 
 def parse_hl7_message(text: str) -> dict[str, Any]:
-    """The segments of a message by name, several of one name as an array; in each its fields by number.
+    """Return the segments of a message by name, repeated ones as an array; each has its fields by number.
 
-    A field is a text, or an object of its components by number where there are several; a component with
-    subcomponents is again an object. Empty ones are left out. Of a repeated field the last one counts, as
+    A field is a text, or an object of its components by number if there are several; a component with
+    subcomponents is an object too. Empty values are left out. The last value of a repeated field is used, as
     in the original.
 
-    :raises Hl7Error: when it does not begin with a whole MSH segment, or a segment has no name.
+    :raises Hl7Error: for a text without a complete MSH segment at its start, or a segment without a name.
     """
     lines = [line for line in _LINE_ENDS.split(text.strip()) if line]
     if not lines or not lines[0].startswith("MSH") or len(lines[0]) < 8:
@@ -33,7 +33,7 @@ def parse_hl7_message(text: str) -> dict[str, Any]:
         name, *fields = line.split(separators.field)
         if not _NAME.fullmatch(name):
             raise Hl7Error(f"'{name[:20]}' is no name of a segment")
-        _add(segments, name, separators.segment(name, fields))
+        _add(segments, name, separators.parse_segment(name, fields))
     return segments
 
 
@@ -46,7 +46,7 @@ def _add(segments: dict[str, Any], name: str, segment: dict[str, Any]) -> None:
 
 
 class _Separators:
-    """The characters that the first segment declares, and what they part."""
+    """The separators that the first segment declares; splits segments by them."""
 
     def __init__(self, header: str) -> None:
         self.field = header[3]
@@ -55,7 +55,7 @@ class _Separators:
         given = declared[:4] + _DEFAULTS[len(declared[:4]) :]
         self._component, self._repetition, self._escape, self._sub = list(given)
 
-    def segment(self, name: str, fields: list[str]) -> dict[str, Any]:
+    def parse_segment(self, name: str, fields: list[str]) -> dict[str, Any]:
         first = 1
         found: dict[str, Any] = {}
         if name == "MSH":
@@ -63,22 +63,22 @@ class _Separators:
             fields, first = fields[1:], 3
         for number, text in enumerate(fields, first):
             for repeated in text.split(self._repetition):
-                value = self._parts(repeated, (self._component, self._sub))
+                value = self._split(repeated, (self._component, self._sub))
                 if value is not None:
                     found[str(number)] = value
         return found
 
-    def _parts(self, text: str, separators: tuple[str, ...]) -> Any:
-        """A text, the object of its parts, or None for nothing."""
+    def _split(self, text: str, separators: tuple[str, ...]) -> Any:
+        """Return a text, the object of its parts, or None for an empty text."""
         if not separators or not separators[0]:
-            return self._unescaped(text) or None
-        parts = [self._parts(part, separators[1:]) for part in text.split(separators[0])]
-        found = {str(place): part for place, part in enumerate(parts, 1) if part is not None}
+            return self._unescape(text) or None
+        parts = [self._split(part, separators[1:]) for part in text.split(separators[0])]
+        found = {str(number): part for number, part in enumerate(parts, 1) if part is not None}
         if len(found) > 1 or (found and "1" not in found):
             return found
         return parts[0]
 
-    def _unescaped(self, text: str) -> str:
+    def _unescape(self, text: str) -> str:
         if self._escape not in text:
             return text
         known = {
@@ -86,10 +86,10 @@ class _Separators:
             "E": self._escape,
         }  # fmt: skip
         plain = text.replace(self._escape, "\\") if self._escape != "\\" else text
-        return _ESCAPE.sub(lambda found: _character(found, known), plain)
+        return _ESCAPE.sub(lambda found: _replace_escape(found, known), plain)
 
 
-def _character(found: re.Match[str], known: dict[str, str]) -> str:
+def _replace_escape(found: re.Match[str], known: dict[str, str]) -> str:
     letter, rest = found.groups()
     if letter in known and not rest:
         return known[letter]

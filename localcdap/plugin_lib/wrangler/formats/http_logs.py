@@ -26,7 +26,7 @@ _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))")
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9_]")
 _HIDDEN: Final = ("original", "bytesclf", "cookie")
-"""What the original leaves out, by a part of the name."""
+"""Parts of the names that the original leaves out."""
 _SAMPLES: Final = {
     "TIME.STAMP": "01/Jan/2000:00:00:00 +0000",
     "HTTP.FIRSTLINE": "GET / HTTP/1.0",
@@ -35,7 +35,7 @@ _SAMPLES: Final = {
 
 
 class LogFormat:
-    """Reads lines of a format.
+    """Reads lines in a format.
 
     :param text: such as ``%h %l %u %t "%r" %>s %b``, ``common``, or with nginx's ``$variables``.
     :raises LogFormatError: for an unknown token.
@@ -57,17 +57,17 @@ class LogFormat:
 
     @property
     def columns(self) -> list[str]:
-        """Names that lines of the format give; parameters of queries add more."""
+        """The columns of lines in the format; parameters of queries add more."""
         found: dict[str, str | None] = {}
         for token in self._tokens:
             for name in token.names:
-                _take(token.kind, name, _SAMPLES.get(token.kind), found)
+                _add_value(token.kind, name, _SAMPLES.get(token.kind), found)
         return list(found)
 
     def read(self, line: str) -> dict[str, str | None]:
-        """The values of a line by column.
+        """Return the values of a line by column.
 
-        :raises LineError: when it is not of the format.
+        :raises LineError: for a line that is not in the format.
         """
         searched = (regex.search(line) for regex in self._regexes)
         found = next((match for match in searched if match is not None), None)
@@ -76,24 +76,24 @@ class LogFormat:
         values: dict[str, str | None] = {}
         for token, value in zip(self._tokens, found.groups(), strict=True):
             for name in token.names:
-                _take(token.kind, name, None if value == "-" else value, values)
+                _add_value(token.kind, name, None if value == "-" else value, values)
         return values
 
 
-def _take(kind: str, name: str, value: str | None, values: dict[str, str | None]) -> None:
-    """Put a value and its parts under their columns."""
+def _add_value(kind: str, name: str, value: str | None, values: dict[str, str | None]) -> None:
+    """Add a value and its parts to their columns."""
     if kind in ("HTTP.FIRSTLINE", "HTTP.USERAGENT", "HTTP.HEADER") and value and "\\" in value:
-        value = _ESCAPE.sub(_unescaped, value)
+        value = _ESCAPE.sub(_replace_escape, value)
     key = _NOT_IN_NAMES.sub("_", f"{kind}:{name}".lower())
     if not any(part in key for part in _HIDDEN):
         values[key] = value
     parts = PARTS.get(kind)
     if parts is not None and "original" not in name:
         for inner, below, part in parts(value):
-            _take(inner, f"{name}.{below}" if below else name, part, values)
+            _add_value(inner, f"{name}.{below}" if below else name, part, values)
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _replace_escape(found: re.Match[str]) -> str:
     code, letter = found.groups()
     return chr(int(code, 16)) if code else _ESCAPED.get(letter, letter)
 
@@ -103,23 +103,23 @@ _UNWISE: Final = re.compile(r'[\x00-\x20\x7f{}|\\^\[\]`<>"]')
 
 
 class LineError(ValueError):
-    """A line is not of the format."""
+    """A line is not in the format."""
 
 
 Parts = Iterator[tuple[str, str, str | None]]
-"""Kind, name below that of the whole, value."""
+"""Kind, name relative to that of the whole value, and value of each part."""
 
 
-def _of_bytes(value: str | None) -> Parts:
+def _split_bytes(value: str | None) -> Parts:
     yield "BYTES", "", value or "0"
 
 
-def _of_milliseconds(value: str | None) -> Parts:
+def _split_milliseconds(value: str | None) -> Parts:
     if value:
         yield "MICROSECONDS", "", str(int(value) * 1000)
 
 
-def _of_first_line(value: str | None) -> Parts:
+def _split_first_line(value: str | None) -> Parts:
     found = _FIRST_LINE.fullmatch(value) if value else None
     if found is not None:
         yield "HTTP.METHOD", "method", found[1]
@@ -127,14 +127,14 @@ def _of_first_line(value: str | None) -> Parts:
         yield "HTTP.PROTOCOL_VERSION", "protocol", found[3]
 
 
-def _of_protocol(value: str | None) -> Parts:
+def _split_protocol(value: str | None) -> Parts:
     if value:
         protocol, _, version = value.partition("/")
         yield "HTTP.PROTOCOL", "", protocol
         yield "HTTP.PROTOCOL.VERSION", "version", version
 
 
-def _of_uri(value: str | None) -> Parts:
+def _split_uri(value: str | None) -> Parts:
     if not value:
         return
     text = _UNWISE.sub(lambda found: urllib.parse.quote(found[0], safe=""), value)
@@ -157,34 +157,34 @@ def _of_uri(value: str | None) -> Parts:
             yield "HTTP.PORT", "port", str(port)
 
 
-def _of_query(value: str | None) -> Parts:
+def _split_query(value: str | None) -> Parts:
     for pair in (value or "").removeprefix("?").split("&"):
         name, _, text = pair.partition("=")
         if name:
             yield "STRING", name.lower(), urllib.parse.unquote_plus(text)
 
 
-def _of_stamp(value: str | None) -> Parts:
+def _split_time(value: str | None) -> Parts:
     if not value:
         return
     try:
-        moment = _moment(value)
+        moment = _parse_time(value)
         utc = moment.astimezone(datetime.UTC)
     except (ValueError, OverflowError):
         raise LineError(f"'{value}' is no time") from None
-    yield from _of_moment(moment, "")
+    yield from _split_datetime(moment, "")
     yield "TIME.EPOCH", "epoch", str(int(moment.timestamp()) * 1000)
-    yield from _of_moment(utc, "_utc")
+    yield from _split_datetime(utc, "_utc")
 
 
-def _moment(value: str) -> datetime.datetime:
-    """``05/Sep/2010:11:27:50 +0200``, in English whatever the machine's language."""
+def _parse_time(value: str) -> datetime.datetime:
+    """Parse ``05/Sep/2010:11:27:50 +0200``, in English in every locale."""
     day, month, rest = value.split("/", 2)
     number = [name[:3].lower() for name in MONTHS].index(month.lower()) + 1
     return datetime.datetime.strptime(f"{day}/{number}/{rest}", "%d/%m/%Y:%H:%M:%S %z")
 
 
-def _of_moment(moment: datetime.datetime, zone: str) -> Parts:
+def _split_datetime(moment: datetime.datetime, zone: str) -> Parts:
     week = moment.isocalendar()
     numbers = (
         ("DAY", "day", moment.day),
@@ -205,12 +205,12 @@ def _of_moment(moment: datetime.datetime, zone: str) -> Parts:
 
 
 PARTS: Final[dict[str, Callable[[str | None], Parts]]] = {
-    "BYTESCLF": _of_bytes,
-    "MILLISECONDS": _of_milliseconds,
-    "HTTP.FIRSTLINE": _of_first_line,
-    "HTTP.PROTOCOL_VERSION": _of_protocol,
-    "HTTP.URI": _of_uri,
-    "HTTP.QUERYSTRING": _of_query,
-    "TIME.STAMP": _of_stamp,
+    "BYTESCLF": _split_bytes,
+    "MILLISECONDS": _split_milliseconds,
+    "HTTP.FIRSTLINE": _split_first_line,
+    "HTTP.PROTOCOL_VERSION": _split_protocol,
+    "HTTP.URI": _split_uri,
+    "HTTP.QUERYSTRING": _split_query,
+    "TIME.STAMP": _split_time,
 }
-"""What yields the parts of a value, by the kind of the value."""
+"""The function that yields the parts of a value, by the kind of the value."""

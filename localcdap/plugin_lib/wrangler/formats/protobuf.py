@@ -1,4 +1,4 @@
-"""Messages of Protocol Buffers as rows."""
+"""Reads messages of Protocol Buffers as rows."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from localcdap.api.directive.rows import Row
 
 
 class ProtobufError(ValueError):
-    """Bytes are no message of the type, or there is no such type."""
+    """Bytes are not a message of the type, or the type does not exist."""
 
 
 class MessageType:
     """Reads messages of a type.
 
     :param descriptors: a ``FileDescriptorSet``, as ``protoc --include_imports -o file.desc`` writes it.
-    :param name: of the type, in full or without its package.
-    :raises ProtobufError: when there is no such type, or the descriptors are none.
+    :param name: the name of the type, with or without its package.
+    :raises ProtobufError: for an unknown type, or invalid descriptors.
     """
 
     def __init__(self, descriptors: bytes, name: str) -> None:
@@ -27,7 +27,9 @@ class MessageType:
             pool = descriptor_pool.DescriptorPool()
             for file in files:
                 pool.Add(file)
-            names = [_full(file.package, each.name) for file in files for each in file.message_type]
+            names = [
+                _join_name(file.package, each.name) for file in files for each in file.message_type
+            ]
             full = next((each for each in names if name in (each, each.rpartition(".")[2])), None)
             if full is None:
                 raise ProtobufError(f"there is no message '{name}'; there are {', '.join(names)}")
@@ -35,14 +37,14 @@ class MessageType:
         except ProtobufError:
             raise
         except Exception as error:
-            told = str(error)[:300]
-            raise ProtobufError(f"the descriptors are no FileDescriptorSet: {told}") from None
+            reason = str(error)[:300]
+            raise ProtobufError(f"the descriptors are no FileDescriptorSet: {reason}") from None
 
     def read(self, content: bytes) -> Row:
-        """The fields that a message has, in the order of their numbers; messages within become columns
-        ``<field>_<field>``, enumerations the names of their values.
+        """Read the fields of a message in the order of their numbers. Nested messages become columns
+        ``<field>_<field>``, and enumerations the names of their values.
 
-        :raises ProtobufError: when it is no message of the type.
+        :raises ProtobufError: for bytes that are not a message of the type.
         """
         from google.protobuf.message import DecodeError
 
@@ -55,7 +57,7 @@ class MessageType:
         return row
 
 
-def _full(package: str, name: str) -> str:
+def _join_name(package: str, name: str) -> str:
     return f"{package}.{name}" if package else name
 
 
@@ -64,10 +66,14 @@ def _fill(message: Any, prefix: str, row: Row) -> None:
         name = prefix + field.name
         several = _is_repeated(value)
         if field.message_type is None:
-            values = [_scalar(field, each) for each in value] if several else _scalar(field, value)
-            row.add(name, values)
+            scalars = (
+                [_convert_scalar(field, each) for each in value]
+                if several
+                else _convert_scalar(field, value)
+            )
+            row.add(name, scalars)
         elif field.message_type.GetOptions().map_entry:
-            row.add(name, {str(key): _shown(each) for key, each in value.items()})
+            row.add(name, {str(key): _convert_value(each) for key, each in value.items()})
         else:
             for each in value if several else [value]:
                 _fill(each, f"{name}_", row)
@@ -77,14 +83,14 @@ def _is_repeated(value: Any) -> bool:
     return not isinstance(value, str | bytes) and hasattr(value, "__len__")
 
 
-def _scalar(field: Any, value: Any) -> Any:
+def _convert_scalar(field: Any, value: Any) -> Any:
     if field.enum_type is None:
         return value
     known = field.enum_type.values_by_number.get(value)
     return known.name if known is not None else str(value)
 
 
-def _shown(value: Any) -> Any:
+def _convert_value(value: Any) -> Any:
     if not hasattr(value, "ListFields"):
         return value
     row = Row()

@@ -36,27 +36,29 @@ _ENTITY: Final = re.compile(r"&([0-9A-Za-z#]*)(;?)")
 _KNOWN: Final = {"amp": "&", "apos": "'", "gt": ">", "lt": "<", "quot": '"'}
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _PLAIN: Final = 1e7
-"""From here on Java writes doubles with an exponent."""
+"""From this number on Java writes doubles with an exponent."""
 
 
 class XmlError(ValueError):
-    """A text is no XML."""
+    """A text is not XML."""
 
 
 def parse_xml_object(text: str, *, keeps_texts: bool) -> dict[str, Any]:
-    """The object that a text becomes.
+    """Parse a text to an object.
 
-    :param keeps_texts: whether texts stay texts; else those that are numbers, ``true``, ``false`` or
-        ``null`` become these values.
-    :raises XmlError: when elements are not closed, or closed in another order.
+    :param keeps_texts: whether texts stay texts; otherwise numbers, ``true``, ``false`` and ``null`` become
+        values.
+    :raises XmlError: for elements that are not closed, or closed in the wrong order.
     """
-    return _RecipeParser(text, str if keeps_texts else _value).read()
+    return _XmlReader(text, str if keeps_texts else _parse_value).read()
 
 
-class _RecipeParser:
-    def __init__(self, text: str, value: Callable[[str], Any]) -> None:
+class _XmlReader:
+    """Reads one text as an object."""
+
+    def __init__(self, text: str, convert: Callable[[str], Any]) -> None:
         self._text = text
-        self._value = value
+        self._convert_text = convert
         self._at = 0
         self._open: list[tuple[str, dict[str, Any]]] = []
         self._root: dict[str, Any] = {}
@@ -65,49 +67,49 @@ class _RecipeParser:
         while self._at < len(self._text):
             token = _TOKEN.match(self._text, self._at)
             if token is None:
-                raise self._error("a tag is not closed or not understood")
+                raise self._make_error("a tag is not closed or not understood")
             self._at = token.end()
-            self._take(token)
+            self._handle_token(token)
         if self._open:
             raise XmlError(f"the element '{self._open[-1][0]}' is not closed")
         return self._root
 
-    def _error(self, told: str) -> XmlError:
+    def _make_error(self, problem: str) -> XmlError:
         line = self._text.count("\n", 0, self._at) + 1
-        return XmlError(f"{told}, line {line}: {self._text[self._at : self._at + 30]!r}")
+        return XmlError(f"{problem}, line {line}: {self._text[self._at : self._at + 30]!r}")
 
-    def _take(self, token: re.Match[str]) -> None:
+    def _handle_token(self, token: re.Match[str]) -> None:
         match token.lastgroup:
             case "open":
-                self._opened(token["open"])
+                self._open_element(token["open"])
             case "close":
-                self._closed(token["close"])
+                self._close_element(token["close"])
             case "meta":
                 self._skip_meta()
             case "data" if self._open and token["data"]:
                 _accumulate(self._open[-1][1], _CONTENT, token["data"])
             case "text" if self._open:
-                text = self._decoded(token["text"].strip(TRIM_CHARACTERS))
+                text = self._replace_entities(token["text"].strip(TRIM_CHARACTERS))
                 if text:
-                    _accumulate(self._open[-1][1], _CONTENT, self._value(text))
+                    _accumulate(self._open[-1][1], _CONTENT, self._convert_text(text))
 
-    def _opened(self, name: str) -> None:
+    def _open_element(self, name: str) -> None:
         members: dict[str, Any] = {}
         while True:
             found = _ATTRIBUTE.match(self._text, self._at)
             if found is None:
-                raise self._error(f"the tag of '{name}' is not understood")
+                raise self._make_error(f"the tag of '{name}' is not understood")
             self._at = found.end()
             if found["end"] is not None:
                 break
             given = found["double"] or found["single"] or found["bare"] or ""
-            _accumulate(members, found["name"], self._value(self._decoded(given)))
+            _accumulate(members, found["name"], self._convert_text(self._replace_entities(given)))
         if found["end"] == ">":
             self._open.append((name, members))
         else:
             self._add(name, members or "")
 
-    def _closed(self, name: str) -> None:
+    def _close_element(self, name: str) -> None:
         if not self._open or self._open[-1][0] != name:
             expected = f"'{self._open[-1][0]}' is open" if self._open else "nothing is open"
             raise XmlError(f"the element '{name}' is closed, but {expected}")
@@ -125,18 +127,18 @@ class _RecipeParser:
         while depth:
             token = _META.match(self._text, self._at)
             if token is None:
-                raise self._error("'<!' is not closed")
+                raise self._make_error("'<!' is not closed")
             self._at = token.end()
             depth += {"<": 1, ">": -1}.get(token[0], 0)
 
-    def _decoded(self, text: str) -> str:
-        return _ENTITY.sub(_entity, text) if "&" in text else text
+    def _replace_entities(self, text: str) -> str:
+        return _ENTITY.sub(_replace_entity, text) if "&" in text else text
 
 
-def _entity(found: re.Match[str]) -> str:
+def _replace_entity(found: re.Match[str]) -> str:
     name, end = found.groups()
     if not end:
-        raise XmlError(f"a ';' is missing behind '&{name}'")
+        raise XmlError(f"a ';' is missing after '&{name}'")
     if name.startswith("#"):
         return html.unescape(found[0])
     return _KNOWN.get(name.lower(), found[0])
@@ -153,7 +155,7 @@ def _accumulate(members: dict[str, Any], name: str, value: Any) -> None:
         members[name] = [present, value]
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     lower = text.lower()
     if lower in _WORDS:
         return _WORDS[lower]
@@ -161,14 +163,14 @@ def _value(text: str) -> Any:
         return text
     try:
         if "." in lower or "e" in lower or text == "-0":
-            return _double(text)
+            return _to_number(text)
         number = parse_long(text)
         return number if str(number) == text else text
     except NumberFormatError:
         return text
 
 
-def _double(text: str) -> Any:
+def _to_number(text: str) -> Any:
     number = parse_double(text)
     if number != number or abs(number) == float("inf"):
         return text
@@ -196,33 +198,33 @@ def open_document(text: str) -> tuple[_Element, tuple[tuple[str, str], ...]]:
 def select_texts(text: str, path: str) -> list[str]:
     """Return the texts that a path selects: of attributes, and of elements that begin with a text.
 
-    :raises XmlError: as :func:`opened`, and when the path cannot be evaluated.
+    :raises XmlError: as :func:`open_document`, and for a path that cannot be evaluated.
     """
     root, spaces = open_document(text)
-    texts = map(_text_of, xml.evaluate_path(_compiled(path, spaces), root))
+    texts = map(_find_text, xml.evaluate_path(_compile_path(path, spaces), root))
     return [each for each in texts if each is not None]
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(path: str, spaces: tuple[tuple[str, str], ...]) -> XPath:
+def _compile_path(path: str, spaces: tuple[tuple[str, str], ...]) -> XPath:
     from lxml import etree
 
     return etree.XPath(path, namespaces=dict(spaces), regexp=False, smart_strings=False)
 
 
-def _text_of(node: Any) -> str | None:
+def _find_text(node: Any) -> str | None:
     if isinstance(node, bool):
         return str(node).lower()
     if isinstance(node, float):
         return str(int(node)) if node.is_integer() else str(node)
     if not hasattr(node, "itertext"):
         return str(node)
-    if not _begins_with_text(node):
+    if not _has_leading_text(node):
         return None
     return "".join(each for each in node.itertext(with_tail=False) if each.strip())
 
 
-def _begins_with_text(element: Any) -> bool:
+def _has_leading_text(element: Any) -> bool:
     texts = [element.text]
     for child in element:
         if isinstance(child.tag, str):

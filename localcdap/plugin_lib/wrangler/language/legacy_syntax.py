@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.directive.argument import Argument, ArgumentKind
-from localcdap.plugin_lib.wrangler.language.binding import (
+from localcdap.plugin_lib.wrangler.language.argument_binder import (
     ArgumentMismatch,
     BoundArguments,
     bind_arguments,

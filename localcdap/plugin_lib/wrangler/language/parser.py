@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.directive.argument import Argument, ArgumentKind
-from localcdap.plugin_lib.wrangler.language.binding import (
+from localcdap.plugin_lib.wrangler.language.argument_binder import (
     ArgumentMismatch,
     BoundArguments,
     bind_arguments,
@@ -318,7 +318,7 @@ class _RecipeParser:
         return ExpressionSource(text, *self._positions.locate(start))
 
     def _find_exclusion(self, *names: str) -> str | None:
-        """Return the first name that recipes must not use: an alias, or the directive behind it."""
+        """Return the first name that recipes must not use: an alias, or the directive that it stands for."""
         return next((name for name in names if name in self._rules.exclusions), None)
 
     def _fail_unknown(self, name: str, at: int) -> _FailedStatement:

@@ -2,7 +2,7 @@
 
 A stage is configured several times before it runs, and its run, previews, samples and checks need its
 recipe too. So the parsed recipe and its directives are cached for the process, by the text and the loaded
-directives. They are shared and must not be changed. Python workers of Spark build directives of their own
+directives. They are shared and must not be changed. Python workers of Spark build separate directives
 with :class:`DirectiveBuilder`, since directives may keep state while they run on rows.
 """
 

@@ -61,7 +61,7 @@ def _report_precision(field: Field) -> SchemaMismatch:
         field.name,
         f"Field '{field.name}' has {field.schema.non_nullable.precision} digits in the output schema, and "
         f"Spark's decimals at most {MAX_DECIMAL_PRECISION}.",
-        f"Declare fewer, and say how many stand behind the point: set-type :{field.name} decimal 9",
+        f"Declare fewer, and say how many stand after the point: set-type :{field.name} decimal 9",
     )
 
 
@@ -71,7 +71,7 @@ def _report_missing(field: Field, columns: Columns) -> SchemaMismatch:
     return SchemaMismatch(
         field.name,
         what + ("is null in every record." if is_null else "must not be null."),
-        f"The columns behind the recipe: {', '.join(columns) or 'none'}.",
+        f"The columns after the recipe: {', '.join(columns) or 'none'}.",
         is_warning=is_null,
     )
 

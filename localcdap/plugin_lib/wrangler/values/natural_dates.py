@@ -118,13 +118,13 @@ def _iterate_dates(text: str, now: datetime.datetime) -> Iterator[datetime.datet
         made: datetime.datetime | None
         if first is day:
             made = _shift(text[at : first.start()], _read_date(first, now))
-            behind = _TIME_HERE.match(text, _find_gap(text, first.end()))
-            at = behind.end() if behind else first.end()
-            made = _set_time(made, behind) if behind and made else made
+            following = _TIME_HERE.match(text, _find_gap(text, first.end()))
+            at = following.end() if following else first.end()
+            made = _set_time(made, following) if following and made else made
         else:
-            behind = _DATES.match(text, _find_gap(text, first.end(), "on"))
-            at = behind.end() if behind else first.end()
-            made = _set_time(_read_date(behind, now) if behind else now, first)
+            following = _DATES.match(text, _find_gap(text, first.end(), "on"))
+            at = following.end() if following else first.end()
+            made = _set_time(_read_date(following, now) if following else now, first)
         if made is not None:
             yield made
 

@@ -35,7 +35,7 @@ class RandomCharacters:
         self.vowels = ""
         self.digits = ""
 
-    def grow(self, length: int) -> None:
+    def extend(self, length: int) -> None:
         """Draw at least this many characters.
 
         :raises ValueError: when there are more than can be made.
@@ -70,7 +70,7 @@ def _choose(letters: str, bits: Any) -> str:
 def load_characters() -> RandomCharacters:
     """Return the random characters of this process."""
     made = RandomCharacters()
-    made.grow(256)
+    made.extend(256)
     return made
 
 
@@ -93,7 +93,7 @@ def shuffle_text(text: str) -> str:
     """Replace the letters and digits of a text; length, case and other characters stay."""
     table = load_characters()
     if len(text) > len(table.digits):
-        table.grow(len(text))
+        table.extend(len(text))
     by_kind = (table.consonants, table.vowels, table.digits)
     out = []
     drawn = 0
@@ -142,7 +142,7 @@ def _shuffle_bytes(data: Any, offsets: Any) -> Any:
     import numpy as np
 
     number = np.int32 if len(data) < 1 << 30 else np.int64
-    kinds = np.take(_byte_list_kinds(), data)
+    kinds = np.take(_load_byte_kinds(), data)
     counted = np.zeros(len(data) + 1, dtype=number)  # letters and digits before each byte
     np.cumsum(kinds != 0, out=counted[1:])
     before = counted[:-1] - np.repeat(counted[offsets[:-1]], np.diff(offsets))
@@ -154,7 +154,7 @@ def _shuffle_bytes(data: Any, offsets: Any) -> Any:
 
 
 @functools.cache
-def _byte_list_kinds() -> Any:
+def _load_byte_kinds() -> Any:
     """Return for each byte its row in :func:`_load_random_bytes`, 0 for a byte that stays."""
     import numpy as np
 
@@ -171,7 +171,7 @@ def _load_random_bytes(length: int) -> Any:
     """Return the random characters as bytes, one row for each number of :func:`_load_byte_kinds`."""
     table = load_characters()
     if length > len(table.digits):
-        table.grow(length)
+        table.extend(length)
     return _build_table(len(table.digits))
 
 

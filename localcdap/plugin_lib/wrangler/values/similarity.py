@@ -26,7 +26,7 @@ def _count_words(text: str) -> Words:
 
 
 def _count_pairs(text: str) -> Words:
-    """Count the pairs of adjacent characters in words; a word of one character is a pair of its own."""
+    """Count the pairs of adjacent characters in words; a single character counts as a pair."""
     found: Words = Counter()
     for word in text.split():
         found.update(word[i : i + 2] for i in range(max(1, len(word) - 1)))
@@ -47,7 +47,7 @@ def _measure_words(
     return compare
 
 
-def _cosine(a: Words, b: Words) -> float:
+def _measure_cosine(a: Words, b: Words) -> float:
     dot = sum(count * b[word] for word, count in a.items())
     return dot / (sqrt(_sum_squares(a)) * sqrt(_sum_squares(b)))
 
@@ -60,19 +60,21 @@ def _block_distance(a: Words, b: Words) -> float:
     return sum(abs(a[word] - b[word]) for word in a | b)
 
 
-def _euclidean_distance(a: Words, b: Words) -> float:
+def _measure_euclidean_distance(a: Words, b: Words) -> float:
     return round_to_single(sqrt(sum((a[word] - b[word]) ** 2 for word in a | b)))
 
 
-def _euclidean(a: Words, b: Words) -> float:
-    return 1 - _euclidean_distance(a, b) / round_to_single(sqrt(a.total() ** 2 + b.total() ** 2))
+def _measure_euclidean(a: Words, b: Words) -> float:
+    return 1 - _measure_euclidean_distance(a, b) / round_to_single(
+        sqrt(a.total() ** 2 + b.total() ** 2)
+    )
 
 
-def _dice(a: Words, b: Words) -> float:
+def _measure_dice(a: Words, b: Words) -> float:
     return 2 * len(a.keys() & b.keys()) / (len(a) + len(b))
 
 
-def _jaccard(a: Words, b: Words) -> float:
+def _measure_jaccard(a: Words, b: Words) -> float:
     return len(a.keys() & b.keys()) / len(a.keys() | b.keys())
 
 
@@ -80,15 +82,15 @@ def _overlap(a: Words, b: Words) -> float:
     return len(a.keys() & b.keys()) / min(len(a), len(b))
 
 
-def _generalized_jaccard(a: Words, b: Words) -> float:
+def _measure_generalized_jaccard(a: Words, b: Words) -> float:
     return (a & b).total() / (a | b).total()
 
 
-def _simon_white(a: Words, b: Words) -> float:
+def _measure_simon_white(a: Words, b: Words) -> float:
     return 2 * (a & b).total() / (a.total() + b.total())
 
 
-def _jaro(one: str, other: str) -> float:
+def _measure_jaro(one: str, other: str) -> float:
     if not one or not other:
         return 1.0 if one == other else 0.0
     window = max(0, max(len(one), len(other)) // 2 - 1)
@@ -113,13 +115,13 @@ def _find_common(one: str, other: str, window: int) -> list[str]:
     return found
 
 
-def _levenshtein(one: str, other: str) -> int:
+def _measure_levenshtein(one: str, other: str) -> int:
     from rapidfuzz.distance import Levenshtein
 
     return Levenshtein.distance(one, other)
 
 
-def _damerau(one: str, other: str) -> int:
+def _measure_damerau(one: str, other: str) -> int:
     from rapidfuzz.distance import OSA
 
     return OSA.distance(one, other)
@@ -172,7 +174,7 @@ def _measure_difference(measure: Callable[[Words, Words], float]) -> Measure:
     return lambda one, other: measure(_count_words(one), _count_words(other))
 
 
-def _identity(one: str, other: str) -> float:
+def _measure_identity(one: str, other: str) -> float:
     return 1.0 if one == other else 0.0
 
 
@@ -180,33 +182,35 @@ _BLOCK: Final = _measure_words(
     _count_words, lambda a, b: 1 - _block_distance(a, b) / (a.total() + b.total())
 )
 _METRICS: Final[dict[str, Measure]] = {
-    "cosine": _measure_words(_count_words, _cosine),
+    "cosine": _measure_words(_count_words, _measure_cosine),
     "euclidean": lambda one, other: (
-        _euclidean(_count_words(one), _count_words(other)) if one.split() or other.split() else 1.0
+        _measure_euclidean(_count_words(one), _count_words(other))
+        if one.split() or other.split()
+        else 1.0
     ),
     "block": _BLOCK,
     "block-metric": _BLOCK,
-    "identity": _identity,
-    "dice": _measure_words(_count_words, _dice),
+    "identity": _measure_identity,
+    "dice": _measure_words(_count_words, _measure_dice),
     "longest-common-subsequence": _normalize_shared(_measure_subsequence),
     "longest-common-substring": _normalize_shared(_measure_substring),
     "overlap-cofficient": _measure_words(_count_words, _overlap),
-    "jaccard": _measure_words(_count_words, _jaccard),
-    "damerau-levenshtein": _normalize_edits(_damerau),
-    "generalized-jaccard": _measure_words(_count_words, _generalized_jaccard),
-    "jaro": _jaro,
-    "simon-white": _measure_words(_count_pairs, _simon_white),
-    "levenshtein": _normalize_edits(_levenshtein),
+    "jaccard": _measure_words(_count_words, _measure_jaccard),
+    "damerau-levenshtein": _normalize_edits(_measure_damerau),
+    "generalized-jaccard": _measure_words(_count_words, _measure_generalized_jaccard),
+    "jaro": _measure_jaro,
+    "simon-white": _measure_words(_count_pairs, _measure_simon_white),
+    "levenshtein": _normalize_edits(_measure_levenshtein),
 }
 _DISTANCES: Final[dict[str, Measure]] = {
     **{name: _invert(metric) for name, metric in _METRICS.items() if name != "block-metric"},
-    "euclidean": _measure_difference(_euclidean_distance),
+    "euclidean": _measure_difference(_measure_euclidean_distance),
     "block": _measure_difference(_block_distance),
     "block-distance": _measure_difference(_block_distance),
     "longest-common-subsequence": _count_unshared(_measure_subsequence),
     "longest-common-substring": _count_unshared(_measure_substring),
-    "damerau-levenshtein": _damerau,
-    "levenshtein": _levenshtein,
+    "damerau-levenshtein": _measure_damerau,
+    "levenshtein": _measure_levenshtein,
 }
 _LONGEST: Final = {
     **dict.fromkeys(("jaro", "longest-common-substring"), 5_000),

@@ -150,7 +150,7 @@ def _parse_range(part: str, whole: str) -> tuple[int, int | None]:
 def apply_mask(text: str, mask: str) -> str:
     """Mask a text.
 
-    ``#`` shows the character at its place, ``x`` and ``X`` hide it behind an ``x``; any other character
+    ``#`` shows the character at its position, ``x`` and ``X`` replace it by an ``x``; any other character
     stands for itself, and passes over an equal one of the text.
 
     >>> masked("000-00-1234", "xxx-xx-####")

@@ -46,7 +46,7 @@ def test_draws_grow_by_leaps_as_one_by_one():
         bits.append(seed >> 17)
 
     made = RandomCharacters()
-    made.grow(3000)
+    made.extend(3000)
 
     assert made.digits[:3000] == "".join(str(drawn % 10) for drawn in bits)
 
