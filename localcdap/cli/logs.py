@@ -6,7 +6,7 @@ import click
 
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import format_time, print_json
-from localcdap.runs.model import LogLine
+from localcdap.runs.model import StoredLogLine
 from localcdap.text import sanitize_for_terminal
 
 
@@ -31,7 +31,7 @@ def command(instance: Instance, run: str, follow: bool) -> None:
             lines = more or lines
 
 
-def _print(lines: list[LogLine]) -> None:
+def _print(lines: list[StoredLogLine]) -> None:
     colours = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
     for line in lines:
         stage = f" [{line.stage}]" if line.stage else ""

@@ -15,10 +15,11 @@ from localcdap.cli.options import Instance
 from localcdap.cli.output import print_json
 from localcdap.cli.test_report import print_verdict
 from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
-from localcdap.pipeline_tests.reading import name_of, read_golden
-from localcdap.pipeline_tests.running import case_of, try_cases
-from localcdap.pipeline_tests.verdict import Outcome, judge
-from localcdap.pipeline_tests.writing import write_new
+from localcdap.pipeline_tests.case_orders import create_case_request
+from localcdap.pipeline_tests.reader import get_test_name, read_test
+from localcdap.pipeline_tests.report import Outcome, evaluate
+from localcdap.pipeline_tests.service import run_cases
+from localcdap.pipeline_tests.writer import write_new_test
 
 
 def scaffold_test(
@@ -39,7 +40,7 @@ def scaffold_test(
     document = read_pipeline(pipeline)
     source = Path(pipeline)
     file = paths[0] if paths else source.with_name(f"{source.stem}.test.toml")
-    if name_of(file) == file.name:
+    if get_test_name(file) == file.name:
         raise BadRequestError(
             f"'{file}' is not the name of a test file.", "Use a name that ends in .test.toml."
         )
@@ -51,15 +52,17 @@ def scaffold_test(
         use_suggested=fix,
     )
     with instance.connect() as cdap:
-        (result,) = try_cases(cdap.cases, instance.namespace, [request])
+        (result,) = run_cases(cdap.cases, instance.namespace, [request])
         _raise_failure(result)
-        write_new(file, source, arguments, document, result)
-        golden, mistakes = read_golden(file)
+        write_new_test(file, source, arguments, document, result)
+        golden, mistakes = read_test(file)
         assert golden is not None, mistakes
-        (again,) = try_cases(
-            cdap.cases, instance.namespace, [case_of(golden, document, use_suggested=fix)]
+        (again,) = run_cases(
+            cdap.cases,
+            instance.namespace,
+            [create_case_request(golden, document, use_suggested=fix)],
         )
-    verdict = judge(golden, again)
+    verdict = evaluate(golden, again)
     if instance.json:
         print_json({"file": str(file), "tests": [verdict]})
     else:

@@ -19,12 +19,13 @@ from localcdap.cli.test_report import print_summary, print_verdict
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline_tests.case_model import CaseResult
-from localcdap.pipeline_tests.junit import write_junit
-from localcdap.pipeline_tests.model import Golden, Mistake, stream_of
-from localcdap.pipeline_tests.reading import check_stages, find_tests, read_golden
-from localcdap.pipeline_tests.running import case_of, try_cases
-from localcdap.pipeline_tests.verdict import Outcome, Verdict, judge
-from localcdap.pipeline_tests.writing import update
+from localcdap.pipeline_tests.case_orders import create_case_request
+from localcdap.pipeline_tests.model import PipelineTest, TestFileProblem, parse_output
+from localcdap.pipeline_tests.reader import check_stages, find_tests, read_test
+from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate
+from localcdap.pipeline_tests.report_formats import write_junit
+from localcdap.pipeline_tests.service import run_cases
+from localcdap.pipeline_tests.writer import update_test
 from localcdap.text import plural
 
 if TYPE_CHECKING:
@@ -127,13 +128,13 @@ def command(
 
 def _run(
     instance: Instance, files: Sequence[Path], stage: str | None, *, updates: bool, fix: bool
-) -> list[Verdict]:
+) -> list[PipelineTestReport]:
     """Run the tests and, without --json, print a line for each."""
     verdicts = []
     with instance.connect() as cdap:
         goldens, documents = _read(cdap, instance, files, stage)
         for golden, result in _run_cases(cdap, instance, goldens, documents, fix=fix):
-            verdict = judge(golden, result, _list_outputs(golden, documents[golden.file], stage))
+            verdict = evaluate(golden, result, _list_outputs(golden, documents[golden.file], stage))
             changed = updates and _update(golden, verdict, result)
             verdicts.append(verdict)
             if not instance.json:
@@ -145,16 +146,16 @@ def _run(
 
 def _read(
     cdap: Cdap, instance: Instance, files: Sequence[Path], stage: str | None
-) -> tuple[list[Golden], dict[Path, PipelineDocument]]:
+) -> tuple[list[PipelineTest], dict[Path, PipelineDocument]]:
     """Return the tests, and the documents of their pipelines by test file.
 
     :raises BadRequestError: with every mistake in any of the files.
     """
-    goldens: list[Golden] = []
+    goldens: list[PipelineTest] = []
     documents: dict[Path, PipelineDocument] = {}
-    mistakes: list[Mistake] = []
+    mistakes: list[TestFileProblem] = []
     for file in files:
-        golden, found = read_golden(file)
+        golden, found = read_test(file)
         if golden is not None and not any(
             each.key in ("", "pipeline", "application") for each in found
         ):
@@ -163,7 +164,7 @@ def _read(
                 found += check_stages(golden, document)
                 goldens.append(golden)
             except LocalcdapError as error:
-                found.append(Mistake(file, 1, "", error.full_message))
+                found.append(TestFileProblem(file, 1, "", error.full_message))
         mistakes += found
     if mistakes:
         ordered = sorted(mistakes, key=lambda each: (str(each.file), each.line))
@@ -181,7 +182,7 @@ def _read(
     return goldens, documents
 
 
-def _read_document(cdap: Cdap, namespace: str, golden: Golden) -> PipelineDocument:
+def _read_document(cdap: Cdap, namespace: str, golden: PipelineTest) -> PipelineDocument:
     if golden.pipeline is not None:
         return read_pipeline(str(golden.pipeline))
     name, version = split_version(golden.application or "")
@@ -191,25 +192,27 @@ def _read_document(cdap: Cdap, namespace: str, golden: Golden) -> PipelineDocume
 def _run_cases(
     cdap: Cdap,
     instance: Instance,
-    goldens: Sequence[Golden],
+    goldens: Sequence[PipelineTest],
     documents: dict[Path, PipelineDocument],
     *,
     fix: bool,
-) -> Iterator[tuple[Golden, CaseResult]]:
-    requests = [case_of(each, documents[each.file], use_suggested=fix) for each in goldens]
-    for result in try_cases(cdap.cases, instance.namespace, requests):
+) -> Iterator[tuple[PipelineTest, CaseResult]]:
+    requests = [
+        create_case_request(each, documents[each.file], use_suggested=fix) for each in goldens
+    ]
+    for result in run_cases(cdap.cases, instance.namespace, requests):
         yield goldens[result.case], result
 
 
 def _list_outputs(
-    golden: Golden, document: PipelineDocument, stage: str | None
+    golden: PipelineTest, document: PipelineDocument, stage: str | None
 ) -> list[str] | None:
     if stage is None:
         return None
     names = [each.name for each in document.stages]
-    streams = {output: stream_of(output, names) for output in golden.expect}
+    streams = {output: parse_output(output, names) for output in golden.expect}
     return [output for output, stream in streams.items() if stream and stream.stage == stage]
 
 
-def _update(golden: Golden, verdict: Verdict, result: CaseResult) -> bool:
-    return bool(verdict.outputs) and bool(update(golden, verdict, result))
+def _update(golden: PipelineTest, verdict: PipelineTestReport, result: CaseResult) -> bool:
+    return bool(verdict.outputs) and bool(update_test(golden, verdict, result))

@@ -8,13 +8,13 @@ from typing import Final
 
 import click
 
-from localcdap.pipeline_tests.showing import MARKS, detail_lines
-from localcdap.pipeline_tests.verdict import Outcome, Verdict
+from localcdap.pipeline_tests.report import Outcome, PipelineTestReport
+from localcdap.pipeline_tests.report_formats import MARKS, format_details
 
 _COLOURS: Final = {"missing": "red", "unexpected": "green", "changed": "yellow"}
 
 
-def print_verdict(verdict: Verdict, *, updated: bool = False) -> None:
+def print_verdict(verdict: PipelineTestReport, *, updated: bool = False) -> None:
     mark, colour = {
         Outcome.PASSED: ("✓", "green"),
         Outcome.FAILED: ("✗", "red"),
@@ -25,14 +25,14 @@ def print_verdict(verdict: Verdict, *, updated: bool = False) -> None:
     note = "  updated" if updated else ""
     click.secho(mark, fg=colour, bold=True, nl=False)
     click.echo(f" {verdict.file}  {verdict.took_ms / 1000:.1f} s{note}")
-    for line in detail_lines(verdict):
+    for line in format_details(verdict):
         kind = next(
             (k for k, each in MARKS.items() if re.match(rf" +{re.escape(each)} ", line)), ""
         )
         click.secho(f"    {line}", fg=_COLOURS.get(kind))
 
 
-def print_summary(verdicts: Sequence[Verdict]) -> None:
+def print_summary(verdicts: Sequence[PipelineTestReport]) -> None:
     counts = {each: sum(v.outcome is each for v in verdicts) for each in Outcome}
     parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
     colour = "green" if counts[Outcome.PASSED] == len(verdicts) else "red"

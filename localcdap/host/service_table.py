@@ -27,7 +27,7 @@ from localcdap.pipeline.library.drafts import DraftService
 from localcdap.pipeline.library.templates import TemplateService
 from localcdap.pipeline.methods import MethodService
 from localcdap.pipeline.service import StudioService
-from localcdap.pipeline_tests.cases import CaseService
+from localcdap.pipeline_tests.service import PipelineTestService
 from localcdap.runs.debug.service import DebugService
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.service import RunService
@@ -67,7 +67,7 @@ class ServiceTable:
     drafts = ServiceEntry("drafts", DraftService)
     runs = ServiceEntry("runs", RunService)
     previews = ServiceEntry("previews", PreviewService)
-    cases = ServiceEntry("cases", CaseService)
+    cases = ServiceEntry("cases", PipelineTestService)
     debugging = ServiceEntry("debugging", DebugService)
     methods = ServiceEntry("methods", MethodService)
     apps = ServiceEntry("apps", AppService)

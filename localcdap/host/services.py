@@ -45,13 +45,13 @@ from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodService
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
-from localcdap.pipeline_tests.cases import CaseService
+from localcdap.pipeline_tests.service import PipelineTestService
 from localcdap.runs.debug.service import DebugService
-from localcdap.runs.preview.process import TrialProcesses
+from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.processes import RunProcess
 from localcdap.runs.profiles import NATIVE, Profiles, RemoteProfile
-from localcdap.runs.provisioning import Provisioners
+from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.service import RunService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.settings import Settings, load_settings
@@ -103,7 +103,7 @@ class HostServices:
             unowned.pop_all()
             self._open_library(store)
             native = provisioners.of(NATIVE)
-            processes = TrialProcesses(home.previews, engine.directory, native)
+            processes = PreviewProcesses(home.previews, engine.directory, native)
             self._open_trials(processes, worker, home, settings.preview_records)
             undo.callback(self.previews.close)
             undo.callback(self.cases.close)
@@ -162,7 +162,7 @@ class HostServices:
         self.drafts = DraftService(store, self.namespaces)
 
     def _open_trials(
-        self, processes: TrialProcesses, workers: PluginWorkers, home: Home, records: int
+        self, processes: PreviewProcesses, workers: PluginWorkers, home: Home, records: int
     ) -> None:
         """Build the services that run pipelines and stages on a few records."""
         self.previews = PreviewService(
@@ -172,7 +172,7 @@ class HostServices:
             home=home.path,
             records=records,
         )
-        self.cases = CaseService(self._resolver, processes, home=home.path)
+        self.cases = PipelineTestService(self._resolver, processes, home=home.path)
         self.debugging = DebugService(self._resolver, workers, processes, home=home.path)
 
     def _open_apps(

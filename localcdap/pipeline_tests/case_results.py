@@ -17,7 +17,7 @@ from localcdap.engine.messages.spool import (
     StatusChanged,
 )
 from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
-from localcdap.runs.model import RunError, run_error
+from localcdap.runs.model import RunError, to_run_error
 
 _ENGINE_START_S: Final = 120.0
 """Until the first case begins: the engine may have to be started."""
@@ -27,7 +27,7 @@ _CRASHED: Final = RunError(
 )
 
 
-class Hearing:
+class CaseResultCollector:
     """Hears one process, which tries several cases one after the other.
 
     :param cases: all cases of the set.
@@ -50,7 +50,7 @@ class Hearing:
         self._failed: Failed | None = None
         self._was_killed = False
 
-    def hear(self, message: PreviewMessage) -> None:
+    def on_message(self, message: PreviewMessage) -> None:
         match message:
             case CaseStarted():
                 self._current = self._numbers[message.case]
@@ -60,7 +60,7 @@ class Hearing:
             case CaseEnded():
                 failed = message.failed
                 status = CaseStatus.FAILED if failed else CaseStatus.COMPLETED
-                self._end(status, run_error(failed) if failed else None)
+                self._end(status, to_run_error(failed) if failed else None)
             case Failed():
                 self._failed = message
             case StatusChanged(status=RunStatus.KILLED):
@@ -74,7 +74,7 @@ class Hearing:
         if self._current is not None:
             status, error = CaseStatus.FAILED, _CRASHED
             if self._failed is not None:
-                error = run_error(self._failed)
+                error = to_run_error(self._failed)
             elif self.is_out_of_time():
                 status = CaseStatus.KILLED
                 error = RunError(
@@ -83,7 +83,7 @@ class Hearing:
                 )
             self._end(status, error)
         elif not self.done:
-            error = run_error(self._failed) if self._failed else _CRASHED
+            error = to_run_error(self._failed) if self._failed else _CRASHED
             for number in self._numbers:
                 self._current = number
                 self._end(CaseStatus.FAILED, error)

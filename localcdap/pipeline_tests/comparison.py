@@ -41,8 +41,11 @@ class RecordDifference(msgspec.Struct):
     """Of a changed record."""
 
 
-def differences(
-    expected: Sequence[Any], actual: Sequence[Any], how: Expectation, schema: Schema | None = None
+def list_differences(
+    expected: Sequence[Any],
+    actual: Sequence[Any],
+    how: Expectation,
+    schema: Schema | None = None,
 ) -> list[RecordDifference]:
     """What is different in the actual records.
 

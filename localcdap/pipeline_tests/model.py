@@ -43,7 +43,7 @@ class Expectation(msgspec.Struct):
     """The fields by which records are recognised."""
 
 
-class Fails(msgspec.Struct):
+class ExpectedFailure(msgspec.Struct):
     """How the pipeline is to fail."""
 
     message: str | None = None
@@ -53,7 +53,7 @@ class Fails(msgspec.Struct):
     """``validation`` or ``run``; None for either."""
 
 
-class Golden(msgspec.Struct, kw_only=True):
+class PipelineTest(msgspec.Struct, kw_only=True):
     """One test."""
 
     file: Path
@@ -73,14 +73,14 @@ class Golden(msgspec.Struct, kw_only=True):
     """What conditions are taken to say."""
     expect: dict[str, Expectation] = {}
     """By output of a stage."""
-    fails: Fails | None = None
+    fails: ExpectedFailure | None = None
     start_ms: int | None = None
     records: int = DEFAULT_RECORDS
     """The most records of each source that is run."""
     timeout_s: float = DEFAULT_TIMEOUT_S
 
 
-class Mistake(msgspec.Struct):
+class TestFileProblem(msgspec.Struct):
     """Something wrong in a test file."""
 
     file: Path
@@ -94,7 +94,7 @@ class Mistake(msgspec.Struct):
         return f"{self.file}:{self.line}: {f'{self.key}: ' if self.key else ''}{self.message}"
 
 
-def stream_of(output: str, stages: list[str]) -> Stream | None:
+def parse_output(output: str, stages: list[str]) -> Stream | None:
     """What ``Stage``, ``Stage.port`` or ``Stage.errors`` means; None when there is no such stage."""
     if output in stages:
         return Stream(output)

@@ -17,7 +17,7 @@ GIVEN: Final = "given"
 _CALL: Final = re.compile(r"\w+\(.*\)", re.DOTALL)
 
 
-class Place(msgspec.Struct, frozen=True):
+class ArgumentSource(msgspec.Struct, frozen=True):
     """A property that asks for a value."""
 
     stage: str
@@ -33,7 +33,7 @@ class Argument(msgspec.Struct):
     """None where there is none: a run without it fails."""
     origin: str | None
     """``given``, ``pipeline``, ``namespace`` or ``instance``; None where there is no value."""
-    places: list[Place]
+    places: list[ArgumentSource]
     """Who asks for it; none where the value of another argument does."""
 
 
@@ -46,7 +46,7 @@ class Arguments(msgspec.Struct):
     """The calls of macro functions, such as ``secure(key)``."""
 
 
-def wanted_arguments(
+def list_arguments(
     document: PipelineDocument, values: Mapping[str, str], origins: Mapping[str, str]
 ) -> Arguments:
     """What a pipeline asks for. Malformed macros are passed over: validation tells of them.
@@ -54,13 +54,13 @@ def wanted_arguments(
     :param values: of arguments, asked for or not.
     :param origins: of these values.
     """
-    places: dict[str, list[Place]] = {}
+    places: dict[str, list[ArgumentSource]] = {}
     functions: dict[str, None] = {}
     for stage in (*document.stages, *document.post_actions):
-        _collect(stage, places, functions)
+        _collect_macros(stage, places, functions)
     waiting = list(places)
     for name in waiting:  # it grows: values may hold macros themselves
-        for macro in reversed(_macros(values.get(name, ""))):
+        for macro in reversed(_list_macros(values.get(name, ""))):
             if _CALL.fullmatch(macro):
                 functions.setdefault(macro)
             elif macro not in places:
@@ -73,18 +73,20 @@ def wanted_arguments(
     return Arguments(arguments, list(functions))
 
 
-def _collect(stage: StageUse, places: dict[str, list[Place]], functions: dict[str, None]) -> None:
+def _collect_macros(
+    stage: StageUse, places: dict[str, list[ArgumentSource]], functions: dict[str, None]
+) -> None:
     for key, value in stage.plugin.properties.items():
-        for macro in reversed(_macros(value)):
+        for macro in reversed(_list_macros(value)):
             if _CALL.fullmatch(macro):
                 functions.setdefault(macro)
             else:
                 found = places.setdefault(macro, [])
-                if (place := Place(stage.name, key)) not in found:
+                if (place := ArgumentSource(stage.name, key)) not in found:
                     found.append(place)
 
 
-def _macros(text: str) -> list[str]:
+def _list_macros(text: str) -> list[str]:
     try:
         return list_macros(text)
     except MacroError:

@@ -23,7 +23,7 @@ CapabilitiesOf = Callable[[PluginRef], Collection[str]]
 """What a plugin is capable of."""
 
 
-class Incapable(msgspec.Struct, rename="camel"):
+class IncapablePlugin(msgspec.Struct, rename="camel"):
     """A plugin that lacks what is required of it."""
 
     stage: str
@@ -42,9 +42,9 @@ class Incapable(msgspec.Struct, rename="camel"):
         )
 
 
-def incapable(
+def find_incapable_plugins(
     plugins: Mapping[str, PluginRef], get_capabilities: CapabilitiesOf, required: Collection[str]
-) -> list[Incapable]:
+) -> list[IncapablePlugin]:
     """Every plugin that is not capable of all that is required, in the order of ``plugins``.
 
     :param plugins: by stage and post action.
@@ -53,7 +53,7 @@ def incapable(
     for stage, plugin in plugins.items() if required else ():
         lacking = sorted(set(required) - set(get_capabilities(plugin)))
         if lacking:
-            found.append(Incapable(stage, plugin.type, plugin.name, plugin.artifact, lacking))
+            found.append(IncapablePlugin(stage, plugin.type, plugin.name, plugin.artifact, lacking))
     return found
 
 
@@ -63,12 +63,12 @@ def require_capabilities(
     required: Collection[str],
     asked_by: str,
 ) -> None:
-    """Refuse a pipeline that holds an incapable plugin.
+    """Refuse a pipeline with a plugin that is not capable of what is required.
 
     :param asked_by: who requires it, such as ``profile 'cluster'`` or ``a preview``.
     :raises IncapableError: naming every stage with its plugin and what it lacks, and who asks for it.
     """
-    found = incapable(plugins, get_capabilities, required)
+    found = find_incapable_plugins(plugins, get_capabilities, required)
     if not found:
         return
     count = "1 plugin" if len(found) == 1 else f"{len(found)} plugins"

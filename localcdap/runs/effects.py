@@ -24,8 +24,15 @@ from localcdap.engine.messages.spool import (
     TableLoads,
 )
 from localcdap.messaging.consumer import PoisonMessage
-from localcdap.runs import model
-from localcdap.runs.model import Run, RunError, RunProgress, StageCounts, run_error
+from localcdap.runs.model import (
+    Run,
+    RunError,
+    RunProgress,
+    StageCounts,
+    StoredLogLine,
+    get_now,
+    to_run_error,
+)
 from localcdap.runs.records import RunRecords
 from localcdap.store.store import Store, Transaction
 from localcdap.store.tables import DatasetTables
@@ -73,7 +80,7 @@ class RunEffects:
         """The run could not be started."""
         with self._store.transaction() as transaction:
             run = self._records.get_in(transaction, self._id)
-            run.status, run.end = RunStatus.FAILED, model.now()
+            run.status, run.end = RunStatus.FAILED, get_now()
             run.error = RunError(error.message, error.corrective_action)
             for line in (*error.message.splitlines(), error.corrective_action):
                 if line:
@@ -100,7 +107,7 @@ class RunEffects:
             case Committed():
                 run.written += [each for each in message.directories if each not in run.written]
             case Failed():
-                run.error = run_error(message)
+                run.error = to_run_error(message)
         self._records.change(transaction, run)
 
     def _load(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:
@@ -120,13 +127,13 @@ class RunEffects:
     def _log(self, transaction: Transaction, lines: Sequence[LogLine]) -> None:
         number = self._records.log_length(transaction, self._id)
         numbered = [
-            model.LogLine(number + place, int(line.time * 1000), line.level, line.text, line.stage)
+            StoredLogLine(number + place, int(line.time * 1000), line.level, line.text, line.stage)
             for place, line in enumerate(lines, start=1)
         ]
         self._records.add_log(transaction, self._id, numbered)
 
     def _note(self, transaction: Transaction, text: str, level: str = "WARNING") -> None:
-        self._log(transaction, [LogLine(model.now() / 1000, level, None, text)])
+        self._log(transaction, [LogLine(get_now() / 1000, level, None, text)])
 
 
 def _set_status(run: Run, message: StatusChanged) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import NotFoundError
-from localcdap.runs.model import LogLine
+from localcdap.runs.model import StoredLogLine
 from localcdap.store.store import Store, Transaction
 
 STRETCH: Final = 500
@@ -103,7 +103,7 @@ class RunLogs:
             )
             return LogOutline(rows, [number for (number,) in starts], _newest(tx, run))
 
-    def page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[LogLine]:
+    def page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[StoredLogLine]:
         """Lines from the line ``since`` on, their texts cut to ``LONGEST_TEXT``."""
         where, params = _where(run, filter)
         rows = self._store.read(
@@ -111,9 +111,9 @@ class RunLogs:
             f"WHERE {where} AND number >= ? ORDER BY number LIMIT ?",
             (LONGEST_TEXT, LONGEST_TEXT, *params, since, limit),
         )
-        return [LogLine(*row) for row in rows]
+        return [StoredLogLine(*row) for row in rows]
 
-    def line(self, run: str, number: int) -> LogLine:
+    def line(self, run: str, number: int) -> StoredLogLine:
         """A line with all its text.
 
         :raises NotFoundError: when the log has no such line.
@@ -124,7 +124,7 @@ class RunLogs:
         )
         if not rows:
             raise NotFoundError(f"The log of run '{run}' has no line {number}.")
-        return LogLine(*rows[0])
+        return StoredLogLine(*rows[0])
 
     def row(self, run: str, filter: LogFilter, number: int) -> int:
         """The row of a line, or of the next one that the filter lets through."""

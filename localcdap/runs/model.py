@@ -42,7 +42,7 @@ class RunError(msgspec.Struct, rename="camel", omit_defaults=True):
     """The plugin's own frames, innermost last."""
 
 
-def run_error(failed: Failed) -> RunError:
+def to_run_error(failed: Failed) -> RunError:
     return RunError(failed.message, failed.corrective_action, failed.stage, failed.trace)
 
 
@@ -104,7 +104,7 @@ class Run(msgspec.Struct, rename="camel"):
     """Names of the tables that sinks have written."""
 
 
-class LogLine(msgspec.Struct, omit_defaults=True):
+class StoredLogLine(msgspec.Struct, omit_defaults=True):
     """One line of a run's log."""
 
     number: int
@@ -118,6 +118,6 @@ class LogLine(msgspec.Struct, omit_defaults=True):
     """Characters of the text that were left out."""
 
 
-def now() -> int:
+def get_now() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,8 +12,7 @@ from localcdap.api.app.events import RunStatusChanged
 from localcdap.api.errors import NotFoundError
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.runs.documents import RunDocuments
-from localcdap.runs.model import LogLine, Run, now
+from localcdap.runs.model import Run, StoredLogLine, get_now
 from localcdap.store.store import Store, Transaction
 
 LAST: Final = "last"
@@ -158,7 +158,7 @@ class RunRecords:
         transaction.execute("UPDATE runs SET tables_loaded = true WHERE run = ?", (run,))
         return True
 
-    def add_log(self, transaction: Transaction, run: str, lines: Sequence[LogLine]) -> None:
+    def add_log(self, transaction: Transaction, run: str, lines: Sequence[StoredLogLine]) -> None:
         """Append lines to a run's log; the lines carry their numbers."""
         transaction.execute_many(
             "INSERT INTO run_logs VALUES (?, ?, ?, ?, ?, ?)",
@@ -174,7 +174,7 @@ class RunRecords:
         rows = transaction.execute("SELECT max(number) FROM run_logs WHERE run = ?", (run,))
         return rows[0][0] or 0
 
-    def log(self, run: str, after: int, limit: int) -> list[LogLine]:
+    def log(self, run: str, after: int, limit: int) -> list[StoredLogLine]:
         """Lines of a run's log in order, those with a number above ``after``.
 
         :param limit: the most to return; 0 for all.
@@ -184,10 +184,10 @@ class RunRecords:
             "ORDER BY number LIMIT ?",
             (run, after, limit or _ALL),
         )
-        return [LogLine(*row) for row in rows]
+        return [StoredLogLine(*row) for row in rows]
 
     def _tell(self, transaction: Transaction, run: Run) -> None:
-        event = RunStatusChanged(run.namespace, run.pipeline, run.run, run.status.value, now())
+        event = RunStatusChanged(run.namespace, run.pipeline, run.run, run.status.value, get_now())
         self._topics.publish_event(transaction, event)
 
 
@@ -197,3 +197,39 @@ def _encoded(run: Run) -> str:
 
 def _decoded(record: str) -> Run:
     return msgspec.json.decode(record, type=Run)
+
+
+class RunDocuments:
+    """Keeps each text once in a namespace, under its digest."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def keep(self, tx: Transaction, run: Run, text: str) -> None:
+        """Keep the document of a run, which notes its digest."""
+        run.document = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+        tx.execute(
+            "INSERT INTO run_documents VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (run.namespace, run.document, text),
+        )
+
+    def of(self, run: Run) -> str:
+        """The text of the document of a run.
+
+        :raises NotFoundError: when it was not kept, since an older localcdap made the run.
+        """
+        rows = self._store.read(
+            "SELECT document FROM run_documents WHERE namespace = ? AND digest = ?",
+            (run.namespace, run.document),
+        )
+        if not rows:
+            raise NotFoundError(
+                f"The pipeline of run '{run.run}' was not kept.",
+                "It was made by an older localcdap; run the file or the deployed pipeline instead.",
+            )
+        text: str = rows[0][0]
+        return text
+
+    def remove_all(self, tx: Transaction, namespace: str) -> None:
+        """Remove the documents of all runs of a namespace."""
+        tx.execute("DELETE FROM run_documents WHERE namespace = ?", (namespace,))

@@ -21,18 +21,17 @@ from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
-from localcdap.runs.arguments import GIVEN, Arguments, wanted_arguments
+from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
 from localcdap.runs.capabilities import require_capabilities
-from localcdap.runs.contents import run_contents
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
 from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
-from localcdap.runs.model import LogLine, Run, RunRequest, StageCounts, now
+from localcdap.runs.model import Run, RunRequest, StageCounts, StoredLogLine, get_now
 from localcdap.runs.processes import RunProcess, is_alive
 from localcdap.runs.profiles import ProfileSummary
-from localcdap.runs.provisioning import Provisioner, Provisioners
+from localcdap.runs.provisioners import Provisioner, Provisioners
 from localcdap.runs.records import ProcessIdentity, RunRecords
-from localcdap.runs.watching import Watch, WatchedRun
+from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
 from localcdap.store.store import Store
 
 Origins = Callable[[str, str | None], Mapping[str, str]]
@@ -82,9 +81,9 @@ class RunService:
         self._counts = counts
         self._engine = engine
         self._spare = spare
-        self._watch = Watch()
+        self._watch = RunWatcher()
         namespaces.register_resource(
-            run_contents(store, self._records, self._watch, directory, self.stop)
+            create_run_resource(store, self._records, self._watch, directory, self.stop)
         )
         self._changed = threading.Condition()
         self._starting: set[threading.Thread] = set()
@@ -217,7 +216,7 @@ class RunService:
         read = read_document(document)
         name = pipeline or read.name
         origins = {**self._origins(namespace, name), **dict.fromkeys(given, GIVEN)}
-        return wanted_arguments(read, environment.merge_arguments(name, given), origins)
+        return list_arguments(read, environment.merge_arguments(name, given), origins)
 
     def log_summary(self, run: str) -> LogSummary:
         """How many lines of each level there are in a log, and of which stages."""
@@ -227,11 +226,11 @@ class RunService:
         """Where the rows of a filtered log begin, from the line ``since`` on."""
         return self._logs.outline(run, filter, since)
 
-    def log_page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[LogLine]:
+    def log_page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[StoredLogLine]:
         """Lines of a filtered log from the line ``since`` on; long texts are cut."""
         return self._logs.page(run, filter, since, limit)
 
-    def log_line(self, run: str, number: int) -> LogLine:
+    def log_line(self, run: str, number: int) -> StoredLogLine:
         """A line with all its text.
 
         :raises NotFoundError: when the log has no such line.
@@ -262,7 +261,7 @@ class RunService:
             self._changed.wait_for(lambda: not goes_on(), timeout_s)
         return self._logs.newest(run)
 
-    def logs(self, run: str, after: int = 0, limit: int = 0) -> list[LogLine]:
+    def logs(self, run: str, after: int = 0, limit: int = 0) -> list[StoredLogLine]:
         """The log of a run, from the line behind ``after`` on; at most ``limit`` lines, 0 for all."""
         return self._records.log(run, after, limit)
 
@@ -424,7 +423,7 @@ def _new_run(
         status=RunStatus.PENDING,
         arguments=request.arguments,
         profile=profile,
-        starting=now(),
+        starting=get_now(),
         start=None,
         end=None,
         stages={stage.name: StageCounts() for stage in resolved.spec.stages},

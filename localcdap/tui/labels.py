@@ -6,7 +6,7 @@ import datetime
 from typing import Final
 
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.runs.model import now
+from localcdap.runs.model import get_now
 from localcdap.runs.preview.model import PreviewStatus
 
 _MINUTE: Final = 60
@@ -45,7 +45,7 @@ def format_age(milliseconds: int, present: int | None = None) -> str:
 
     :param milliseconds: since 1970.
     """
-    present = now() if present is None else present
+    present = get_now() if present is None else present
     seconds = max(0, present - milliseconds) // 1000
     if seconds < _MINUTE:
         return "now"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.schema import Schema
-from localcdap.pipeline_tests.comparison import differences
+from localcdap.pipeline_tests.comparison import list_differences
 from localcdap.pipeline_tests.model import Expectation
 
 ROW = Schema.parse(
@@ -25,7 +25,7 @@ RECORDS = st.lists(
 
 
 def told(expected, actual, schema=None, **how):
-    found = differences(expected, actual, Expectation(**how), schema)
+    found = list_differences(expected, actual, Expectation(**how), schema)
     return [(d.kind, d.label, [(f.field, f.expected, f.actual) for f in d.fields]) for d in found]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from localcdap.cli.main import run
 from localcdap.testing.instance import TemporaryInstance
-from tests.runs.trying import PLUGINS, pipeline, sink, source, stage
+from tests.runs.preview_plugins import PLUGINS, pipeline, sink, source, stage
 
 DEMO = Path(__file__).parents[2] / "data" / "demo"
 pytestmark = pytest.mark.spark

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline_tests.model import Expectation, Fails, Records
-from localcdap.pipeline_tests.reading import check_stages, find_tests, read_golden
+from localcdap.pipeline_tests.model import Expectation, ExpectedFailure, Records
+from localcdap.pipeline_tests.reader import check_stages, find_tests, read_test
 
 DEMO = Path(__file__).parents[2] / "data" / "demo"
 
@@ -21,7 +21,7 @@ def read(folder: Path, text: str, suffix: str = ".test.toml"):
     (folder / "p.json").write_text("{}")
     file = folder / f"one{suffix}"
     file.write_text(text)
-    golden, mistakes = read_golden(file)
+    golden, mistakes = read_test(file)
     return golden, [(each.line, each.key, each.message) for each in mistakes]
 
 
@@ -76,7 +76,7 @@ message = "m"
         [{"id": 1}, {"id": 2}], file=tmp_path / "e.jsonl"
     )
     assert golden.expect["E x"].named_only
-    assert golden.fails == Fails("m", "C", "run")
+    assert golden.fails == ExpectedFailure("m", "C", "run")
     assert (golden.skip, golden.decisions) == (["Move"], {"Is it": False})
     assert (golden.records, golden.timeout_s) == (5, 1.5)
 
@@ -187,7 +187,7 @@ Customers = 1
 Nowhere = 1
 """
     )
-    golden, none = read_golden(file)
+    golden, none = read_test(file)
     assert golden is not None
     assert none == []
 

@@ -9,12 +9,11 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import PortSample, RejectedRecord, StageProblem, StageSample
 from localcdap.pipeline_tests.case_model import CaseResult, CaseStatus
-from localcdap.pipeline_tests.junit import write_junit
-from localcdap.pipeline_tests.model import Expectation, Fails, Golden, Records
-from localcdap.pipeline_tests.reading import read_golden
-from localcdap.pipeline_tests.showing import detail_lines
-from localcdap.pipeline_tests.verdict import Outcome, judge
-from localcdap.pipeline_tests.writing import update
+from localcdap.pipeline_tests.model import Expectation, ExpectedFailure, PipelineTest, Records
+from localcdap.pipeline_tests.reader import read_test
+from localcdap.pipeline_tests.report import Outcome, evaluate
+from localcdap.pipeline_tests.report_formats import format_details, write_junit
+from localcdap.pipeline_tests.writer import update_test
 from localcdap.runs.model import RunError
 
 ROW = Schema.parse('{"type":"record","name":"r","fields":[{"name":"id","type":"int"}]}')
@@ -34,13 +33,15 @@ INVALID = CaseResult(
 )
 
 
-def reasons(result: CaseResult, fails: Fails | None = None, **expect: Expectation) -> list[str]:
-    golden = Golden(file=Path("t.test.toml"), name="t", expect=expect, fails=fails)
-    return detail_lines(judge(golden, result))
+def reasons(
+    result: CaseResult, fails: ExpectedFailure | None = None, **expect: Expectation
+) -> list[str]:
+    golden = PipelineTest(file=Path("t.test.toml"), name="t", expect=expect, fails=fails)
+    return format_details(evaluate(golden, result))
 
 
 def test_outputs_of_every_kind():
-    golden = Golden(
+    golden = PipelineTest(
         file=Path("t.test.toml"),
         name="t",
         expect={
@@ -51,7 +52,7 @@ def test_outputs_of_every_kind():
         },
     )
 
-    assert judge(golden, DONE).outcome is Outcome.PASSED
+    assert evaluate(golden, DONE).outcome is Outcome.PASSED
 
 
 def test_what_differs_is_told_by_output():
@@ -67,25 +68,27 @@ def test_what_differs_is_told_by_output():
 
 
 def test_failures_that_are_expected_and_others():
-    assert reasons(FAILED, Fails("boom", "Parse", "run")) == []
-    assert reasons(INVALID, Fails("field", None, "validation")) == []
+    assert reasons(FAILED, ExpectedFailure("boom", "Parse", "run")) == []
+    assert reasons(INVALID, ExpectedFailure("field", None, "validation")) == []
     assert reasons(FAILED) == ["The pipeline failed: Parse: boom"]
     assert reasons(INVALID) == ["The pipeline is not valid: Sum: no such field"]
-    assert reasons(DONE, Fails()) == ["The pipeline was expected to fail, but did not."]
-    assert reasons(FAILED, Fails(when="validation")) == [
+    assert reasons(DONE, ExpectedFailure()) == ["The pipeline was expected to fail, but did not."]
+    assert reasons(FAILED, ExpectedFailure(when="validation")) == [
         "Expected to fail at validation, but it failed at run."
     ]
-    assert reasons(FAILED, Fails("boom", "Other")) == [
+    assert reasons(FAILED, ExpectedFailure("boom", "Other")) == [
         "Expected a failure of stage 'Other' with 'boom', but it says: Parse: boom"
     ]
 
 
 def test_junit_has_every_test_and_only_what_xml_can_hold(tmp_path: Path):
-    bad = Golden(file=Path("a/t.test.toml"), name="t", expect={"Out": Expectation(count=9)})
+    bad = PipelineTest(file=Path("a/t.test.toml"), name="t", expect={"Out": Expectation(count=9)})
     verdicts = [
-        judge(bad, DONE),
-        judge(Golden(file=Path("b.test.toml"), name="b\x00&"), DONE),
-        judge(Golden(file=Path("c.test.toml"), name="c"), CaseResult(0, CaseStatus.KILLED)),
+        evaluate(bad, DONE),
+        evaluate(PipelineTest(file=Path("b.test.toml"), name="b\x00&"), DONE),
+        evaluate(
+            PipelineTest(file=Path("c.test.toml"), name="c"), CaseResult(0, CaseStatus.KILLED)
+        ),
     ]
 
     write_junit(tmp_path / "new" / "j.xml", verdicts)
@@ -112,11 +115,11 @@ ordered = true
 records = [{ id = 9 }]
 """
     )
-    golden, mistakes = read_golden(file)
+    golden, mistakes = read_test(file)
     assert golden is not None
     assert mistakes == []
 
-    changed = update(golden, judge(golden, DONE), DONE)
+    changed = update_test(golden, evaluate(golden, DONE), DONE)
 
     assert changed == ["Out.errors", "Out", "Split.big"]
     assert file.read_text() == (
@@ -133,6 +136,6 @@ records = [
 """
     )
     assert (tmp_path / "two.csv").read_text() == "id\n1\n2\n"
-    again, _ = read_golden(file)
+    again, _ = read_test(file)
     assert again is not None
-    assert judge(again, DONE).outcome is Outcome.PASSED
+    assert evaluate(again, DONE).outcome is Outcome.PASSED

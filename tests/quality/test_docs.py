@@ -19,7 +19,7 @@ from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.parents import ParentRange
 from localcdap.cli.main import cli
-from localcdap.pipeline_tests.reading import read_golden
+from localcdap.pipeline_tests.reader import read_test
 from localcdap.settings import OPTIONS, Settings, read_settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -166,7 +166,7 @@ def test_the_toml_that_is_shown_is_read_as_what_it_is(tmp_path, text):
         file.write_text(text, encoding="utf-8")
         for name in ("pipeline.json", "customers.csv", "expected.json"):
             (tmp_path / name).write_text("[]", encoding="utf-8")
-        assert read_golden(file)[1] == []
+        assert read_test(file)[1] == []
     elif "tool" in content:
         (parent,) = content["tool"]["localcdap"]["parents"]
         assert ParentRange.parse(parent)

@@ -13,7 +13,7 @@ from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.runs.debug.service import DebugService
 from localcdap.testing.instance import TemporaryInstance
-from tests.runs.trying import PEOPLE, PLUGINS, pipeline, sink, source, stage
+from tests.runs.preview_plugins import PEOPLE, PLUGINS, pipeline, sink, source, stage
 
 ADA = {"name": "ada", "age": 36}
 BOB = {"name": "bob", "age": 7}

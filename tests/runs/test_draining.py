@@ -17,9 +17,9 @@ from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.orders import SPOOL
 from localcdap.engine.messages.spool import RunStatus, TableLoads
 from localcdap.messaging.spool import SpoolWriter
-from localcdap.runs.watching import WatchedRun
+from localcdap.runs.watcher import WatchedRun
 from localcdap.testing.instance import TemporaryInstance
-from tests.runs.writing import GONE, write_run
+from tests.runs.stored_runs import GONE, write_run
 
 ROW = Schema.record("row", [("id", Schema.INT)])
 

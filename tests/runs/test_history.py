@@ -13,11 +13,11 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import Cdap, connect
 from localcdap.namespaces.preferences import PreferenceLevel
-from localcdap.runs.arguments import Place
+from localcdap.runs.arguments import ArgumentSource
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import RunError, StageCounts
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema
-from tests.runs.writing import DOCUMENT, write_run
+from tests.runs.stored_runs import DOCUMENT, write_run
 
 
 @pytest.fixture(scope="module")
@@ -113,5 +113,5 @@ def test_arguments_and_where_they_come_from(cdap: Cdap, namespace: str, tmp_path
         "unused": ("2", "pipeline"),
     }
     by_name = {each.name: each for each in answer.arguments}
-    assert by_name["folder"].places == [Place("In", "path"), Place("Out", "path")]
+    assert by_name["folder"].places == [ArgumentSource("In", "path"), ArgumentSource("Out", "path")]
     assert answer.functions == ["secure(key)"]

@@ -14,8 +14,8 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import Cdap, connect
 from localcdap.runs.logs import LEVELS, LONGEST_TEXT, STRETCH, LogFilter
-from localcdap.runs.model import LogLine
-from tests.runs.writing import write_log, write_long_log, write_run
+from localcdap.runs.model import StoredLogLine
+from tests.runs.stored_runs import write_log, write_long_log, write_run
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +39,12 @@ FILTERS = st.builds(LogFilter, st.sampled_from(LEVELS), st.sampled_from([None, "
 @given(LINES, FILTERS, st.text(st.sampled_from("abA%_'"), min_size=1, max_size=2), st.data())
 def test_filter_and_search_find_what_python_finds(cdap: Cdap, lines, filter, text, data) -> None:
     run = write_run(cdap).run
-    log = [LogLine(n, n, level, said, stage) for n, (level, stage, said) in enumerate(lines, 1)]
+    log = [
+        StoredLogLine(n, n, level, said, stage) for n, (level, stage, said) in enumerate(lines, 1)
+    ]
     write_log(cdap, run, log)
 
-    def lets_through(line: LogLine) -> bool:
+    def lets_through(line: StoredLogLine) -> bool:
         is_serious = line.level not in LEVELS[: LEVELS.index(filter.level)]
         return is_serious and (filter.stage is None or (line.stage or "") == filter.stage)
 
@@ -87,7 +89,7 @@ def test_any_row_of_a_million_is_found(cdap: Cdap) -> None:
 
 def test_a_long_text_is_cut_and_can_be_had_whole(cdap: Cdap) -> None:
     run = write_run(cdap).run
-    write_log(cdap, run, [LogLine(1, 1, "INFO", "x" * (LONGEST_TEXT + 5))])
+    write_log(cdap, run, [StoredLogLine(1, 1, "INFO", "x" * (LONGEST_TEXT + 5))])
     (line,) = cdap.runs.log_page(run, LogFilter(), 0, 10)
     assert (len(line.text), line.more) == (LONGEST_TEXT, 5)
     assert len(cdap.runs.log_line(run, 1).text) == LONGEST_TEXT + 5
@@ -97,9 +99,9 @@ def test_a_long_text_is_cut_and_can_be_had_whole(cdap: Cdap) -> None:
 
 def test_who_waits_for_a_log_hears_of_its_next_line(cdap: Cdap) -> None:
     run = write_run(cdap, status=RunStatus.RUNNING).run
-    write_log(cdap, run, [LogLine(1, 1, "INFO", "one")])
+    write_log(cdap, run, [StoredLogLine(1, 1, "INFO", "one")])
     assert cdap.runs.wait_log(run, 0, timeout_s=60) == 1
-    later = threading.Timer(0.05, write_log, (cdap, run, [LogLine(2, 2, "INFO", "two")]))
+    later = threading.Timer(0.05, write_log, (cdap, run, [StoredLogLine(2, 2, "INFO", "two")]))
     later.start()
     assert cdap.runs.wait_log(run, 1, timeout_s=600) == 2  # longer than a test may take
     later.join()

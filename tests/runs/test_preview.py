@@ -18,7 +18,7 @@ import pytest
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
 from localcdap.testing.instance import TemporaryInstance
-from tests.runs.trying import PEOPLE, PLUGINS, pipeline, sink, source, stage
+from tests.runs.preview_plugins import PEOPLE, PLUGINS, pipeline, sink, source, stage
 
 pytestmark = pytest.mark.spark
 

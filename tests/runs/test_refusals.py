@@ -14,7 +14,11 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import connect
 from localcdap.namespaces.preferences import PreferenceLevel
-from localcdap.runs.capabilities import PREVIEW_REQUIRES, incapable, require_capabilities
+from localcdap.runs.capabilities import (
+    PREVIEW_REQUIRES,
+    find_incapable_plugins,
+    require_capabilities,
+)
 from localcdap.runs.model import RunRequest
 from tests.e2e.pipelines import json_sink, pipeline, stage
 from tests.e2e.program import Program
@@ -222,7 +226,7 @@ def test_what_a_preview_requires():
     capable = {"here": ["mode_native"], "away": ["mode_cloud"], "none": []}
     plugins = {f"stage {name}": ref(name) for name in capable}
 
-    found = incapable(plugins, lambda plugin: capable[plugin.name], PREVIEW_REQUIRES)
+    found = find_incapable_plugins(plugins, lambda plugin: capable[plugin.name], PREVIEW_REQUIRES)
     assert [(each.stage, each.lacking) for each in found] == [
         ("stage away", ["mode_native"]),
         ("stage none", ["mode_native"]),
@@ -231,7 +235,7 @@ def test_what_a_preview_requires():
         require_capabilities(
             plugins, lambda plugin: capable[plugin.name], PREVIEW_REQUIRES, "a preview"
         )
-    assert not incapable(plugins, lambda _: [], [])
+    assert not find_incapable_plugins(plugins, lambda _: [], [])
 
 
 def test_a_preference_yields_to_what_a_run_is_told(home: Home, tmp_path: Path):

@@ -31,9 +31,9 @@ from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 from localcdap.runs.debug.answers import Told, answered, failed, unknown_schema, unwritten
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
-from localcdap.runs.model import now
+from localcdap.runs.model import get_now
 from localcdap.runs.preview.model import MOST_RECORDS
-from localcdap.runs.preview.process import TrialProcesses
+from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.sandbox.pool import PluginWorkers
 
 _IN_PYTHON: Final = ("record", "batch")
@@ -54,7 +54,7 @@ class DebugService:
         self,
         resolver: PipelineResolver,
         workers: PluginWorkers,
-        processes: TrialProcesses,
+        processes: PreviewProcesses,
         *,
         home: Path,
     ) -> None:
@@ -111,7 +111,7 @@ class DebugService:
             namespace=request.namespace,
             run_id=str(uuid.uuid1()),
             arguments=arguments,
-            logical_start_ms=now(),
+            logical_start_ms=get_now(),
             host_directory=str(self._home),
         )
         return self._tried(trial, environment.plugins.get_info(trial.stage.plugin).grain, request)
@@ -184,7 +184,7 @@ class DebugService:
         configure = StageConfiguration(
             environment.plugins,
             self._workers.configure,
-            environment.create_macros(arguments, logical_start_ms=now(), runtime=True),
+            environment.create_macros(arguments, logical_start_ms=get_now(), runtime=True),
         )
         known = [schema for schema in schemas.values() if schema is not None]
         common, different = merge_schemas(use.name, use.plugin.type, known)
@@ -219,14 +219,14 @@ class DebugService:
             host_directory=str(self._home),
             preview=PreviewOrder(records, trial.shown, trial),
         )
-        deadline = now() + _TIME_LIMIT_S * 1000
+        deadline = get_now() + _TIME_LIMIT_S * 1000
         with closing(self._processes.start()) as process:
-            process.carry_out(order, told, lambda: now() > deadline)
+            process.carry_out(order, told, lambda: get_now() > deadline)
         if told.sample is not None:
             return answered(told.sample, told.lines)
         if told.error is not None:
             return DebugAnswer([told.error], None)
-        if now() > deadline:
+        if get_now() > deadline:
             message = (
                 f"Stage '{trial.stage.name}' did not come to an end within {_TIME_LIMIT_S:g} s."
             )

@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.engine.messages.samples import StageSample
 from localcdap.pipeline.validation.repairs import Repair
-from localcdap.runs.model import LogLine, RunError
+from localcdap.runs.model import RunError, StoredLogLine
 
 MOST_RECORDS = 10_000
 """The most records that a preview reads from each source."""
@@ -85,6 +85,6 @@ class Preview(msgspec.Struct, rename="camel"):
     error: RunError | None = None
     """Why it failed."""
     repairs: list[Repair] = []
-    logs: list[LogLine] = []
+    logs: list[StoredLogLine] = []
     version: int = 0
     """Grows with every change; see ``PreviewService.wait``."""

@@ -13,14 +13,14 @@ from localcdap.engine.messages.orders import SPOOL, WorkOrder
 from localcdap.engine.messages.spool import PreviewMessage, StatusChanged
 from localcdap.messaging.spool import SpoolReader
 from localcdap.runs.processes import RunProcess, interrupt, is_alive, kill
-from localcdap.runs.provisioning import Provisioner
+from localcdap.runs.provisioners import Provisioner
 
 _PAUSE_S: Final = 0.01
 _GRACE_S: Final = 5.0
 """Seconds that a process may take to stop by itself before it is killed."""
 
 
-class TrialProcesses:
+class PreviewProcesses:
     """Starts processes of trials, which use the local engine.
 
     :param directory: holds one sub-directory for each trial while it goes on.
@@ -33,11 +33,11 @@ class TrialProcesses:
         self._engine_directory: Final = engine_directory
         self._engine: Final = engine
 
-    def start(self) -> TrialProcess:
-        return TrialProcess(RunProcess(self._directory, self._engine_directory), self._engine)
+    def start(self) -> PreviewProcess:
+        return PreviewProcess(RunProcess(self._directory, self._engine_directory), self._engine)
 
 
-class TrialProcess:
+class PreviewProcess:
     """A process that carries out the order of a trial. It ends with its owner."""
 
     def __init__(self, process: RunProcess, engine: Provisioner) -> None:

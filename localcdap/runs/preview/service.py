@@ -38,9 +38,9 @@ from localcdap.runs.capabilities import (
     PREVIEW_REQUIRES,
     require_capabilities,
 )
-from localcdap.runs.model import LogLine, RunError, now, run_error
+from localcdap.runs.model import RunError, StoredLogLine, get_now, to_run_error
 from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
-from localcdap.runs.preview.process import TrialProcess, TrialProcesses
+from localcdap.runs.preview.process import PreviewProcess, PreviewProcesses
 
 _AT_ONCE: Final = 2
 """Previews that run at the same time; the others wait."""
@@ -61,7 +61,7 @@ class PreviewService:
         self,
         namespaces: NamespaceService,
         resolver: PipelineResolver,
-        processes: TrialProcesses,
+        processes: PreviewProcesses,
         *,
         home: Path,
         records: int,
@@ -93,7 +93,7 @@ class PreviewService:
             request.namespace,
             document.name or request.name or "pipeline",
             PreviewStatus.WAITING,
-            now(),
+            get_now(),
         )
         entry = _Entry(preview, process, request, document)
         with self._changed:
@@ -252,7 +252,7 @@ class PreviewService:
         preview = entry.preview
         match message:
             case StatusChanged(status=RunStatus.RUNNING):
-                self._change(entry, status=PreviewStatus.RUNNING, start_time=now())
+                self._change(entry, status=PreviewStatus.RUNNING, start_time=get_now())
             case StatusChanged(status=RunStatus.COMPLETED):
                 self._end(entry, PreviewStatus.COMPLETED)
             case StatusChanged(status=RunStatus.FAILED):
@@ -264,7 +264,7 @@ class PreviewService:
             case Explained():
                 self._change(entry, explained=message.stages)
             case Failed():
-                self._change(entry, error=run_error(message))
+                self._change(entry, error=to_run_error(message))
             case SpoolLine():
                 self._log(entry, [message])
             case LogLines():
@@ -273,7 +273,9 @@ class PreviewService:
     def _log(self, entry: _Entry, lines: list[SpoolLine]) -> None:
         before = entry.preview.logs
         numbered = [
-            LogLine(len(before) + place, int(line.time * 1000), line.level, line.text, line.stage)
+            StoredLogLine(
+                len(before) + place, int(line.time * 1000), line.level, line.text, line.stage
+            )
             for place, line in enumerate(lines, start=1)
         ]
         self._change(entry, logs=[*before, *numbered])
@@ -308,7 +310,7 @@ class PreviewService:
     ) -> None:
         if not entry.preview.status.is_end:
             self._change(
-                entry, status=status, end_time=now(), error=error or entry.preview.error, **more
+                entry, status=status, end_time=get_now(), error=error or entry.preview.error, **more
             )
 
     def _change(self, entry: _Entry, **values: Any) -> None:
@@ -342,7 +344,7 @@ class _Entry:
     def __init__(
         self,
         preview: Preview,
-        process: TrialProcess,
+        process: PreviewProcess,
         request: PreviewRequest,
         document: PipelineDocument,
     ) -> None:

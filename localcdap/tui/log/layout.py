@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from localcdap.runs.model import LogLine
+from localcdap.runs.model import StoredLogLine
 from localcdap.text import sanitize_for_terminal
 
 WORDS: Final = {"WARNING": "WARN", "CRITICAL": "CRIT"}
@@ -64,14 +64,14 @@ def format_clock(milliseconds: int) -> str:
     return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03}"
 
 
-def format_plain_line(line: LogLine) -> str:
+def format_plain_line(line: StoredLogLine) -> str:
     """Return a line as it is copied and written to files."""
     stage = f" [{sanitize_name(line.stage)}]" if line.stage else ""
     text = sanitize_for_terminal(line.text)
     return f"{format_clock(line.time)} {sanitize_name(line.level):7}{stage} {text}"
 
 
-def lay_out_line(line: LogLine, layout: LogStyle) -> list[Strip]:
+def lay_out_line(line: StoredLogLine, layout: LogStyle) -> list[Strip]:
     """Return the rows of a line. Where rows are left out, the last row says how many."""
     prefix = _build_prefix(line, layout)
     begins = sum(segment.cell_length for segment in prefix)
@@ -93,7 +93,7 @@ def lay_out_line(line: LogLine, layout: LogStyle) -> list[Strip]:
     return rows
 
 
-def _build_prefix(line: LogLine, layout: LogStyle) -> list[Segment]:
+def _build_prefix(line: StoredLogLine, layout: LogStyle) -> list[Segment]:
     """Return the segments of time, level and stage."""
     word = sanitize_name(WORDS.get(line.level, line.level))[:_LEVEL_WIDTH]
     moment = format_clock(line.time) if layout.width >= _WIDE else format_clock(line.time)[:8]

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static, TextArea
 
-from localcdap.runs.model import LogLine
+from localcdap.runs.model import StoredLogLine
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.log.layout import format_clock, sanitize_lines, sanitize_name
 
@@ -35,7 +35,7 @@ class LineDialog(DialogScreen[None]):
         Binding("q,enter", "dismiss_empty", "back", show=False),
     ]
 
-    def __init__(self, line: LogLine) -> None:
+    def __init__(self, line: StoredLogLine) -> None:
         super().__init__()
         self._line = line
         self._text = sanitize_lines(line.text)

@@ -14,7 +14,7 @@ import msgspec
 
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import STRETCH, LogFilter, LogOutline, LogSummary
-from localcdap.runs.model import LogLine
+from localcdap.runs.model import StoredLogLine
 from localcdap.tui.log.layout import format_plain_line
 from localcdap.tui.system.atomic_files import replace_file
 
@@ -32,7 +32,7 @@ class LogTail(msgspec.Struct):
     first: int
     """The page that the outline begins with. The pages before it have not changed."""
     outline: LogOutline
-    lines: list[LogLine]
+    lines: list[StoredLogLine]
     """The lines of the last page."""
     summary: LogSummary
     is_ended: bool
@@ -46,7 +46,7 @@ class LogRows:
         self.count = 0
         self._starts: list[int] = []
         """The number of the first line of each page."""
-        self._pages: OrderedDict[int, list[LogLine]] = OrderedDict()
+        self._pages: OrderedDict[int, list[StoredLogLine]] = OrderedDict()
 
     def set_tail(self, tail: LogTail) -> None:
         """Replace the end of the log."""
@@ -57,14 +57,14 @@ class LogRows:
         if tail.lines:
             self.add_page(len(self._starts) - 1, tail.lines)
 
-    def add_page(self, page: int, lines: list[LogLine]) -> None:
+    def add_page(self, page: int, lines: list[StoredLogLine]) -> None:
         """Add a page, and drop the least recently used one when there are too many."""
         self._pages[page] = lines
         self._pages.move_to_end(page)
         while len(self._pages) > _MOST_PAGES:
             self._pages.popitem(last=False)
 
-    def get_line(self, row: int) -> LogLine | None:
+    def get_line(self, row: int) -> StoredLogLine | None:
         """Return the line of a row; None when its page is not loaded."""
         page, index = divmod(row, STRETCH)
         lines = self._pages.get(page)
@@ -97,7 +97,7 @@ def follow_log(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogTail]:
         cdap.runs.wait_log(run, newest, _WAIT_S)
 
 
-def read_lines(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogLine]:
+def read_lines(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[StoredLogLine]:
     """Yield the lines of a filtered log with their whole text. Pages are read one after the other."""
     since = 0
     while page := cdap.runs.log_page(run, filter, since, STRETCH):

@@ -17,7 +17,7 @@ from textual.strip import Strip
 
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LEVELS, STRETCH, LogFilter, LogHit, LogSummary
-from localcdap.runs.model import LogLine
+from localcdap.runs.model import StoredLogLine
 from localcdap.tui.log.layout import PLAIN, LogStyle, lay_out_line
 from localcdap.tui.log.rows import LogRows, LogTail, follow_log
 from localcdap.tui.service_calls import FollowedSource
@@ -122,12 +122,12 @@ class LogView(StudioNode, ScrollView, can_focus=True):
         return self._rows.count
 
     @property
-    def line(self) -> LogLine | None:
+    def line(self) -> StoredLogLine | None:
         """The line under the cursor; None while it is not loaded."""
         return self._rows.get_line(self.cursor) if self.cursor < self.count else None
 
     @property
-    def visible_lines(self) -> list[LogLine]:
+    def visible_lines(self) -> list[StoredLogLine]:
         """The lines on the screen."""
         rows = dict.fromkeys(row for row, _ in self._screen)
         return [line for row in rows if (line := self._rows.get_line(row)) is not None]
@@ -275,7 +275,7 @@ class LogView(StudioNode, ScrollView, can_focus=True):
             position.row = self.cursor
         self.post_message(self.SearchFinished(hit))
 
-    def _add_page(self, rows: LogRows, page: int, lines: list[LogLine]) -> None:
+    def _add_page(self, rows: LogRows, page: int, lines: list[StoredLogLine]) -> None:
         if rows is self._rows:
             self._requested_pages.discard(page)
             rows.add_page(page, lines)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.runs.model import LogLine
+from localcdap.runs.model import StoredLogLine
 from localcdap.tui.log.layout import (
     LogStyle,
     format_plain_line,
@@ -61,7 +61,7 @@ def test_no_control_character_is_left(text: str) -> None:
     st.text(max_size=3),
 )
 def test_a_line_fits_the_screen(text, stage, level, wrap, width, height, search):
-    line = LogLine(1, 0, level, text, stage)
+    line = StoredLogLine(1, 0, level, text, stage)
     strips = lay_out_line(line, LogStyle(width, height, wrap, True, search))
     assert 1 <= len(strips) <= height
     for strip in strips:
@@ -73,12 +73,14 @@ def test_a_line_fits_the_screen(text, stage, level, wrap, width, height, search)
 
 
 def test_marks_and_continuations() -> None:
-    line = LogLine(1, 0, "ERROR", "first needle\nsecond NEEDLE", "S")
+    line = StoredLogLine(1, 0, "ERROR", "first needle\nsecond NEEDLE", "S")
     strips = lay_out_line(line, LogStyle(120, 10, True, True, "needle"))
     assert len(strips) == 2
     assert strips[1].text.startswith(" " * 20)
     assert [s.text for s in strips[0] if s.text == "needle"] == ["needle"]
     exact = lay_out_line(line, LogStyle(120, 10, True, True, "NEEDLE"))
     assert not [s.text for s in exact[0] if s.text == "needle"]
-    cut = lay_out_line(LogLine(1, 0, "INFO", "\n".join("abcdef")), LogStyle(120, 3, True, False))
+    cut = lay_out_line(
+        StoredLogLine(1, 0, "INFO", "\n".join("abcdef")), LogStyle(120, 3, True, False)
+    )
     assert cut[-1].text.endswith("… 4 more rows")

@@ -11,11 +11,11 @@ import pytest
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LogFilter
-from localcdap.runs.model import LogLine
+from localcdap.runs.model import StoredLogLine
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.log.rows import save_log
 from localcdap.tui.log.run_log import RunLog
-from tests.runs.writing import change, write_log, write_long_log, write_run
+from tests.runs.stored_runs import change, write_log, write_long_log, write_run
 from tests.tui.studio_driver import Driver
 
 
@@ -47,7 +47,7 @@ def open_log(open_studio):
 
 
 def lines(count: int, level: str = "INFO", stage: str | None = None, start: int = 1):
-    return [LogLine(n, n, level, f"line {n}", stage) for n in range(start, start + count)]
+    return [StoredLogLine(n, n, level, f"line {n}", stage) for n in range(start, start + count)]
 
 
 def texts(log: RunLog) -> list[str]:
@@ -79,7 +79,7 @@ async def test_the_view_follows_until_the_user_scrolls_up(cdap: Cdap, open_log) 
 
 async def test_every_line_can_be_reached(cdap: Cdap, open_log) -> None:
     run = write_run(cdap).run
-    write_log(cdap, run, [*lines(60), LogLine(61, 61, "ERROR", "trace\n" * 10, "S")])
+    write_log(cdap, run, [*lines(60), StoredLogLine(61, 61, "ERROR", "trace\n" * 10, "S")])
     async with open_log(run, size=(80, 24)) as (driver, log):
         assert log.view._screen[-1][0] == 60
         await driver.press("g")
@@ -146,7 +146,7 @@ async def test_control_characters_are_escaped_on_the_screen_and_in_copies(
 ) -> None:
     run = write_run(cdap).run
     garbage = "\x1b]0;owned\x07\x1b[2Jsafe\x00 \u202e[bold]markup[/] " + "x" * 300
-    write_log(cdap, run, [LogLine(1, 1, "\x1b[31mODD", garbage, "st\x1b[31mage\n2")])
+    write_log(cdap, run, [StoredLogLine(1, 1, "\x1b[31mODD", garbage, "st\x1b[31mage\n2")])
     for size in ((20, 10), (160, 48)):
         async with open_log(run, size=size) as (driver, log):
             drawn = "\n".join(strip.text for _, strip in log.view._screen)
@@ -173,7 +173,7 @@ async def test_an_empty_log(cdap: Cdap, open_log) -> None:
 
 def test_saving(cdap: Cdap, tmp_path: Path) -> None:
     run = write_run(cdap).run
-    write_log(cdap, run, [*lines(1200), LogLine(1201, 1, "ERROR", "y" * 20_000 + "\x1b[0m")])
+    write_log(cdap, run, [*lines(1200), StoredLogLine(1201, 1, "ERROR", "y" * 20_000 + "\x1b[0m")])
     assert save_log(cdap, run, LogFilter(), tmp_path / "all.log") == 1201
     written = (tmp_path / "all.log").read_text().splitlines()
     assert len(written) == 1201

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from localcdap.runs.history import RunFilter, RunPage, records_read
-from localcdap.runs.model import Run, now
+from localcdap.runs.model import Run, get_now
 from localcdap.text import format_duration
 from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import fit_to_width, sanitize_name
@@ -257,7 +257,7 @@ class RunList(StudioNode, ScrollView, can_focus=True):
 
     def _build_segments(self, line: RunRow, width: int, quiet: Style) -> list[Segment]:
         mark, colour = RUN_MARKS[line.status]
-        end = now() if line.end is None else line.end
+        end = get_now() if line.end is None else line.end
         name_width, has_records = _measure_columns(width)
         parts = [
             Segment(f" {mark} {line.status.lower():{_STATE - 3}}", self._get_colour(colour)),

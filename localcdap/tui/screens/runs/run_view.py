@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane
 
-from localcdap.runs.model import Run, now
+from localcdap.runs.model import Run, get_now
 from localcdap.text import format_duration, format_size
 from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.labels import RUN_MARKS
@@ -178,7 +178,7 @@ class RunView(Vertical):
 def _format_head(run: Run) -> Content:
     """Return status, name, times and progress of a run on two or three lines."""
     mark, style = RUN_MARKS[run.status]
-    took = format_duration(run.starting, now() if run.end is None else run.end)
+    took = format_duration(run.starting, get_now() if run.end is None else run.end)
     if run.start is not None and run.start > run.starting:
         took += f", reading after {format_duration(run.starting, run.start)}"
     first = Content.assemble(

@@ -10,7 +10,7 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.history import RunFilter
-from localcdap.runs.model import LogLine, RunError, RunProgress, StageCounts
+from localcdap.runs.model import RunError, RunProgress, StageCounts, StoredLogLine
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
@@ -19,7 +19,7 @@ from localcdap.tui.screens.runs.pipeline_list import PipelineList
 from localcdap.tui.screens.runs.run_list import RunList
 from localcdap.tui.screens.runs.run_view import RunView
 from localcdap.tui.screens.runs.tables import StageTable
-from tests.runs.writing import change, write_log, write_run
+from tests.runs.stored_runs import change, write_log, write_run
 from tests.tui.studio_driver import LARGE, SMALL, Driver
 
 SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
@@ -50,7 +50,11 @@ async def shown(driver: Driver, run: str) -> None:
 @SIZES
 async def test_a_failed_run_says_why_and_leads_to_its_stage(cdap, namespace, open_studio, size):
     run = write_run(cdap, "orders", RunStatus.FAILED, error=ERROR, namespace=namespace)
-    write_log(cdap, run.run, [LogLine(1, 1, "INFO", "a", "Out"), LogLine(2, 2, "ERROR", "b", "In")])
+    write_log(
+        cdap,
+        run.run,
+        [StoredLogLine(1, 1, "INFO", "a", "Out"), StoredLogLine(2, 2, "ERROR", "b", "In")],
+    )
     async with open_studio(size=size, namespace=namespace) as driver:
         await driver.press("3")
         await shown(driver, run.run)
@@ -193,7 +197,11 @@ async def test_two_runs_are_compared(cdap, namespace, open_studio):
 
 async def test_a_target_shows_a_run_and_the_log_of_a_stage(cdap, namespace, open_studio):
     run = write_run(cdap, namespace=namespace)
-    write_log(cdap, run.run, [LogLine(1, 1, "INFO", "a", "In"), LogLine(2, 2, "INFO", "b", "Out")])
+    write_log(
+        cdap,
+        run.run,
+        [StoredLogLine(1, 1, "INFO", "a", "In"), StoredLogLine(2, 2, "INFO", "b", "Out")],
+    )
     for _ in range(3):
         write_run(cdap, namespace=namespace)
     target = RunTarget(run.run, "Out")

@@ -44,6 +44,7 @@ A file may be JSON with the same keys instead. Records are in the form of :mod:`
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,8 +54,14 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline_tests import values
-from localcdap.pipeline_tests.model import Expectation, Fails, Golden, Mistake, Records, stream_of
-from localcdap.pipeline_tests.places import line_of
+from localcdap.pipeline_tests.model import (
+    Expectation,
+    ExpectedFailure,
+    PipelineTest,
+    Records,
+    TestFileProblem,
+    parse_output,
+)
 from localcdap.pipeline_tests.record_files import read_records
 
 SUFFIXES: Final = (".test.toml", ".test.json")
@@ -100,20 +107,20 @@ def find_tests(paths: Sequence[Path]) -> list[Path]:
     return list(found)
 
 
-def read_golden(file: Path) -> tuple[Golden | None, list[Mistake]]:
+def read_test(file: Path) -> tuple[PipelineTest | None, list[TestFileProblem]]:
     """The test in a file, and everything that is wrong with it; None where nothing of it can be read."""
     reader = _Reader(file)
     return reader.golden(), reader.mistakes
 
 
-def check_stages(golden: Golden, document: PipelineDocument) -> list[Mistake]:
+def check_stages(golden: PipelineTest, document: PipelineDocument) -> list[TestFileProblem]:
     """Names of stages that the pipeline does not have, or that cannot be what they are named as."""
     reader = _Reader(golden.file)
     reader.check_stages(golden, document)
     return reader.mistakes
 
 
-def name_of(file: Path) -> str:
+def get_test_name(file: Path) -> str:
     """What a test is called."""
     return file.name.removesuffix(SUFFIXES[0]).removesuffix(SUFFIXES[1])
 
@@ -124,24 +131,24 @@ class _Reader:
     def __init__(self, file: Path) -> None:
         self._file: Final = file
         self._text = ""
-        self.mistakes: Final[list[Mistake]] = []
+        self.mistakes: Final[list[TestFileProblem]] = []
         try:
             self._text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             self.note((), f"it cannot be read: {error}.")
 
     def note(self, path: Sequence[str], message: str) -> None:
-        line = line_of(self._text, path)
-        self.mistakes.append(Mistake(self._file, line, ".".join(path), message))
+        line = find_key_line(self._text, path)
+        self.mistakes.append(TestFileProblem(self._file, line, ".".join(path), message))
 
     # -- the whole ------------------------------------------------------------------------------
 
-    def golden(self) -> Golden | None:
+    def golden(self) -> PipelineTest | None:
         content = self._content()
         if content is None:
             return None
         self._known((), content, _KEYS)
-        golden = Golden(file=self._file, name=name_of(self._file))
+        golden = PipelineTest(file=self._file, name=get_test_name(self._file))
         self._which(golden, content)
         golden.description = self._get((), content, "description", values.text)
         arguments = self._get((), content, "arguments", values.table) or {}
@@ -176,7 +183,7 @@ class _Reader:
             )
         except json.JSONDecodeError as error:
             self.mistakes.append(
-                Mistake(self._file, error.lineno, "", f"it is no JSON: {error.msg}.")
+                TestFileProblem(self._file, error.lineno, "", f"it is no JSON: {error.msg}.")
             )
             return None
         except (ValueError, RecursionError) as error:
@@ -187,7 +194,7 @@ class _Reader:
             return None
         return content
 
-    def _which(self, golden: Golden, content: dict[str, Any]) -> None:
+    def _which(self, golden: PipelineTest, content: dict[str, Any]) -> None:
         pipeline = self._get((), content, "pipeline", values.text)
         golden.application = self._get((), content, "application", values.text)
         if pipeline is not None:
@@ -227,12 +234,12 @@ class _Reader:
             expectation.fields = self._get(path, value, "fields", values.fields)
         return expectation
 
-    def _fails(self, value: Any) -> Fails | None:
+    def _fails(self, value: Any) -> ExpectedFailure | None:
         if not isinstance(value, dict):
             self.note(("fails",), "expected a table with message, stage or when.")
             return None
         self._known(("fails",), value, _FAILS_KEYS)
-        return Fails(
+        return ExpectedFailure(
             message=self._get(("fails",), value, "message", values.text),
             stage=self._get(("fails",), value, "stage", values.text),
             when=self._get(("fails",), value, "when", values.when),
@@ -289,15 +296,15 @@ class _Reader:
 
     # -- against the pipeline -------------------------------------------------------------------
 
-    def check_stages(self, golden: Golden, document: PipelineDocument) -> None:
+    def check_stages(self, golden: PipelineTest, document: PipelineDocument) -> None:
         types = {stage.name: stage.plugin.type for stage in document.stages}
         given = set()
         for output in golden.given:
             if self._stage(("given", output), types, output):
-                stream = stream_of(output, list(types))
+                stream = parse_output(output, list(types))
                 given.add(stream.stage if stream else output)
         for output in golden.expect:
-            stream = stream_of(output, list(types))
+            stream = parse_output(output, list(types))
             self._stage(("expect", output), types, output)
             if stream and stream.stage in given:
                 self.note(("expect", output), "its records are given: it is not run.")
@@ -313,7 +320,7 @@ class _Reader:
             self._stage(("fails", "stage"), types, golden.fails.stage)
 
     def _stage(self, path: tuple[str, ...], types: dict[str, str], output: str) -> bool:
-        if stream_of(output, list(types)) is not None:
+        if parse_output(output, list(types)) is not None:
             return True
         hint = _nearest(output, list(types)) or f" Its stages: {', '.join(types) or 'none'}."
         self.note(path, f"the pipeline has no stage '{output}'.{hint}")
@@ -328,3 +335,25 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
     found = process.extractOne(name, known, score_cutoff=60)
     return f" Did you mean '{found[0]}'?" if found else ""
+
+
+def find_key_line(text: str, path: Sequence[str]) -> int:
+    """The 1-based line of the key that a path of keys leads to, or of as much of it as is found."""
+    place = 0
+    for part in path:
+        key = re.escape(part)
+        found = re.compile(
+            rf"""(?m)(?:^[ \t]*|[\[{{,.][ \t\n]*)(?:"{key}"|'{key}'|{key})[ \t]*(?:=|:|\]|\.)"""
+        ).search(text, place)
+        if found is None:
+            break
+        # The next key may follow right behind the mark that ends this one.
+        place = found.end() - 1
+        line = _key_start(text, found.start(), found.end())
+    return text.count("\n", 0, line) + 1 if place else 1
+
+
+def _key_start(text: str, start: int, end: int) -> int:
+    """The place of the first letter in a part of a text."""
+    bare = text[start:end].lstrip("[{,. \t\n")
+    return end - len(bare)

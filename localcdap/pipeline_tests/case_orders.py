@@ -1,16 +1,43 @@
-"""What is run of a pipeline that is tried on given records: stages that only lead to these are not."""
+"""Tests tried on an instance, all in one process of the engine."""
 
 from __future__ import annotations
 
 from localcdap.api.errors import BadRequestError
 from localcdap.engine.messages.flow import DATA_TYPES, SINKS
-from localcdap.engine.messages.orders import PreviewOrder
+from localcdap.engine.messages.orders import GivenStream, PreviewOrder
 from localcdap.engine.preview.python_stage import MOST_RECORDS
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline_tests.case_model import CaseRequest
+from localcdap.pipeline_tests.model import PipelineTest, parse_output
 
 
-def preview_of(document: PipelineDocument, request: CaseRequest) -> PreviewOrder:
+def create_case_request(
+    golden: PipelineTest, document: PipelineDocument, *, use_suggested: bool = False
+) -> CaseRequest:
+    """What is asked for a test, whose stages the document has."""
+    stages = [each.name for each in document.stages]
+    given = [
+        GivenStream(stream, records.records, records.are_text)
+        for output, records in golden.given.items()
+        if (stream := parse_output(output, stages)) is not None
+    ]
+    wanted = [stream.stage for each in golden.expect if (stream := parse_output(each, stages))]
+    return CaseRequest(
+        document=document.text,
+        name=golden.name,
+        arguments=golden.arguments,
+        given=given,
+        wanted=wanted,
+        skip=golden.skip,
+        decisions=golden.decisions,
+        records=golden.records,
+        logical_start_ms=golden.start_ms,
+        timeout_s=golden.timeout_s,
+        use_suggested=use_suggested,
+    )
+
+
+def create_preview_order(document: PipelineDocument, request: CaseRequest) -> PreviewOrder:
     """What is run of a pipeline, and what is not.
 
     :raises BadRequestError: when the request names stages that the pipeline does not have.

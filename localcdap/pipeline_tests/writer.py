@@ -12,9 +12,9 @@ from localcdap.api.errors import ConflictError
 from localcdap.engine.messages.flow import SINKS, SOURCE
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline_tests.case_model import CaseResult
-from localcdap.pipeline_tests.model import Expectation, Golden
+from localcdap.pipeline_tests.model import Expectation, PipelineTest
 from localcdap.pipeline_tests.record_files import write_records
-from localcdap.pipeline_tests.verdict import Verdict, actual
+from localcdap.pipeline_tests.report import PipelineTestReport, get_actual_output
 
 if TYPE_CHECKING:
     from tomlkit.items import Item
@@ -23,7 +23,7 @@ _MOST_INLINE: Final = 50
 """Records that are written into the test itself; more go into a file beside it."""
 
 
-def write_new(
+def write_new_test(
     file: Path,
     pipeline: Path,
     arguments: dict[str, str],
@@ -42,18 +42,20 @@ def write_new(
     content["pipeline"] = os.path.relpath(pipeline, file.parent)
     for title, table in (
         ("arguments", dict(arguments)),
-        ("given", _given(document, result)),
-        ("expect", _expected(document, result)),
+        ("given", _list_given(document, result)),
+        ("expect", _list_expected(document, result)),
     ):
         if table or title == "expect":
             made = tomlkit.table()
             for name, value in table.items():
-                made[name] = _written(file, name, value) if isinstance(value, list) else value
+                made[name] = (
+                    _format_records(file, name, value) if isinstance(value, list) else value
+                )
             content[title] = made
     file.write_text(tomlkit.dumps(content), encoding="utf-8")
 
 
-def update(golden: Golden, verdict: Verdict, result: CaseResult) -> list[str]:
+def update_test(golden: PipelineTest, verdict: PipelineTestReport, result: CaseResult) -> list[str]:
     """Put what came into the place of what was expected, where that differs; the rest of the file stays.
 
     :returns: the outputs whose expectations were changed.
@@ -77,8 +79,8 @@ def update(golden: Golden, verdict: Verdict, result: CaseResult) -> list[str]:
     return changed
 
 
-def _update(golden: Golden, expect: Any, output: str, result: CaseResult) -> None:
-    how, given = golden.expect[output], actual(output, result)
+def _update(golden: PipelineTest, expect: Any, output: str, result: CaseResult) -> None:
+    how, given = golden.expect[output], get_actual_output(output, result)
     is_table = isinstance(expect[output], dict)
     if how.count is not None:
         if is_table:
@@ -87,18 +89,20 @@ def _update(golden: Golden, expect: Any, output: str, result: CaseResult) -> Non
             expect[output] = given.count
     if how.records is None:
         return
-    records = [_reduced(each, how) for each in given.records]
+    records = [_select_compared_fields(each, how) for each in given.records]
     if how.records.file is not None:
         write_records(how.records.file, records)
         return
-    value = records if golden.file.suffix == ".json" else _written(golden.file, output, records)
+    value = (
+        records if golden.file.suffix == ".json" else _format_records(golden.file, output, records)
+    )
     if is_table:
         expect[output]["records"] = value
     else:
         expect[output] = value
 
 
-def _reduced(record: Any, how: Expectation) -> Any:
+def _select_compared_fields(record: Any, how: Expectation) -> Any:
     """Of a record the fields that are compared."""
     names = how.fields
     if how.named_only and how.records is not None:
@@ -109,23 +113,25 @@ def _reduced(record: Any, how: Expectation) -> Any:
     return {name: value for name, value in record.items() if name in kept}
 
 
-def _given(document: PipelineDocument, result: CaseResult) -> dict[str, list[Any]]:
+def _list_given(document: PipelineDocument, result: CaseResult) -> dict[str, list[Any]]:
     sources = [each.name for each in document.stages if each.plugin.type == SOURCE]
     return {name: result.stages[name].records for name in sources if name in result.stages}
 
 
-def _expected(document: PipelineDocument, result: CaseResult) -> dict[str, list[Any]]:
+def _list_expected(document: PipelineDocument, result: CaseResult) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for stage in document.stages:
         sample = result.stages.get(stage.name)
         if sample is not None and sample.errors:
-            found[f"{stage.name}.errors"] = actual(f"{stage.name}.errors", result).records
+            found[f"{stage.name}.errors"] = get_actual_output(
+                f"{stage.name}.errors", result
+            ).records
         if sample is not None and stage.plugin.type in SINKS:
             found[stage.name] = sample.records
     return found
 
 
-def _written(file: Path, output: str, records: list[Any]) -> Item | str:
+def _format_records(file: Path, output: str, records: list[Any]) -> Item | str:
     """Records as an array of TOML, one a line; or the name of a file, where TOML cannot hold them."""
     import tomlkit
 

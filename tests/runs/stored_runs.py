@@ -6,7 +6,7 @@ import uuid
 
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import Cdap
-from localcdap.runs.model import LogLine, Run, RunError, StageCounts, now
+from localcdap.runs.model import Run, RunError, StageCounts, StoredLogLine, get_now
 from localcdap.runs.records import ProcessIdentity
 
 GONE = ProcessIdentity(2**22 + 1, 0.0)
@@ -28,7 +28,7 @@ def write_run(
     document: str = DOCUMENT,
 ) -> Run:
     """Add a run to the records of the host in this process."""
-    began = now() if starting is None else starting
+    began = get_now() if starting is None else starting
     run = Run(
         run=str(uuid.uuid1()),
         namespace=namespace,
@@ -50,7 +50,7 @@ def write_run(
     return run
 
 
-def write_log(cdap: Cdap, run: str, lines: list[LogLine]) -> None:
+def write_log(cdap: Cdap, run: str, lines: list[StoredLogLine]) -> None:
     with cdap.runs._store.transaction() as tx:
         cdap.runs._records.add_log(tx, run, lines)
     cdap.runs._announce()

@@ -9,6 +9,7 @@ import getpass
 import threading
 import uuid
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,21 +25,24 @@ from localcdap.pipeline_tests.case_model import (
     CasesRequest,
     CaseStatus,
 )
-from localcdap.pipeline_tests.case_results import Hearing
-from localcdap.pipeline_tests.case_stages import preview_of
+from localcdap.pipeline_tests.case_orders import create_preview_order
+from localcdap.pipeline_tests.case_results import CaseResultCollector
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.capabilities import (
     PREVIEW_REQUIRES,
     require_capabilities,
 )
-from localcdap.runs.model import RunError, now
-from localcdap.runs.preview.process import TrialProcesses
+from localcdap.runs.model import RunError, get_now
+from localcdap.runs.preview.process import PreviewProcesses
 
 _KEPT: Final = 5
 """Sets of cases whose results are remembered."""
 
 
-class CaseService:
+_WAIT_S: Final = 10.0
+
+
+class PipelineTestService:
     """Tries pipelines on given records. Threads may share it.
 
     :param home: what relative paths in pipelines are relative to.
@@ -47,14 +51,14 @@ class CaseService:
     def __init__(
         self,
         resolver: PipelineResolver,
-        processes: TrialProcesses,
+        processes: PreviewProcesses,
         *,
         home: Path,
     ) -> None:
         self._resolver = resolver
         self._processes = processes
         self._home = home
-        self._sets: OrderedDict[str, _Set] = OrderedDict()
+        self._sets: OrderedDict[str, _CaseSet] = OrderedDict()
         self._changed = threading.Condition()
 
     @non_idempotent
@@ -64,7 +68,7 @@ class CaseService:
         :raises NotFoundError: when there is no such namespace.
         """
         environment = self._resolver.environments.create(request.namespace)
-        made = _Set(request)
+        made = _CaseSet(request)
         name = str(uuid.uuid1())
         with self._changed:
             while len(self._sets) >= _KEPT and next(iter(self._sets.values())).is_ended:
@@ -103,7 +107,7 @@ class CaseService:
             if made.thread is not None:
                 made.thread.join()
 
-    def _get(self, cases: str) -> _Set:
+    def _get(self, cases: str) -> _CaseSet:
         made = self._sets.get(cases)
         if made is None:
             raise NotFoundError(f"There are no cases '{cases}'.", "Start them again.")
@@ -111,7 +115,7 @@ class CaseService:
 
     # -- in the thread of a set -----------------------------------------------------------------
 
-    def _carry_out(self, made: _Set, environment: NamespaceEnvironment) -> None:
+    def _carry_out(self, made: _CaseSet, environment: NamespaceEnvironment) -> None:
         try:
             orders: dict[int, PipelineTestCase] = {}
             for number, request in enumerate(made.request.cases):
@@ -133,7 +137,7 @@ class CaseService:
         finally:
             self._finish(made)
 
-    def _finish(self, made: _Set) -> None:
+    def _finish(self, made: _CaseSet) -> None:
         """Let every case have a result."""
         have = {each.case for each in made.results}
         status = CaseStatus.FAILED if made.failure else CaseStatus.KILLED
@@ -158,7 +162,7 @@ class CaseService:
         self, environment: NamespaceEnvironment, request: CaseRequest
     ) -> PipelineTestCase | CaseResult:
         document = read_document(request.document, request.file)
-        preview = preview_of(environment.expand_templates(document), request)
+        preview = create_preview_order(environment.expand_templates(document), request)
         name = document.name or request.name or "pipeline"
         arguments = environment.merge_arguments(name, request.arguments)
         resolved = self._resolver.resolve(
@@ -183,30 +187,32 @@ class CaseService:
             document=text,
             plugins=resolved.plugins,
             arguments=arguments,
-            logical_start_ms=now()
+            logical_start_ms=get_now()
             if request.logical_start_ms is None
             else request.logical_start_ms,
             preview=preview,
         )
 
-    def _try_all(self, made: _Set, orders: dict[int, PipelineTestCase]) -> None:
+    def _try_all(self, made: _CaseSet, orders: dict[int, PipelineTestCase]) -> None:
         """Try cases in one process; those that have a result then are taken out of ``orders``.
 
         :raises EngineError: when the engine cannot be had.
         """
         numbers = list(orders)
-        hearing = Hearing(made.request.cases, numbers, lambda result: self._add(made, result))
+        collector = CaseResultCollector(
+            made.request.cases, numbers, lambda result: self._add(made, result)
+        )
         process = self._processes.start()
         try:
             order = self._order(made.request.namespace, [orders[each] for each in numbers])
             process.carry_out(
-                order, hearing.hear, lambda: made.is_stopped or hearing.is_out_of_time()
+                order, collector.on_message, lambda: made.is_stopped or collector.is_out_of_time()
             )
         finally:
             process.close()
         if not made.is_stopped:
-            hearing.end()
-        for each in hearing.done:
+            collector.end()
+        for each in collector.done:
             del orders[each]
 
     def _order(self, namespace: str, cases: list[PipelineTestCase]) -> WorkOrder:
@@ -217,7 +223,7 @@ class CaseService:
             document="{}",
             plugins={},
             arguments={},
-            logical_start_ms=now(),
+            logical_start_ms=get_now(),
             engine_url="",
             base_directory=str(self._home),
             user=getpass.getuser(),
@@ -225,7 +231,7 @@ class CaseService:
             cases=cases,
         )
 
-    def _add(self, made: _Set, result: CaseResult) -> None:
+    def _add(self, made: _CaseSet, result: CaseResult) -> None:
         with self._changed:
             made.results.append(result)
             # Nobody needs to wait until the process has gone.
@@ -233,7 +239,7 @@ class CaseService:
             self._changed.notify_all()
 
 
-class _Set:
+class _CaseSet:
     """Cases, and how far they are."""
 
     def __init__(self, request: CasesRequest) -> None:
@@ -243,3 +249,21 @@ class _Set:
         self.failure: RunError | None = None
         self.is_stopped = False
         self.is_ended = False
+
+
+def run_cases(
+    cases: PipelineTestService, namespace: str, requests: Sequence[CaseRequest]
+) -> Iterator[CaseResult]:
+    """The results, as they come. Whoever stops to ask for more stops the rest."""
+    started = cases.start(CasesRequest(list(requests), namespace))
+    seen = 0
+    try:
+        while True:
+            progress = cases.progress(started, seen, _WAIT_S)
+            yield from progress.results
+            seen += len(progress.results)
+            if progress.is_ended:
+                return
+    except (KeyboardInterrupt, GeneratorExit):
+        cases.stop(started)
+        raise

@@ -11,8 +11,8 @@ from localcdap.api.record_json import decode_text_record
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import StageSample
 from localcdap.pipeline_tests.case_model import CaseResult, CaseStatus
-from localcdap.pipeline_tests.comparison import RecordDifference, differences
-from localcdap.pipeline_tests.model import Expectation, Fails, Golden, stream_of
+from localcdap.pipeline_tests.comparison import RecordDifference, list_differences
+from localcdap.pipeline_tests.model import Expectation, ExpectedFailure, PipelineTest, parse_output
 
 
 class Outcome(enum.StrEnum):
@@ -34,7 +34,7 @@ class OutputDifference(msgspec.Struct, rename="camel"):
     """Empty when only a number of records was expected."""
 
 
-class Verdict(msgspec.Struct, rename="camel"):
+class PipelineTestReport(msgspec.Struct, rename="camel"):
     """What came of a test."""
 
     test: str
@@ -46,7 +46,7 @@ class Verdict(msgspec.Struct, rename="camel"):
     took_ms: int = 0
 
 
-class Given(msgspec.Struct):
+class ActualOutput(msgspec.Struct):
     """The records of one output, and what is known of them."""
 
     records: list[Any]
@@ -56,12 +56,16 @@ class Given(msgspec.Struct):
     """Why there can be no records."""
 
 
-def judge(golden: Golden, result: CaseResult, outputs: list[str] | None = None) -> Verdict:
+def evaluate(
+    golden: PipelineTest, result: CaseResult, outputs: list[str] | None = None
+) -> PipelineTestReport:
     """Compare what came of a pipeline with what was expected.
 
     :param outputs: the only ones that are looked at; None for all.
     """
-    verdict = Verdict(golden.name, str(golden.file), Outcome.PASSED, took_ms=result.took_ms)
+    verdict = PipelineTestReport(
+        golden.name, str(golden.file), Outcome.PASSED, took_ms=result.took_ms
+    )
     if result.status is CaseStatus.KILLED and result.error is None:
         verdict.outcome = Outcome.STOPPED
         return verdict
@@ -69,38 +73,40 @@ def judge(golden: Golden, result: CaseResult, outputs: list[str] | None = None) 
     if golden.fails is not None or result.status is CaseStatus.COMPLETED:
         for output, expectation in golden.expect.items():
             if outputs is None or output in outputs:
-                _compare(output, expectation, actual(output, result), verdict)
+                _compare(output, expectation, get_actual_output(output, result), verdict)
     if verdict.reasons or verdict.outputs:
         verdict.outcome = Outcome.FAILED
     return verdict
 
 
-def actual(output: str, result: CaseResult) -> Given:
+def get_actual_output(output: str, result: CaseResult) -> ActualOutput:
     """The records that an output gave; none where its stage was not run."""
-    stream = stream_of(output, list(result.stages))
+    stream = parse_output(output, list(result.stages))
     if stream is None:
-        return Given([], 0)
+        return ActualOutput([], 0)
     sample = result.stages[stream.stage]
     if stream.errors:
-        return Given(msgspec.to_builtins(sample.errors), sample.error_count)
+        return ActualOutput(msgspec.to_builtins(sample.errors), sample.error_count)
     if stream.port is not None:
         port = sample.ports.get(stream.port)
         if port is None:
             known = ", ".join(sample.ports) or "none"
             problem = f"stage '{stream.stage}' has no port '{stream.port}'; its ports: {known}"
-            return Given([], 0, problem=problem)
-        return Given(port.records, port.count, port.schema)
+            return ActualOutput([], 0, problem=problem)
+        return ActualOutput(port.records, port.count, port.schema)
     if sample.ports:
         problem = f"a port of the splitter must be named: {_ports(stream.stage, sample)}"
-        return Given([], 0, problem=problem)
-    return Given(sample.records, sample.count, sample.schema)
+        return ActualOutput([], 0, problem=problem)
+    return ActualOutput(sample.records, sample.count, sample.schema)
 
 
 def _ports(stage: str, sample: StageSample) -> str:
     return ", ".join(f"'{stage}.{port}'" for port in sample.ports)
 
 
-def _compare(output: str, how: Expectation, given: Given, verdict: Verdict) -> None:
+def _compare(
+    output: str, how: Expectation, given: ActualOutput, verdict: PipelineTestReport
+) -> None:
     if given.problem is not None:
         verdict.reasons.append(f"{output}: {given.problem}.")
         return
@@ -111,12 +117,12 @@ def _compare(output: str, how: Expectation, given: Given, verdict: Verdict) -> N
         if how.records.are_text and given.schema is not None:
             records = [decode_text_record(given.schema, each) for each in records]
         wanted = len(records) if wanted is None else wanted
-        found = differences(records, given.records, how, given.schema)
+        found = list_differences(records, given.records, how, given.schema)
     if found or (wanted is not None and wanted != given.count):
         verdict.outputs.append(OutputDifference(output, wanted or 0, given.count, found))
 
 
-def _end_reasons(fails: Fails | None, result: CaseResult) -> list[str]:
+def _end_reasons(fails: ExpectedFailure | None, result: CaseResult) -> list[str]:
     """What is wrong with how the pipeline ended."""
     told = _failures(result)
     if fails is None:

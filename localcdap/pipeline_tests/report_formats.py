@@ -1,21 +1,51 @@
-"""Verdicts as JUnit XML, which continuous integration shows."""
+"""Verdicts as lines of text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from localcdap.pipeline_tests.showing import detail_lines
-from localcdap.pipeline_tests.verdict import Outcome, Verdict
+from localcdap.pipeline_tests.comparison import RecordDifference, shown
+from localcdap.pipeline_tests.report import Outcome, OutputDifference, PipelineTestReport
+
+_MOST_RECORDS: Final = 20
+"""Records of one output that are shown."""
+MARKS: Final = {"missing": "-", "unexpected": "+", "changed": "~"}
+
+
+def format_details(verdict: PipelineTestReport) -> list[str]:
+    """What is wrong, as a diff: ``-`` missing, ``+`` unexpected, ``~`` changed."""
+    lines = [line for reason in verdict.reasons for line in reason.splitlines()]
+    for output in verdict.outputs:
+        lines += _output(output)
+    return lines
+
+
+def _output(output: OutputDifference) -> Iterator[str]:
+    counts = ""
+    if output.expected_count != output.actual_count:
+        counts = f": expected {output.expected_count:,} records, got {output.actual_count:,}"
+    yield f"{output.output}{counts or ': other records'}"
+    for record in output.records[:_MOST_RECORDS]:
+        yield from _record(record)
+    if len(output.records) > _MOST_RECORDS:
+        yield f"  … and {len(output.records) - _MOST_RECORDS:,} more"
+
+
+def _record(record: RecordDifference) -> Iterator[str]:
+    yield f"  {MARKS[record.kind]} {record.label}"
+    for field in record.fields:
+        yield f"      {field.field}: {shown(field.expected)} → {shown(field.actual)}"
+
 
 _UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot hold."""
 
 
-def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
+def write_junit(file: Path, verdicts: Sequence[PipelineTestReport]) -> None:
     """Write a report; a file that is there is replaced."""
     counted = {
         "tests": str(len(verdicts)),
@@ -34,7 +64,7 @@ def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
             file=_writable(each.file),
             time=_seconds(each.took_ms),
         )
-        lines = detail_lines(each)
+        lines = format_details(each)
         if each.outcome is Outcome.FAILED:
             failure = ET.SubElement(case, "failure", message=_writable(lines[0]))
             failure.text = _writable("\n".join(lines))

@@ -8,7 +8,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +17,12 @@ from localcdap.engine.driver.recovery import recover_run, stop_spark_work
 from localcdap.engine.messages.orders import SPOOL
 from localcdap.engine.messages.spool import Message
 from localcdap.messaging.consumer import SpoolConsumer
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import Run
 from localcdap.runs.processes import OUTPUT_FILE, interrupt, is_alive, kill
 from localcdap.runs.records import ProcessIdentity, RunRecords
-from localcdap.store.store import Store
+from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)
 _SHORTEST_S: Final = 0.01
@@ -123,7 +124,7 @@ class WatchedRun:
             self.directory.rmdir()
 
 
-class Watch:
+class RunWatcher:
     """Looks after active runs in a thread of its own."""
 
     def __init__(self) -> None:
@@ -188,3 +189,38 @@ def _size(spool: Path) -> int:
         return spool.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+_PAUSE_S: Final = 0.02
+
+
+def create_run_resource(
+    store: Store,
+    records: RunRecords,
+    watch: RunWatcher,
+    directory: Path,
+    stop: Callable[[str], object],
+) -> NamespaceResource:
+    """Active runs keep a namespace; ended ones go with it, their logs and files too.
+
+    :param directory: holds one sub-directory for each run.
+    :param stop: ends a run, and waits until it has ended.
+    """
+
+    def blockers(tx: Transaction, namespace: str) -> Sequence[str]:
+        return [f"run {run} of '{pipeline}'" for run, pipeline in records.active_in(tx, namespace)]
+
+    def release(namespace: str) -> None:
+        with store.snapshot() as tx:
+            active = records.active_in(tx, namespace)
+        for run, _ in active:
+            stop(run)
+
+    def remove_files(namespace: str, _: int) -> Sequence[str]:
+        for run in records.ids(namespace):
+            while watch.find(run) is not None:  # it has ended, but its files are being tidied up
+                time.sleep(_PAUSE_S)
+            shutil.rmtree(directory / run, ignore_errors=True)
+        return ()
+
+    return NamespaceResource("runs", blockers, release, remove_files, records.remove_all)
