@@ -148,11 +148,14 @@ def test_values_of_other_types_go_to_the_error_port(folder):
         assert (made.kind, made.code) == (2, 1)
 
 
-@pytest.mark.parametrize("schema", ["none", "broken"])
-def test_a_schema_that_is_not_there_fails_on_the_row(folder, schema):
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [("none", "no 'none.avsc' in the folder"), ("broken", "the schema is not one of Avro")],
+)
+def test_a_missing_or_broken_schema_fails_on_the_row(folder, schema, problem):
     made = with_files(folder, f"parse-as-avro b {schema} json", {"b": "{}"})
     assert isinstance(made, RowFailure)
-    assert "the schema is not one of Avro" in made.message
+    assert problem in made.message
     assert ARGUMENT in failure("parse-as-avro b person json", {"b": "{}"}).message
 
 
