@@ -1,4 +1,4 @@
-"""What is different between two pipelines, told by stage, property and connection.
+"""Compares two pipelines by stage, property and connection.
 
 Layout, comments and other keys of user interfaces do not count, nor does the order of stages,
 connections and properties. Schemas are compared field by field, not as text.
@@ -17,7 +17,7 @@ from localcdap.api.schema import Schema
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 
 _LEAST_SIMILARITY: Final = 0.5
-"""Part of its properties that a stage keeps at least when it is renamed."""
+"""The least share of equal properties with which a stage counts as renamed."""
 _SETTINGS: Final = {
     "name": "name",
     "description": "description",
@@ -31,11 +31,11 @@ _SETTINGS: Final = {
     "num_of_records_preview": "numOfRecordsPreview",
     "max_concurrent_runs": "maxConcurrentRuns",
 }
-"""The settings of a pipeline as documents call them, by attribute."""
+"""The keys of settings in a document, by attribute of :class:`PipelineDocument`."""
 
 
 class Difference(msgspec.Struct):
-    """A value that differs; None where there is none."""
+    """A value that differs; None on the side that lacks it."""
 
     what: str
     """A property, a part of the plugin (``artifact``), or a field of a schema (``schema.price``)."""
@@ -59,14 +59,14 @@ class StageDifference(msgspec.Struct):
 
 
 class PipelineComparison(msgspec.Struct):
-    """What is different in a second pipeline from a first one."""
+    """The differences of a second pipeline from a first one."""
 
     settings: list[Difference]
     stages: list[StageDifference]
-    """Those of the first pipeline in its order, then added ones."""
+    """Stages of the first pipeline in its order, then added stages."""
     added_connections: list[StageConnection]
     removed_connections: list[StageConnection]
-    """With the names that the stages have in the second pipeline."""
+    """With the names of the stages in the second pipeline."""
 
     @property
     def is_equal(self) -> bool:
@@ -76,9 +76,9 @@ class PipelineComparison(msgspec.Struct):
 
 
 def compare_pipelines(first: PipelineDocument, second: PipelineDocument) -> PipelineComparison:
-    """Return what is different in ``second`` from ``first``.
+    """Return the differences of ``second`` from ``first``.
 
-    A stage that has another name and the same plugin with at least half of its properties is renamed.
+    A stage with another name, the same plugin and at least half of its properties equal counts as renamed.
     """
     before, after = _index_stages(first), _index_stages(second)
     renamed = _find_renamed(before, after)
@@ -99,7 +99,7 @@ def compare_pipelines(first: PipelineDocument, second: PipelineDocument) -> Pipe
 
 
 def _index_stages(document: PipelineDocument) -> dict[str, StageUse]:
-    """By name; of stages with the same name the first one counts."""
+    """Return the stages by name; of stages with the same name the first one counts."""
     stages: dict[str, StageUse] = {}
     for stage in (*document.stages, *document.post_actions):
         stages.setdefault(stage.name, stage)
@@ -107,7 +107,7 @@ def _index_stages(document: PipelineDocument) -> dict[str, StageUse]:
 
 
 def _find_renamed(before: Mapping[str, StageUse], after: Mapping[str, StageUse]) -> dict[str, str]:
-    """New names by old ones, the most alike first."""
+    """Return new names by old names; the most similar stages are paired first."""
     gone = [stage for name, stage in before.items() if name not in after]
     new = [stage for name, stage in after.items() if name not in before]
     pairs = sorted(
@@ -122,7 +122,7 @@ def _find_renamed(before: Mapping[str, StageUse], after: Mapping[str, StageUse])
 
 
 def _compute_similarity(one: StageUse, other: StageUse) -> float:
-    """Return the part of all properties that are equal; -1 for different plugins."""
+    """Return the share of properties that are equal; -1 for different plugins."""
     if (one.plugin.type, one.plugin.name) != (other.plugin.type, other.plugin.name):
         return -1.0
     before, after = one.plugin.properties, other.plugin.properties
@@ -182,7 +182,7 @@ def _compare_properties(stage: StageUse, other: StageUse) -> Iterator[Difference
 
 
 def _parse_schema(text: str | None) -> Schema | None:
-    """Return the schema that a property's text is; None when it is none."""
+    """Return the schema in a property; None when it holds none."""
     if text is None or not text.lstrip().startswith("{") or '"fields"' not in text:
         return None
     try:
@@ -226,7 +226,7 @@ def _find_missing(
     names: Mapping[str, str],
     other_names: Mapping[str, str],
 ) -> list[StageConnection]:
-    """Return the connections that are not among the others, both with new names."""
+    """Return the connections that are not among the others, after renaming the ends of both."""
     known = {_rename_ends(connection, other_names) for connection in others}
     return [
         named

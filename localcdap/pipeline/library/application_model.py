@@ -1,4 +1,4 @@
-"""Deployed pipelines, as they are told. Names in JSON are those of CDAP 6 ``ApplicationRecord``."""
+"""Requests and answers about deployed pipelines. JSON names are those of CDAP 6 ``ApplicationRecord``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from localcdap.pipeline.validation.plugin_templates import TemplateUse
 from localcdap.pipeline.validation.repairs import Repair
 
 LATEST: Final = ("latest", "-SNAPSHOT")
-"""What stands for the latest version; the second one is what every version was called before CDAP 6.8."""
+"""Aliases of the latest version; before CDAP 6.8 every version was called ``-SNAPSHOT``."""
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 class ChangeDetail(msgspec.Struct, rename="camel"):
-    """Who made a version, when and why."""
+    """Author, time and description of a version."""
 
     author: str
     description: str | None
@@ -40,7 +40,7 @@ class Application(msgspec.Struct, rename="camel"):
     """1 for the first version; easier to type."""
     description: str | None
     artifact: ArtifactId
-    """The application's own, such as ``cdap-data-pipeline``."""
+    """The application artifact, such as ``cdap-data-pipeline``."""
     change: ChangeDetail
 
 
@@ -54,10 +54,10 @@ class ApplicationPlugin(msgspec.Struct):
 
 
 class ApplicationDetail(Application, rename="camel"):
-    """A version of a deployed pipeline, with what is in it."""
+    """A version of a deployed pipeline, with its configuration and plugins."""
 
     copy_configuration: str
-    """JSON text of the configuration, as it was given."""
+    """JSON text of the configuration, as it was deployed."""
     plugins: list[ApplicationPlugin]
 
 
@@ -68,7 +68,7 @@ class DeployRequest(msgspec.Struct, rename="camel"):
     """The pipeline document, its JSON text or decoded JSON."""
     namespace: str = "default"
     name: str | None = None
-    """What the application is called; by default as the document says, else :attr:`fallback_name`."""
+    """The application's name; by default the name in the document, else :attr:`fallback_name`."""
     fallback_name: str | None = None
     """For a document without a name, for instance the file's name."""
     file: str | None = None
@@ -76,9 +76,9 @@ class DeployRequest(msgspec.Struct, rename="camel"):
     fix: bool = False
     """Write the repairs of the import problems into the document first."""
     change: str | None = None
-    """What is new in this version; by default ``change.description`` of the document."""
+    """The description of the change; by default ``change.description`` of the document."""
     parent_version: str | None = None
-    """The version that this one was made from: when it is not the latest any more, nothing is deployed."""
+    """The version that this one is based on; nothing is deployed when it is no longer the latest."""
 
 
 class Deployment(msgspec.Struct, rename="camel"):
@@ -86,23 +86,23 @@ class Deployment(msgspec.Struct, rename="camel"):
 
     name: str
     application: Application | None
-    """None when the pipeline has failures; nothing was stored then."""
+    """None when the pipeline has failures: it is not deployed then."""
     errors: list[ValidationFailure]
     warnings: list[ValidationFailure]
     problems: list[ImportProblem]
-    """What the document asks for and this instance does not have just so, repaired or not."""
+    """Plugins that this instance does not have exactly as requested, repaired or not."""
     repairs: list[Repair]
     """What was changed in the document, by stage."""
     templates: list[TemplateUse]
-    """The stages that used templates of plugins, which are written out in what is kept."""
+    """The stages that used plugin templates, which the deployed document replaces by plugins."""
     upgrades: list[str]
-    """What of the document has an old form and how it was read."""
+    """The old forms in the document, and how they were read."""
 
 
 def choose_application_name(request: DeployRequest, document: PipelineDocument) -> str:
-    """Return what the application is called.
+    """Return the name of the application.
 
-    :raises BadRequestError: when it cannot be called so, or there is no name at all.
+    :raises BadRequestError: when there is no name, or it is invalid.
     """
     name = request.name or document.name or request.fallback_name
     if not name:
@@ -114,7 +114,10 @@ def choose_application_name(request: DeployRequest, document: PipelineDocument) 
 
 
 def check_name(name: str) -> None:
-    """:raises BadRequestError: when an application cannot be called so."""
+    """Check the name of an application.
+
+    :raises BadRequestError: when it is invalid.
+    """
     if not _NAME.fullmatch(name):
         fitting = re.sub(r"[^a-zA-Z0-9_-]+", "_", name).strip("_") or "pipeline"
         raise BadRequestError(
@@ -124,5 +127,5 @@ def check_name(name: str) -> None:
 
 
 def get_application_artifact(document: PipelineDocument) -> ArtifactId:
-    """Return the artifact that a pipeline is an application of, in the version that localcdap stands for."""
+    """Return the application artifact of a pipeline, in the CDAP version that localcdap implements."""
     return ArtifactId(document.type.value, APP_VERSION.text, "SYSTEM")

@@ -1,4 +1,4 @@
-"""Applications as they are remembered in the instance's database."""
+"""The table of applications in the instance's database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_ONE: Final = f"{_OF_ALL} AND a.name = ?"
 
 
 def add(tx: Transaction, application: Application, read_document_text: str) -> None:
-    """Keep a version with the text of its document."""
+    """Store a version with the text of its document."""
     change = application.change
     tx.execute(
         "INSERT INTO applications VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -59,9 +59,9 @@ def list_latest(tx: Transaction, namespace: str) -> list[Application]:
 
 
 def find(tx: Transaction, namespace: str, name: str, version: str | None = None) -> Application:
-    """Return a version by its id, the beginning of that, its number, ``latest`` or ``-SNAPSHOT``.
+    """Return a version by its id, a prefix of the id, its number, ``latest`` or ``-SNAPSHOT``.
 
-    :raises NotFoundError: when there is none, or several; the message lists what there is.
+    :raises NotFoundError: when there is none, or several; the message lists the versions.
     """
     known = list_versions(tx, namespace, name)
     if not known:
@@ -100,7 +100,7 @@ def remove_all(tx: Transaction, namespace: str) -> None:
 
 
 def create_version() -> str:
-    """Return a version's id that is larger in time than those before it."""
+    """Return a new time-based version id."""
     return str(uuid.uuid1())
 
 

@@ -1,4 +1,4 @@
-"""Applications: pipelines that are deployed into a namespace, each version of them kept."""
+"""The service ``applications``: pipelines deployed into a namespace, with all of their versions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ActiveRuns = Callable[[str, str], Sequence[str]]
 class ApplicationService:
     """Deployed pipelines. Threads may share it.
 
-    :param active_runs: keep an application from being deleted.
+    :param active_runs: an application with active runs cannot be deleted.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class ApplicationService:
 
     @non_idempotent
     def deploy(self, request: DeployRequest) -> Deployment:
-        """Validate a pipeline and keep it as the latest version of an application.
+        """Validate a pipeline and store it as the latest version of an application.
 
-        A pipeline with failures is not kept; the answer has them all. Templates of plugins are written out
-        in what is kept, so that it does not change with them.
+        A pipeline with failures is not stored; the answer has them all. The stored document has plugins in
+        place of plugin templates, so that it does not change with them.
 
         :raises DocumentError: when the document is no pipeline.
-        :raises BadRequestError: when the application cannot be called so.
+        :raises BadRequestError: when the name of the application is invalid.
         :raises ConflictError: when ``parent_version`` is not the latest version.
         :raises NotFoundError: when there is no such namespace.
         """
@@ -115,7 +115,7 @@ class ApplicationService:
     ) -> list[Application]:
         """Return the latest versions of the applications of a namespace, by name.
 
-        :param name_filter: part of the name, without regard to case.
+        :param name_filter: part of the name, case-insensitive.
         """
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
@@ -145,10 +145,10 @@ class ApplicationService:
             return records.list_versions(tx, namespace, name)
 
     def describe(self, namespace: str, name: str, version: str | None = None) -> ApplicationDetail:
-        """Return a version of an application; the latest one unless another is asked for.
+        """Return a version of an application, by default the latest.
 
-        :param version: its id, the beginning of that, its number, or ``latest``.
-        :raises NotFoundError: when there is none; the message lists what there is.
+        :param version: its id, a prefix of the id, its number, or ``latest``.
+        :raises NotFoundError: when there is none; the message lists the versions.
         """
         application, document = self._read(namespace, name, version)
         return ApplicationDetail(
@@ -165,8 +165,8 @@ class ApplicationService:
     ) -> str:
         """Return the JSON text of the document as it was deployed, keys in their order, indented by two.
 
-        :param upgrade: in the form that CDAP 6 exports, where it has another one.
-        :raises NotFoundError: likewise.
+        :param upgrade: whether to convert an older form to the one that CDAP 6 exports.
+        :raises NotFoundError: when there is no such version; the message lists the versions.
         """
         _, document = self._read(namespace, name, version)
         assert document.text is not None
@@ -175,10 +175,10 @@ class ApplicationService:
         )
 
     def delete(self, namespace: str, name: str) -> Application:
-        """Delete an application with all of its versions; its runs stay. Returns the latest version.
+        """Delete an application with all of its versions, and return the latest. Its runs stay.
 
         :raises NotFoundError: when there is none.
-        :raises ConflictError: when runs of it are active.
+        :raises ConflictError: when it has active runs.
         """
         self._namespaces.require(namespace)
         active = self._active_runs(namespace, name)
@@ -247,7 +247,7 @@ def _require_parent(
 
 
 def _change(request: DeployRequest, document: PipelineDocument) -> str | None:
-    """Return what is said to be new."""
+    """Return the description of the change."""
     if request.change is not None:
         return request.change
     source: Any = document.source

@@ -1,4 +1,4 @@
-"""Drafts and their revisions as they are remembered in the instance's database."""
+"""The tables of drafts and their revisions in the instance's database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localcdap.store.store import Transaction
 from localcdap.text import nearest_names
 
 OWNER: Final = ""
-"""Users are not told apart."""
+"""localcdap has a single user."""
 SORTABLE: Final = {
     "namespace": "d.namespace",
     "generation": "d.generation",
@@ -29,7 +29,7 @@ SORTABLE: Final = {
     "revision": "r.revision",
     "parentversion": "r.parent_version",
 }
-"""The columns of CDAP's table of drafts, and where they are here."""
+"""The columns of CDAP's table of drafts, and their columns here."""
 _SELECT: Final = (
     "SELECT d.id, r.name, r.description, r.artifact, r.revision, r.hash, r.parent_version, "
     "d.created, r.updated FROM drafts d JOIN draft_revisions r USING (namespace, generation, owner, id)"
@@ -49,9 +49,9 @@ class DraftRecords:
         self._space = (namespace, generation)
 
     def list(self, sort_by: str = "name", descending: bool = False) -> list[Draft]:
-        """Return the latest revision of each.
+        """Return the latest revision of each draft.
 
-        :raises BadRequestError: when there is no such column (text of CDAP 6).
+        :raises BadRequestError: when there is no such column (message of CDAP 6).
         """
         column = SORTABLE.get(sort_by.lower())
         if column is None:
@@ -64,9 +64,9 @@ class DraftRecords:
         return [_read_draft(row) for row in self._tx.execute(sql, self._space)]
 
     def find(self, key: str) -> Draft | None:
-        """Return the latest revision of the draft of an id, or else of a name.
+        """Return the latest revision of the draft with an id, or else a name; None when there is none.
 
-        :raises ConflictError: when several have that name.
+        :raises ConflictError: when several drafts have that name.
         """
         sql = f"{_SELECT} WHERE {_OF_ALL} AND {_LATEST} AND (d.id = ? OR r.name = ?)"
         found = [_read_draft(row) for row in self._tx.execute(sql, (*self._space, key, key))]
@@ -79,9 +79,9 @@ class DraftRecords:
         return found[0] if found else None
 
     def get(self, key: str, revision: int | None = None) -> Draft:
-        """Return a revision of the draft of an id, or else of a name; None: the latest.
+        """Return a revision of the draft with an id, or else a name; by default the latest.
 
-        :raises NotFoundError: when there is none; the message lists what there is.
+        :raises NotFoundError: when there is none; the message lists the drafts.
         """
         draft = self.find(key)
         if draft is None:
@@ -101,12 +101,12 @@ class DraftRecords:
         )
 
     def list_revisions(self, id: str) -> Sequence[Draft]:
-        """Return what a draft was after each save, newest first."""
+        """Return the revisions of a draft, newest first."""
         sql = f"{_SELECT} WHERE {_OF_ALL} AND d.id = ? ORDER BY r.revision DESC"
         return [_read_draft(row) for row in self._tx.execute(sql, (*self._space, id))]
 
     def read_text(self, draft: Draft) -> str:
-        """Return the pipeline of a revision, JSON text."""
+        """Return the JSON text of the pipeline of a revision."""
         rows = self._tx.execute(
             "SELECT pipeline FROM draft_revisions WHERE namespace = ? AND generation = ? "
             "AND owner = '' AND id = ? AND revision = ?",
@@ -116,7 +116,7 @@ class DraftRecords:
         return text
 
     def save(self, draft: Draft, text: str) -> None:
-        """Keep a draft as its latest revision."""
+        """Store the latest revision of a draft."""
         self._tx.execute(
             "INSERT INTO drafts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, generation, owner, id) "
             "DO UPDATE SET revision = excluded.revision",

@@ -1,4 +1,4 @@
-"""Drafts: pipelines that are being made, every save of them kept."""
+"""The service ``drafts``: unfinished pipelines, with a revision for every save."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from localcdap.store.store import Store
 class DraftService:
     """The drafts of namespaces. Threads may share it.
 
-    A draft is meant by its id, or by its name where no other has the same.
+    A draft is referred to by its id, or by its name where that is unique.
     """
 
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
@@ -40,13 +40,13 @@ class DraftService:
 
     @non_idempotent
     def save(self, namespace: str, request: DraftRequest, draft: str | None = None) -> Draft:
-        """Keep a pipeline as the next revision of a draft, or as a new one.
+        """Store a pipeline as the next revision of a draft, or as a new draft.
 
-        :param draft: its id, which a new one gets; by default the draft of the request's name.
-        :raises DocumentError: when the document is no pipeline at all; what is wrong inside does not matter.
-        :raises BadRequestError: when it has no name, or its artifact makes no pipelines.
-        :raises ConflictError: when ``revision`` or ``previous_hash`` is not of the latest revision: another
-            save came between.
+        :param draft: its id, also of a new draft; by default the draft of the request's name.
+        :raises DocumentError: when the document is no pipeline at all; failures inside do not matter.
+        :raises BadRequestError: when it has no name, or its artifact is not a pipeline artifact.
+        :raises ConflictError: when ``revision`` or ``previous_hash`` is not of the latest revision: it was
+            saved by someone else meanwhile.
         :raises NotFoundError: when there is no such namespace.
         """
         document = read_document(request.document, request.file)
@@ -83,8 +83,8 @@ class DraftService:
         """Return the drafts of a namespace (CDAP 6 ``DraftHandler``).
 
         :param sort_by: a column of CDAP's table of drafts, such as ``updatedTimeMillis``.
-        :param sort_order: anything but ``ASC`` is the other way round.
-        :param filter: part of the name, without regard to case.
+        :param sort_order: ``ASC``; any other value is descending.
+        :param filter: part of the name, case-insensitive.
         :raises BadRequestError: when there is no such column.
         """
         with self._open_snapshot(namespace) as drafts:
@@ -96,9 +96,9 @@ class DraftService:
             return [_with_config(drafts, each) for each in found] if include_config else found
 
     def get(self, namespace: str, draft: str, revision: int | None = None) -> Draft:
-        """Return a revision of a draft with its configuration; the latest one unless another is asked for.
+        """Return a revision of a draft with its configuration, by default the latest.
 
-        :raises NotFoundError: when there is none; the message lists what there is.
+        :raises NotFoundError: when there is none; the message lists the drafts.
         """
         with self._open_snapshot(namespace) as drafts:
             return _with_config(drafts, drafts.get(draft, revision))
@@ -106,15 +106,15 @@ class DraftService:
     def export(self, namespace: str, draft: str, revision: int | None = None) -> str:
         """Return the JSON text of the document as it was saved, keys in their order, indented by two.
 
-        :raises NotFoundError: likewise.
+        :raises NotFoundError: when there is none; the message lists the drafts.
         """
         with self._open_snapshot(namespace) as drafts:
             return format_json(drafts.read_text(drafts.get(draft, revision)))
 
     def list_revisions(self, namespace: str, draft: str) -> list[Draft]:
-        """Return what a draft was after each save, newest first.
+        """Return the revisions of a draft, newest first.
 
-        :raises NotFoundError: likewise.
+        :raises NotFoundError: when there is none; the message lists the drafts.
         """
         with self._open_snapshot(namespace) as drafts:
             return list(drafts.list_revisions(drafts.get(draft).id))
@@ -123,7 +123,7 @@ class DraftService:
     def restore(self, namespace: str, draft: str, revision: int) -> Draft:
         """Save an earlier revision again, as the latest one.
 
-        :raises NotFoundError: likewise.
+        :raises NotFoundError: when there is none; the message lists the drafts.
         """
         with self._open_transaction(namespace) as drafts:
             latest, earlier = drafts.get(draft), drafts.get(draft, revision)
@@ -134,9 +134,9 @@ class DraftService:
         return saved
 
     def delete(self, namespace: str, draft: str) -> Draft:
-        """Delete a draft with all of its revisions. Returns the latest one.
+        """Delete a draft with all of its revisions, and return the latest.
 
-        :raises NotFoundError: likewise.
+        :raises NotFoundError: when there is none; the message lists the drafts.
         """
         with self._open_transaction(namespace) as drafts:
             found = drafts.get(draft)
@@ -159,12 +159,15 @@ class DraftService:
 
 
 def _require_latest(name: str, before: Draft | None, request: DraftRequest) -> None:
-    """:raises ConflictError: when the save was made from another revision than the latest."""
+    """Check that a save is based on the latest revision.
+
+    :raises ConflictError: when it is based on another one.
+    """
     if before is None:
         if request.revision or request.previous_hash:
             raise ConflictError(
-                f"Draft '{name}', which this save was made from, is not there any more.",
-                "Save it without a revision to make it anew.",
+                f"Draft '{name}', which this save is based on, does not exist any more.",
+                "Save it without a revision to create it again.",
             )
         return
     if request.revision is not None and request.revision < 0:
@@ -174,9 +177,9 @@ def _require_latest(name: str, before: Draft | None, request: DraftRequest) -> N
         base = f"revision {request.revision}" if request.revision else "an earlier revision"
         base += f" (hash {request.previous_hash[:12]})" if request.previous_hash else ""
         raise ConflictError(
-            f"Draft '{name}' was changed meanwhile: this save was made from {base}, the latest is "
+            f"Draft '{name}' was changed meanwhile: this save is based on {base}, the latest is "
             f"revision {before.revision} (hash {before.hash[:12]}).",
-            "Take over what changed, and save again from the latest revision.",
+            "Merge the changes, and save again from the latest revision.",
         )
 
 

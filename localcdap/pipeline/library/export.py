@@ -1,4 +1,4 @@
-"""The text of a pipeline document, kept as it was given."""
+"""Documents on their way out: formatted JSON, and older forms converted to the form of CDAP 6."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 
 
 def encode_document(document: Any) -> str:
-    """Return the JSON text of a document that can be read as JSON; a text stays as it is."""
+    """Return the JSON text of a document; a text stays as it is."""
     if isinstance(document, str):
         return document.removeprefix("\ufeff")
     if isinstance(document, (bytes, bytearray)):
@@ -23,10 +23,10 @@ def encode_document(document: Any) -> str:
 
 
 def format_json(text: str) -> str:
-    """JSON text on lines of its own, indented by two; numbers and escapes are written as they were."""
+    """Return JSON text indented by two; numbers and escapes stay as they were."""
     try:
         return msgspec.json.format(text, indent=2)
-    except msgspec.DecodeError:  # NaN and Infinity, which Java's readers take
+    except msgspec.DecodeError:  # NaN and Infinity, which Java's readers accept
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
 
 
@@ -35,7 +35,7 @@ _ENVELOPE: Final = ("name", "description", "artifact", "config", "configuration"
 
 
 def upgrades(document: PipelineDocument) -> list[str]:
-    """Return what of a document has an old form, and how it is read; one sentence each."""
+    """Return the old forms in a document, and how they are read; one sentence each."""
     config, found = copy_configuration(document), []
     if is_legacy(config):
         parts = " and ".join(f"'{part}'" for part in _OLD_PARTS if config.get(part))

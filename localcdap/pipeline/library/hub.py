@@ -1,4 +1,4 @@
-"""Packages of the hub that make pipelines: a ``spec.json`` with files beside it."""
+"""Packages of CDAP's hub that create pipelines: a ``spec.json`` and the files next to it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class PackagedPipeline(msgspec.Struct):
 
     name: str
     artifact: Any
-    """The application's artifact, as the package gives it."""
+    """The application artifact, as the package states it."""
     file: str
-    """Name of the file with its configuration, beside the specification."""
+    """Name of the file with its configuration, in the folder of the specification."""
     is_draft: bool
-    """Whether it is kept as a draft and not deployed."""
+    """Whether it is saved as a draft and not deployed."""
 
 
 class HubPackage(msgspec.Struct):
-    """What a package asks to be done."""
+    """The actions of a package."""
 
     label: str
     pipelines: list[PackagedPipeline]
     notes: list[str]
-    """What of it is not done here, and doubts about it; one sentence each."""
+    """Actions that localcdap skips, and doubts about the package; one sentence each."""
 
 
 def is_package(source: Any) -> bool:
@@ -44,10 +44,10 @@ def is_package(source: Any) -> bool:
 
 
 def read_package(source: Mapping[str, Any], file: str) -> HubPackage:
-    """Return what a specification asks for.
+    """Return the actions of a specification.
 
     :param file: where it came from, named in errors.
-    :raises DocumentError: when an action cannot be read, or none makes a pipeline.
+    :raises DocumentError: when an action cannot be read, or none creates a pipeline.
     """
     actions = source["actions"] if isinstance(source["actions"], list) else []
     kinds = [as_text(each.get("type")) if isinstance(each, Mapping) else None for each in actions]
@@ -68,7 +68,7 @@ def read_package(source: Mapping[str, Any], file: str) -> HubPackage:
 
 
 def create_packaged_document(pipeline: PackagedPipeline, config: Any) -> Any:
-    """Return the document of a packaged pipeline: its configuration in the wrapper of an export."""
+    """Return the document of a packaged pipeline: its configuration in the envelope of an export."""
     if isinstance(config, Mapping) and "config" in config:
         return {**config, "name": pipeline.name}
     return {"name": pipeline.name, "artifact": pipeline.artifact, "config": config}

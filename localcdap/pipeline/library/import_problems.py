@@ -1,4 +1,4 @@
-"""What a pipeline from elsewhere asks for that this instance does not have just so, and the repair."""
+"""Plugins that an imported pipeline requests and this instance does not have exactly so, and the repairs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from localcdap.pipeline.validation.repairs import Repair, create_repair
 
 
 class ProblemKind(enum.StrEnum):
-    """What is not just so."""
+    """How the available plugin differs from the requested one."""
 
     RANGE = "range"
-    """The version is a range: what the stage means depends on what is there. No failure where one fits."""
+    """The version is a range: the plugin depends on what is installed. No failure where a version fits."""
     VERSION = "version"
-    """There is another version of the artifact."""
+    """Another version of the artifact is installed."""
     SCOPE = "scope"
-    """The artifact is there in the other scope."""
+    """The artifact is installed in the other scope."""
     ARTIFACT = "artifact"
     """Another artifact has the plugin."""
     UNREADABLE = "unreadable"
@@ -34,7 +34,7 @@ class ProblemKind(enum.StrEnum):
 
 
 class ImportProblem(msgspec.Struct, rename="camel"):
-    """A stage whose plugin is not there just as it asks for it."""
+    """A stage whose plugin is not available exactly as requested."""
 
     stage: str
     kind: ProblemKind
@@ -99,7 +99,7 @@ def _find_in_other_scope(
 def _describe_difference(
     asked: ArtifactSelector, suggested: PluginRef, is_range: bool
 ) -> tuple[ProblemKind, PluginRef, str]:
-    """Kind, repair, and what leads up to its name."""
+    """Return the kind, the repair, and the words before its name in the message."""
     found = suggested.artifact
     if asked.name and asked.name != found.name:
         return ProblemKind.ARTIFACT, suggested, "another artifact has the plugin:"

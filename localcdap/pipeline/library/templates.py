@@ -1,4 +1,4 @@
-"""The templates of plugins of each namespace."""
+"""The service ``templates``: the plugin templates of each namespace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DELETE: Final = "DELETE FROM plugin_templates WHERE namespace = ? AND type = ? 
 
 
 class TemplateService:
-    """Templates of plugins. Threads may share it."""
+    """Plugin templates. Threads may share it."""
 
     def __init__(self, store: Store, namespaces: NamespaceService, artifacts: Artifacts) -> None:
         self._store = store
@@ -36,13 +36,13 @@ class TemplateService:
     def save(
         self, namespace: str, template: PluginTemplate, replace: bool = False
     ) -> PluginTemplate:
-        """Keep a template.
+        """Store a template.
 
-        :param replace: whether it takes the place of one of its type and name.
+        :param replace: whether to replace one of the same type and name.
         :raises NotFoundError: when there is no such namespace or plugin.
-        :raises BadRequestError: when it has no name, the plugin has no such properties, or one is locked that
-            is not set.
-        :raises ConflictError: when a plugin, or another template, is called so.
+        :raises BadRequestError: when it has no name, the plugin has no such property, or a locked property is
+            not set.
+        :raises ConflictError: when a plugin, or another template, has that name.
         """
         self._check(namespace, template)
         with self._store.transaction() as tx:
@@ -76,18 +76,18 @@ class TemplateService:
     def get(self, namespace: str, name: str, type: str | None = None) -> PluginTemplate:
         """Return a template by its name, and its type where several have that name.
 
-        :raises NotFoundError: when there is none; the message lists what there is.
-        :raises ConflictError: when several types have one of that name.
+        :raises NotFoundError: when there is none; the message lists the templates.
+        :raises ConflictError: when several types have a template of that name.
         """
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
             return _find(tx, namespace, name, type)
 
     def delete(self, namespace: str, name: str, type: str | None = None) -> PluginTemplate:
-        """Delete a template. Deployed pipelines that were made with it stay as they are.
+        """Delete a template. Deployed pipelines that used it stay as they are.
 
-        :raises NotFoundError: likewise.
-        :raises ConflictError: likewise.
+        :raises NotFoundError: when there is none; the message lists the templates.
+        :raises ConflictError: when several types have a template of that name.
         """
         with self._store.transaction() as tx:
             self._namespaces.require_in_transaction(tx, namespace)

@@ -22,13 +22,13 @@ _FORMAT: Final = (
 )
 
 SecureStore = Callable[[str], str]
-"""The value of a secure key of the pipeline's namespace."""
+"""Returns the value of a secure key of the pipeline's namespace."""
 Credentials = Callable[[str, str], Mapping[str, str]]
-"""The token of an OAuth provider and credential."""
+"""Returns the token of an OAuth provider and credential."""
 Connections = Callable[[str], Mapping[str, str]]
-"""The plugin properties of a named connection.
+"""Returns the plugin properties of a named connection.
 
-Every provider raises :class:`localcdap.api.errors.LocalcdapError` when there is no such thing."""
+Every provider raises :class:`localcdap.api.errors.LocalcdapError` for an unknown name."""
 
 
 def create_macro_functions(
@@ -37,9 +37,9 @@ def create_macro_functions(
     oauth: Credentials | None = None,
     conn: Connections | None = None,
 ) -> dict[str, Function]:
-    """Return the functions by name; one whose provider is None says so when it is called.
+    """Return the functions by name; one without a provider raises a MacroError when it is called.
 
-    :param logical_start_ms: when the run was meant to start, in milliseconds since 1970; None before a
+    :param logical_start_ms: the logical start time of the run, in milliseconds since 1970; None before a
         run, where ``logicalStartTime`` is not evaluated.
     """
     functions: dict[str, Function] = {

@@ -1,7 +1,7 @@
 """Macros: ``${key}`` and ``${function(argument,…)}`` in the values of properties.
 
 The algorithm is that of CDAP 6 ``MacroParser``: the rightmost macro is expanded first, so that inner ones
-come before outer ones; what it stands for is expanded too, ten levels deep.
+come before outer ones; its value is expanded too, up to ten levels deep.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import msgspec
 from localcdap.api.errors import MacroError
 
 MAX_LEVELS: Final = 10
-"""How deep the values of macros may hold macros."""
+"""How deep values of macros may hold macros in turn (as in CDAP)."""
 MAX_SUBSTITUTIONS: Final = 10_000
-"""In one text; more are taken for an expansion without end."""
+"""The most substitutions in one text; more count as an endless expansion."""
 
 Lookup = Callable[[str], str]
-"""The value of an argument; raises :class:`MacroError` when it has none."""
+"""Returns the value of an argument; raises :class:`MacroError` when it has none."""
 Function = Callable[..., str]
 """A macro function: texts in, a text out; raises :class:`MacroError`."""
 Call = Callable[[str, Sequence[str]], str]
-"""Calls the function of that name with arguments."""
+"""Calls the function of a name with arguments."""
 
 
 class MacroOptions(msgspec.Struct, frozen=True):
-    """What is evaluated. What is not stays in the text as it was."""
+    """Which macros are evaluated; all others stay in the text as they are."""
 
     lookups: bool = True
     functions: bool = True
     whitelist: frozenset[str] = frozenset()
-    """Names of the functions that are evaluated; empty means all."""
+    """Names of the functions to evaluate; empty means all."""
     escaping: bool = True
     """Whether a backslash makes ``${``, ``}``, ``(``, ``)`` and a backslash ordinary text."""
     skip_invalid: bool = False
@@ -57,14 +57,14 @@ class _Found(msgspec.Struct):
 
 
 def create_undefined_error(name: str) -> MacroError:
-    """Return the error of a lookup without a value."""
+    """Return the error for an argument without a value."""
     return MacroError(
         f"Argument '{name}' is not defined.", f"Give it a value, for instance with -a {name}=VALUE."
     )
 
 
 def create_lookup(arguments: Mapping[str, str]) -> Lookup:
-    """Return the lookup of a run's arguments."""
+    """Return a lookup in the arguments of a run."""
 
     def lookup(name: str) -> str:
         value = arguments.get(name)
@@ -76,7 +76,7 @@ def create_lookup(arguments: Mapping[str, str]) -> Lookup:
 
 
 def create_call(functions: Mapping[str, Function]) -> Call:
-    """Return the call of functions by name."""
+    """Return a call of the given functions by name."""
 
     def call(name: str, arguments: Sequence[str]) -> str:
         function = functions.get(name)
@@ -109,9 +109,9 @@ class MacroParser:
         return None if text is None else self.expand(text).text
 
     def expand(self, text: str) -> Expansion:
-        """Like :meth:`parse`, and says what was left.
+        """Return the text with its macros expanded, and the macros that were left.
 
-        :raises MacroError: likewise.
+        :raises MacroError: as :meth:`parse` does.
         """
         self._budget = MAX_SUBSTITUTIONS
         self._unresolved = []
@@ -122,7 +122,7 @@ class MacroParser:
         if level > MAX_LEVELS:
             raise MacroError(
                 f"Failed substituting macro '{text}', expansion exceeded {MAX_LEVELS} levels.",
-                "Look for a macro whose value leads back to itself.",
+                "Look for a macro whose value refers back to itself.",
             )
         found = self._find_rightmost(text, len(text))
         left = list[str]()
@@ -131,7 +131,7 @@ class MacroParser:
             middle = found.replacement
             if found.expand:
                 middle = self._expand(middle, level + 1)
-                left.clear()  # the search starts again, and finds what was left once more
+                left.clear()  # the search starts again and finds the unresolved macros again
             else:
                 left.append(middle[2:-1])
             text = text[: found.start] + middle + text[found.end :]
@@ -146,7 +146,7 @@ class MacroParser:
             shown = text if len(text) <= 80 else text[:77] + "..."
             raise MacroError(
                 f"Failed substituting macro '{shown}', it expands without end.",
-                "Look for a macro whose value leads back to itself.",
+                "Look for a macro whose value refers back to itself.",
             )
 
     def _find_rightmost(self, text: str, before: int) -> _Found | None:
@@ -179,7 +179,7 @@ class MacroParser:
         options = self._options
         paren = self._find_first(")", body, 0)
         if paren < 0 and (options.skip_invalid or not options.lookups):
-            # An inner macro was left as it is, and its '}' was taken for this one's.
+            # An inner macro is unresolved, and its '}' was mistaken for the end of this one.
             later = self._find_first(")", text, close)
             if later > close and text[later + 1 : later + 2] == "}":
                 close = later + 1
@@ -220,7 +220,7 @@ class MacroParser:
         return (index - before) % 2 == 1
 
     def _unescape(self, text: str) -> str:
-        """Return the text without its escaping backslashes; of two, one stays."""
+        """Return the text without escaping backslashes; two backslashes become one."""
         if not self._options.escaping or "\\" not in text:
             return text
         kept: list[str] = []
@@ -260,7 +260,7 @@ def has_macro(text: str | None, *, escaping: bool = True) -> bool:
 def list_macros(text: str | None, *, escaping: bool = True) -> list[str]:
     """Return the macros of a text: keys of lookups, and calls ``function(arguments)``; rightmost first.
 
-    One whose name is made by another macro is left out, since it is known only with that one's value.
+    A macro whose name depends on another macro is left out: its name is known only with that value.
 
     :raises MacroError: when the text holds a malformed macro.
     """
@@ -270,7 +270,7 @@ def list_macros(text: str | None, *, escaping: bool = True) -> list[str]:
 
 
 _UNKNOWN: Final = "\0"
-"""Stands for the value of a macro that is only recorded."""
+"""Placeholder for the value of a macro that is only recorded."""
 
 
 def _record_macros(text: str, escaping: bool) -> list[str]:

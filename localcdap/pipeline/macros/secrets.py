@@ -1,4 +1,4 @@
-"""Values that must not be shown: remembered when they are asked for, and taken out of every text."""
+"""Secrets of a call: remembered when macros read them, and removed from every answer."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _T = TypeVar("_T", bound=msgspec.Struct)
 
 
 class Secrets:
-    """The secure keys that a piece of work has used, its own or those in the connections that it uses.
+    """The secure keys that a call has read, directly or through connections.
 
-    :param store: gives the value of a key; None where there are no keys.
-    :param connections: gives the properties of a connection, which may hold ``${secure(key)}``; None where
+    :param store: returns the value of a key; None where there are no keys.
+    :param connections: returns the properties of a connection, which may hold ``${secure(key)}``; None where
         there are no connections.
     """
 
@@ -32,16 +32,16 @@ class Secrets:
         self._connections = connections
         self._values: dict[str, str] = {}
         self._list_forms: Sequence[str] = ()
-        """How the values may stand in a text, longest first."""
+        """The forms that the values can have in a text, longest first."""
 
     @property
     def source(self) -> SecureStore | None:
-        """What macros ask for values."""
+        """Reads secure keys for macros; None where there are no keys."""
         return self._get if self._store is not None else None
 
     @property
     def connections(self) -> Connections | None:
-        """What macros ask for the properties of connections."""
+        """Reads connections for macros; None where there are no connections."""
         return self._connection if self._connections is not None else None
 
     def _connection(self, name: str) -> dict[str, str]:
@@ -56,7 +56,7 @@ class Secrets:
         }
 
     def _get(self, key: str) -> str:
-        """Return the value of a key, always the same one.
+        """Return the value of a key, the same one throughout the call.
 
         :raises LocalcdapError: when there is none.
         """
@@ -68,13 +68,13 @@ class Secrets:
         return self._values[key]
 
     def hide(self, text: str) -> str:
-        """Return the text with each value that was asked for replaced."""
+        """Return the text with every value that was read replaced by :data:`HIDDEN`."""
         for form in self._list_forms:
             text = text.replace(form, HIDDEN)
         return text
 
     def clean(self, told: Sequence[_T]) -> list[_T]:
-        """Structs with the values taken out of every text in them."""
+        """Return copies of structs with the values removed from all of their texts."""
         if not self._list_forms:
             return list(told)
         return [
@@ -82,9 +82,9 @@ class Secrets:
         ]
 
     def clean_schema(self, schema: Schema | None) -> Schema | None:
-        """Return the schema with the values taken out of the names in it; None when it is none after that.
+        """Return the schema with the values removed from its names; None when it is no valid schema then.
 
-        A value of fewer than four characters is no secret, but would spoil many names.
+        Values of fewer than four characters are kept: they hide nothing and occur in many names.
         """
         long = [form for form in self._list_forms if len(form) >= _LEAST_IN_SCHEMA]
         if schema is None or not any(form in str(schema) for form in long):
@@ -95,7 +95,7 @@ class Secrets:
             return None
 
     def clean_stage(self, spec: StageSpec) -> StageSpec:
-        """Return the specification of a stage with the values taken out of its schemas."""
+        """Return the specification of a stage with the values removed from its schemas."""
         if not self._list_forms:
             return spec
         ports = {port: self.clean_schema(schema) for port, schema in spec.port_schemas.items()}
@@ -112,7 +112,7 @@ class Secrets:
         )
 
     def clean_pipeline(self, spec: PipelineSpec) -> PipelineSpec:
-        """Return the specification of a pipeline likewise; stages may have put values into its properties."""
+        """Return the specification of a pipeline with the values removed from schemas and properties."""
         if not self._list_forms:
             return spec
         return msgspec.structs.replace(
@@ -133,5 +133,5 @@ class Secrets:
 
 
 def _list_forms(value: str) -> set[str]:
-    """Return the value itself, and as Python and JSON write it inside quotation marks."""
+    """Return the value, and its forms inside a quoted Python or JSON text."""
     return {value, repr(value)[1:-1], json.dumps(value)[1:-1]} - {""}

@@ -64,7 +64,7 @@ def test_of_two_writers_the_second_is_told_both_revisions(drafts: DraftService):
         save(drafts, document(a=2), previous_hash=base.hash)
     assert drafts.get("default", "orders").config["a"] == 1
     save(drafts, document(a=3), revision=0, previous_hash="")
-    with pytest.raises(ConflictError, match="is not there any more"):
+    with pytest.raises(ConflictError, match="does not exist any more"):
         save(drafts, document("gone"), revision=3)
     with pytest.raises(BadRequestError, match="not -1"):
         save(drafts, document(), revision=-1)
