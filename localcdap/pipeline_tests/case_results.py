@@ -1,4 +1,4 @@
-"""Results of cases, put together from what the process says that tries them."""
+"""Collects the results of cases from the messages of the process that runs them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CRASHED: Final = RunError(
 
 
 class CaseResultCollector:
-    """Hears one process, which tries several cases one after the other.
+    """Collects the results of one process, which runs several cases in turn.
 
     :param cases: all cases of the set.
     :param numbers: the places of the cases, in the order in which the process has got them.
@@ -70,7 +70,7 @@ class CaseResultCollector:
         return time.monotonic() > self._began + self._limit_s
 
     def end(self) -> None:
-        """The process has ended, or was stopped: the case that it was at has failed, or all have."""
+        """Add the results when the process has ended: its current case has failed, or all cases have."""
         if self._current is not None:
             status, error = CaseStatus.FAILED, _CRASHED
             if self._failed is not None:

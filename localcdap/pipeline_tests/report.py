@@ -1,4 +1,4 @@
-"""What a test found out about a pipeline."""
+"""The report of a pipeline test: what differs from what the test expects."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class OutputDifference(msgspec.Struct, rename="camel"):
 
 
 class PipelineTestReport(msgspec.Struct, rename="camel"):
-    """What came of a test."""
+    """The result of a test."""
 
     test: str
     file: str
     outcome: Outcome
     reasons: list[str] = []
-    """What is wrong, but for the records."""
+    """What is wrong, except the records."""
     outputs: list[OutputDifference] = []
     took_ms: int = 0
 
 
 class ActualOutput(msgspec.Struct):
-    """The records of one output, and what is known of them."""
+    """The records that one output of a stage gave."""
 
     records: list[Any]
     count: int
@@ -59,9 +59,9 @@ class ActualOutput(msgspec.Struct):
 def evaluate(
     golden: PipelineTest, result: CaseResult, outputs: list[str] | None = None
 ) -> PipelineTestReport:
-    """Compare what came of a pipeline with what was expected.
+    """Compare the result of a pipeline with what the test expects.
 
-    :param outputs: the only ones that are looked at; None for all.
+    :param outputs: the only outputs that are compared; None for all.
     """
     verdict = PipelineTestReport(
         golden.name, str(golden.file), Outcome.PASSED, took_ms=result.took_ms
@@ -80,7 +80,7 @@ def evaluate(
 
 
 def get_actual_output(output: str, result: CaseResult) -> ActualOutput:
-    """The records that an output gave; none where its stage was not run."""
+    """Return the records that an output gave; none when its stage was not run."""
     stream = parse_output(output, list(result.stages))
     if stream is None:
         return ActualOutput([], 0)

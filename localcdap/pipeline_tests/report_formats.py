@@ -1,4 +1,4 @@
-"""Verdicts as lines of text."""
+"""Reports of pipeline tests as lines of text and as JUnit XML."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Pipelines tried on given records, several in one process: what tests of pipelines are made of.
+"""The service that runs the cases of pipeline tests: pipelines on given records, several in one process.
 
-They are kept in memory only, and end with the process that has the instance.
+Results are kept in memory only, and end with the host.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from localcdap.runs.model import RunError, get_now
 from localcdap.runs.preview.process import PreviewProcesses
 
 _KEPT: Final = 5
-"""Sets of cases whose results are remembered."""
+"""Sets of cases whose results are kept."""
 
 
 _WAIT_S: Final = 10.0
 
 
 class PipelineTestService:
-    """Tries pipelines on given records. Threads may share it.
+    """Runs pipelines on given records. Threads may share it.
 
     :param home: what relative paths in pipelines are relative to.
     """
@@ -63,7 +63,7 @@ class PipelineTestService:
 
     @non_idempotent
     def start(self, request: CasesRequest) -> str:
-        """Begin to try pipelines. Returns at once, with an id for :meth:`progress`.
+        """Start a set of cases; return its id for :meth:`progress` at once.
 
         :raises NotFoundError: when there is no such namespace.
         """
@@ -81,7 +81,7 @@ class PipelineTestService:
         return name
 
     def progress(self, cases: str, seen: int, timeout_s: float) -> CasesProgress:
-        """The results behind the first ``seen`` ones, as soon as there is one, or the time is over.
+        """Return the results after the first ``seen`` ones, as soon as there is one, or after the timeout.
 
         :raises NotFoundError: when there are no such cases, or they are not remembered any more.
         """
@@ -91,9 +91,9 @@ class PipelineTestService:
             return CasesProgress(made.results[seen:], made.is_ended)
 
     def stop(self, cases: str) -> None:
-        """Stop: the case that is being tried and those to come are KILLED.
+        """Stop a set: the running case and those that wait are KILLED.
 
-        :raises NotFoundError: likewise.
+        :raises NotFoundError: when there are no such cases.
         """
         made = self._get(cases)
         made.is_stopped = True
@@ -101,7 +101,7 @@ class PipelineTestService:
             self._changed.wait_for(lambda: made.is_ended)
 
     def close(self) -> None:
-        """End it all."""
+        """Stop all sets."""
         for made in list(self._sets.values()):
             made.is_stopped = True
             if made.thread is not None:
@@ -121,14 +121,14 @@ class PipelineTestService:
             for number, request in enumerate(made.request.cases):
                 if made.is_stopped:
                     break
-                prepared = self._prepared(environment, request)
+                prepared = self._prepare(environment, request)
                 if isinstance(prepared, CaseResult):
                     prepared.case = number
                     self._add(made, prepared)
                 else:
                     orders[number] = prepared
             while orders and not made.is_stopped:
-                self._try_all(made, orders)
+                self._run_cases(made, orders)
         except Exception as error:
             told = error if isinstance(error, LocalcdapError) else LocalcdapError(str(error))
             made.failure = RunError(told.message, told.corrective_action)
@@ -138,7 +138,7 @@ class PipelineTestService:
             self._finish(made)
 
     def _finish(self, made: _CaseSet) -> None:
-        """Let every case have a result."""
+        """Add a result for every case that has none."""
         have = {each.case for each in made.results}
         status = CaseStatus.FAILED if made.failure else CaseStatus.KILLED
         for number in range(len(made.request.cases)):
@@ -148,17 +148,17 @@ class PipelineTestService:
             made.is_ended = True
             self._changed.notify_all()
 
-    def _prepared(
+    def _prepare(
         self, environment: NamespaceEnvironment, request: CaseRequest
     ) -> PipelineTestCase | CaseResult:
-        """What to order of the engine; or how the case has ended already."""
+        """Return the case for the engine, or the result of a case that cannot be run."""
         try:
-            return self._ordered(environment, request)
+            return self._create_case(environment, request)
         except LocalcdapError as error:
             told = RunError(error.message, error.corrective_action)
             return CaseResult(0, CaseStatus.INVALID, error=told)
 
-    def _ordered(
+    def _create_case(
         self, environment: NamespaceEnvironment, request: CaseRequest
     ) -> PipelineTestCase | CaseResult:
         document = read_document(request.document, request.file)
@@ -193,10 +193,10 @@ class PipelineTestService:
             preview=preview,
         )
 
-    def _try_all(self, made: _CaseSet, orders: dict[int, PipelineTestCase]) -> None:
-        """Try cases in one process; those that have a result then are taken out of ``orders``.
+    def _run_cases(self, made: _CaseSet, orders: dict[int, PipelineTestCase]) -> None:
+        """Run cases in one process; remove those that have a result from ``orders``.
 
-        :raises EngineError: when the engine cannot be had.
+        :raises EngineError: when the engine cannot be started.
         """
         numbers = list(orders)
         collector = CaseResultCollector(
@@ -204,7 +204,7 @@ class PipelineTestService:
         )
         process = self._processes.start()
         try:
-            order = self._order(made.request.namespace, [orders[each] for each in numbers])
+            order = self._create_order(made.request.namespace, [orders[each] for each in numbers])
             process.carry_out(
                 order, collector.on_message, lambda: made.is_stopped or collector.is_out_of_time()
             )
@@ -215,7 +215,7 @@ class PipelineTestService:
         for each in collector.done:
             del orders[each]
 
-    def _order(self, namespace: str, cases: list[PipelineTestCase]) -> WorkOrder:
+    def _create_order(self, namespace: str, cases: list[PipelineTestCase]) -> WorkOrder:
         return WorkOrder(
             run_id="",
             namespace=namespace,
@@ -234,7 +234,7 @@ class PipelineTestService:
     def _add(self, made: _CaseSet, result: CaseResult) -> None:
         with self._changed:
             made.results.append(result)
-            # Nobody needs to wait until the process has gone.
+            # Callers need not wait until the process has ended.
             made.is_ended = len(made.results) == len(made.request.cases)
             self._changed.notify_all()
 
@@ -254,7 +254,7 @@ class _CaseSet:
 def run_cases(
     cases: PipelineTestService, namespace: str, requests: Sequence[CaseRequest]
 ) -> Iterator[CaseResult]:
-    """The results, as they come. Whoever stops to ask for more stops the rest."""
+    """Run cases and yield their results as they arrive; closing the iterator stops the remaining cases."""
     started = cases.start(CasesRequest(list(requests), namespace))
     seen = 0
     try:

@@ -1,1 +1,5 @@
-"""Runs: started, watched, stopped and remembered by the host; executed by processes of their own."""
+"""Runs of pipelines: :class:`~localcdap.runs.service.RunService` starts run processes and applies their
+reports.
+
+``preview`` and ``debug`` run pipelines and single stages without writing anything.
+"""

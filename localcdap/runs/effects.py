@@ -1,4 +1,4 @@
-"""What the messages of a run do: to its record, its log, and the tables it writes."""
+"""The effects of a run's messages: on its record, its log, and the tables that it writes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from localcdap.store.tables import DatasetTables
 
 
 class RunEffects:
-    """Gives the messages of one run their effect."""
+    """Applies the messages of one run."""
 
     def __init__(self, store: Store, records: RunRecords, run: str) -> None:
         self._store = store
@@ -48,7 +48,7 @@ class RunEffects:
         self._id = run
 
     def apply(self, transaction: Transaction, message: Message) -> None:
-        """Apply one message; called again when the transaction is rolled back and repeated."""
+        """Apply a message; called again when the transaction is rolled back and repeated."""
         match message:
             case LogLine():
                 self._log(transaction, [message])
@@ -60,7 +60,7 @@ class RunEffects:
                 self._change(transaction, message)
 
     def poisoned(self, poison: PoisonMessage) -> None:
-        """A message had no effect: the run cannot count as completed any more."""
+        """Record that a message could not be applied: the run cannot complete any more."""
         error = poison.error
         reason, action = poison.reason, "See the log, and run it again."
         if isinstance(error, LocalcdapError):
@@ -77,7 +77,7 @@ class RunEffects:
             self._records.change(transaction, run)
 
     def refused(self, error: LocalcdapError) -> None:
-        """The run could not be started."""
+        """Record that the run could not be started."""
         with self._store.transaction() as transaction:
             run = self._records.get_in(transaction, self._id)
             run.status, run.end = RunStatus.FAILED, get_now()
@@ -137,7 +137,7 @@ class RunEffects:
 
 
 def _set_status(run: Run, message: StatusChanged) -> None:
-    """Take over a status, unless the run has ended or is past it."""
+    """Set a status, unless the run has ended or has a later status."""
     if not run.status.can_become(message.status):
         return
     status = message.status

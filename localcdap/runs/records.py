@@ -1,4 +1,4 @@
-"""Runs as they are remembered in the instance's database."""
+"""The records of runs, their logs and their documents in the instance's database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SERIOUS: Final = ("ERROR", "CRITICAL")
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
-    """A process, told from a later one that got the same number."""
+    """A process, distinguished from a later process with the same id."""
 
     pid: int
     created: float

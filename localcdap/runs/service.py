@@ -1,4 +1,7 @@
-"""Starts, watches and stops runs."""
+"""The service of runs: it starts, watches and stops them, and reads their records and logs.
+
+The run itself is another process; this service sends it an order and applies what it reports.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +38,10 @@ from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
 from localcdap.store.store import Store
 
 Origins = Callable[[str, str | None], Mapping[str, str]]
-"""Whose preference each value of a macro is, by namespace and the name of a pipeline."""
+"""The level of preferences that each macro value comes from, by namespace and pipeline name."""
 
 _ATTEMPTS: Final = 3
-"""After so many a message that the database cannot take is passed over."""
+"""Attempts at applying a message before it is skipped as poisonous."""
 
 
 class RunService:
@@ -46,7 +49,7 @@ class RunService:
 
     :param provisioners: where runs take place.
     :param home: what relative paths in pipelines are relative to.
-    :param directory: holds one sub-directory for each run.
+    :param directory: of the sub-directories of runs.
     :param counts: whether records are counted per stage.
     :param engine: directory of the local engine.
     :param origins: of the values of macros that arguments do not define.
@@ -144,13 +147,13 @@ class RunService:
         return run
 
     def profiles(self, namespace: str) -> list[ProfileSummary]:
-        """The compute profiles that runs of a namespace can have, its default marked."""
+        """Return the compute profiles for runs of a namespace, with its default marked."""
         environment = self._resolver.environments.create(namespace)
         preferences = environment.merge_arguments(None, {})
         return self._provisioners.profiles.summaries(namespace, preferences)
 
     def get(self, namespace: str, run: str) -> Run:
-        """A run by its id, the beginning of its id, or ``last``.
+        """Return a run by its id, the beginning of its id, or ``last``.
 
         :raises NotFoundError: when there is none, or several.
         """
@@ -158,7 +161,7 @@ class RunService:
         return self._records.find(namespace, run)
 
     def wait(self, run: str, version: int, timeout_s: float) -> Run:
-        """The run as soon as it differs from ``version``, or as it is when the time is over."""
+        """Return the run as soon as it differs from ``version``, or unchanged after the timeout."""
 
         def differs() -> bool:
             return self._records.get(run).version != version
@@ -168,14 +171,14 @@ class RunService:
         return self._records.get(run)
 
     def list_runs(self, namespace: str, pipeline: str | None = None, limit: int = 0) -> list[Run]:
-        """The runs of a namespace, newest first; at most ``limit``, 0 for all."""
+        """Return the runs of a namespace, newest first; at most ``limit``, 0 for all."""
         self._namespaces.require(namespace)
         return self._records.newest(namespace, pipeline, limit)
 
     def page(
         self, namespace: str, filter: RunFilter, after: str | None = None, limit: int = 100
     ) -> RunPage:
-        """The runs of a namespace that a filter lets through, newest first.
+        """Return the runs of a namespace that match a filter, newest first.
 
         :param after: the id of the last run of the page before; None for the newest.
         :param limit: up to :data:`localcdap.runs.history.LONGEST_PAGE`.
@@ -184,9 +187,9 @@ class RunService:
         return self._history.page(namespace, filter, after, limit)
 
     def by_pipeline(self, namespace: str, recent: int = 40) -> list[PipelineRuns]:
-        """The pipelines that were run, the one with the newest run first.
+        """Return the pipelines that were run, the one with the newest run first.
 
-        :param recent: of how many runs each tells.
+        :param recent: the number of recent runs in each answer.
         """
         self._namespaces.require(namespace)
         return self._history.by_pipeline(namespace, recent)
@@ -219,39 +222,40 @@ class RunService:
         return list_arguments(read, environment.merge_arguments(name, given), origins)
 
     def log_summary(self, run: str) -> LogSummary:
-        """How many lines of each level there are in a log, and of which stages."""
+        """Return the number of lines of each level in a log, and the stages that have lines."""
         return self._logs.summary(run)
 
     def log_outline(self, run: str, filter: LogFilter, since: int = 0) -> LogOutline:
-        """Where the rows of a filtered log begin, from the line ``since`` on."""
+        """Return where the rows of a filtered log begin, from the line ``since`` on."""
         return self._logs.outline(run, filter, since)
 
     def log_page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[StoredLogLine]:
-        """Lines of a filtered log from the line ``since`` on; long texts are cut."""
+        """Return lines of a filtered log from the line ``since`` on; long texts are cut."""
         return self._logs.page(run, filter, since, limit)
 
     def log_line(self, run: str, number: int) -> StoredLogLine:
-        """A line with all its text.
+        """Return a line with its full text.
 
         :raises NotFoundError: when the log has no such line.
         """
         return self._logs.line(run, number)
 
     def log_row(self, run: str, filter: LogFilter, number: int) -> int:
-        """The row of a line in a filtered log, or of the next one that the filter lets through."""
+        """Return the row of a line in a filtered log, or of the next line that matches the filter."""
         return self._logs.row(run, filter, number)
 
     def find_in_log(
         self, run: str, filter: LogFilter, text: str, number: int = 0, *, backwards: bool = False
     ) -> LogHit | None:
-        """The next line behind (or before) ``number`` that holds ``text``, beginning anew at the log's end;
-        case counts when ``text`` has a capital letter. None where no line does.
+        """Find the next line after (or before) ``number`` that contains ``text``, wrapping around at the end.
+
+        The search is case-sensitive when ``text`` has a capital letter. None when no line matches.
         """
         return self._logs.find(run, filter, text, number, backwards=backwards)
 
     def wait_log(self, run: str, newest: int, timeout_s: float) -> int:
-        """The number of the log's last line, as soon as it is above ``newest``, the run has ended, or the
-        time is over.
+        """Wait until the log has lines after ``newest``, the run has ended, or the timeout; return the
+        last number.
         """
 
         def goes_on() -> bool:
@@ -262,11 +266,11 @@ class RunService:
         return self._logs.newest(run)
 
     def logs(self, run: str, after: int = 0, limit: int = 0) -> list[StoredLogLine]:
-        """The log of a run, from the line behind ``after`` on; at most ``limit`` lines, 0 for all."""
+        """Return the log lines of a run after the line ``after``; at most ``limit``, 0 for all."""
         return self._records.log(run, after, limit)
 
     def drain_spool(self, run: str) -> None:
-        """Give all that an active run has said by now its effect, which it has a moment later anyway.
+        """Apply everything that an active run has reported so far; it would be applied a moment later anyway.
 
         :raises StoreError: when the database cannot take it.
         """
@@ -285,7 +289,7 @@ class RunService:
             raise StoreError(error.message, error.corrective_action)
 
     def stop(self, run: str) -> Run:
-        """Stop a run and wait until it has ended. One that has ended already stays as it is.
+        """Stop a run and wait until it has ended; do nothing for a run that has ended.
 
         :raises NotFoundError: when there is no such run.
         """
@@ -309,7 +313,7 @@ class RunService:
             self._watched(run, process)
 
     def active_of(self, namespace: str, pipeline: str) -> list[str]:
-        """The ids of the runs of a pipeline that have not ended."""
+        """Return the ids of the active runs of a pipeline."""
         with self._store.snapshot() as tx:
             active = self._records.active_in(tx, namespace)
         return [run for run, name in active if name == pipeline]
@@ -319,7 +323,7 @@ class RunService:
         return bool(self._records.active())
 
     def close(self) -> None:
-        """Let go of the runs, which go on; one that is being started is waited for."""
+        """Stop watching; runs go on, and a run that is being started is waited for."""
         for thread in list(self._starting):
             thread.join()
         if self._spare is not None:
@@ -346,7 +350,7 @@ class RunService:
         return resolved
 
     def _refused(self, run: Run, error: LocalcdapError) -> Run:
-        """The record of a run that ended before anything was started for it."""
+        """Record that a run failed before anything was started for it."""
         RunEffects(self._store, self._records, run.run).refused(error)
         self._announce()
         return self._records.get(run.run)
@@ -370,7 +374,7 @@ class RunService:
         provisioner: Provisioner,
         watched: WatchedRun,
     ) -> None:
-        """Wait for the engine and give the order."""
+        """Provision the engine and send the order."""
         try:
             with provisioner.provision() as engine:
                 engine.write_into(order)
@@ -380,13 +384,13 @@ class RunService:
             watched.effects.refused(error)
             process.cancel()
             self._announce()
-        except FileNotFoundError:  # it was stopped meanwhile: its directory has gone
+        except FileNotFoundError:  # the run was stopped meanwhile, and its directory removed
             process.cancel()
         finally:
             self._starting.discard(threading.current_thread())
 
     def _wait_for_its_lease(self, run: str, process: RunProcess) -> None:
-        """Stay until the run process holds the engine by itself, which it does before it reports."""
+        """Wait until the run process holds a lease of its own, which it does before its first report."""
         record = self._records.get(run)
         while record.status is RunStatus.PENDING and is_alive(process.identity):
             record = self.wait(run, record.version, timeout_s=0.2)

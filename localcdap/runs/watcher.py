@@ -1,5 +1,6 @@
-"""The thread that keeps the records of active runs true: it consumes what they say, and notices when
-one falls silent for good.
+"""The thread that watches active runs: it applies their messages, and recovers runs whose process has ended.
+
+A run process outlives its host; the next host watches the runs that it finds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _LOG: Final = logging.getLogger(__name__)
 _SHORTEST_S: Final = 0.01
 _LONGEST_S: Final = 0.1
 _SHARE: Final = 0.02
-"""Between two looks at a run passes so much of the time for which it is watched, within these limits."""
+"""The pause between two checks of a run, as a share of the time since it is watched, within these limits."""
 _STOP_GRACE_S: Final = 10.0
 """Seconds that a run may take to stop by itself before its process is killed."""
 
@@ -68,27 +69,27 @@ class WatchedRun:
 
     @property
     def pause_s(self) -> float:
-        """Seconds until the next look at it."""
+        """Seconds until the next check."""
         age = time.monotonic() - self._since
         return min(_LONGEST_S, max(_SHORTEST_S, age * _SHARE))
 
     def stop(self) -> None:
-        """Ask the run to stop; it is killed when it takes too long."""
+        """Interrupt the run; it is killed when it does not stop in time."""
         self._stop_by = time.monotonic() + _STOP_GRACE_S
         interrupt(self.process)
 
     def drain_spool(self) -> None:
-        """Consume what the run has said by now. Threads may share it.
+        """Apply the messages that the run has written so far. Threads may share it.
 
         :raises StoreError: when the database cannot take it now.
         """
         with self._draining:
             self._consumer.consume()
 
-    def look(self) -> bool:
-        """Consume what the run said. Returns whether it has ended and all is done about it."""
+    def check(self) -> bool:
+        """Apply new messages; recover the run when its process is gone. Return whether the run has ended."""
         alive = is_alive(self.process)
-        size = _size(self.directory / SPOOL)
+        size = _get_size(self.directory / SPOOL)
         if alive and size == self._heard:
             self._kill_when_late()
             return False
@@ -101,7 +102,7 @@ class WatchedRun:
             stop_spark_work(self.directory)
             recover_run(self.directory)
             self.drain_spool()
-        self._tidy()
+        self._remove_files()
         return True
 
     def _has_ended(self) -> bool:
@@ -111,8 +112,8 @@ class WatchedRun:
         if self._stop_by is not None and time.monotonic() > self._stop_by:
             kill(self.process)
 
-    def _tidy(self) -> None:
-        """Remove what only the run needed; what its process printed stays."""
+    def _remove_files(self) -> None:
+        """Remove the files of the run except what its process printed."""
         with self._store.transaction() as transaction:
             self._consumer.forget(transaction)
         for entry in self.directory.iterdir():
@@ -125,17 +126,18 @@ class WatchedRun:
 
 
 class RunWatcher:
-    """Looks after active runs in a thread of its own."""
+    """Watches active runs in a thread of its own."""
 
     def __init__(self) -> None:
         self._runs: dict[str, WatchedRun] = {}
         self._leaving: list[WatchedRun] = []
-        """Runs that ended but whose processes have not gone yet."""
+        """Runs that have ended but whose processes still exist."""
         self._changed = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
 
     def add(self, run: WatchedRun) -> None:
+        """Watch a run."""
         with self._changed:
             self._runs[run.run] = run
             if self._thread is None:
@@ -144,12 +146,12 @@ class RunWatcher:
             self._changed.notify_all()
 
     def find(self, run: str) -> WatchedRun | None:
-        """The active run of this id."""
+        """Return the active run of this id; None when it is not active."""
         with self._changed:
             return self._runs.get(run)
 
     def close(self) -> None:
-        """Look once more and stop watching; the runs go on."""
+        """Check all runs once more and stop watching; the runs go on."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -175,16 +177,16 @@ class RunWatcher:
 
     def _has_ended(self, run: WatchedRun) -> bool:
         try:
-            return run.look()
+            return run.check()
         except LocalcdapError as error:
-            # The next look tries again: a full disk may have room by then.
+            # The next check tries again: a full disk may have space by then.
             _LOG.warning("run %s: %s", run.run, error)
             time.sleep(1.0)
             return False
 
 
-def _size(spool: Path) -> int:
-    """Bytes of a spool; 0 for one that is not there yet."""
+def _get_size(spool: Path) -> int:
+    """Return the bytes of a spool; 0 when it does not exist yet."""
     try:
         return spool.stat().st_size
     except FileNotFoundError:
@@ -201,10 +203,12 @@ def create_run_resource(
     directory: Path,
     stop: Callable[[str], object],
 ) -> NamespaceResource:
-    """Active runs keep a namespace; ended ones go with it, their logs and files too.
+    """Return the runs as a resource of namespaces.
 
-    :param directory: holds one sub-directory for each run.
-    :param stop: ends a run, and waits until it has ended.
+    Active runs block the deletion of a namespace; ended runs are deleted with it, with their logs and files.
+
+    :param directory: of the sub-directories of runs.
+    :param stop: stops a run and waits until it has ended.
     """
 
     def blockers(tx: Transaction, namespace: str) -> Sequence[str]:
@@ -218,7 +222,9 @@ def create_run_resource(
 
     def remove_files(namespace: str, _: int) -> Sequence[str]:
         for run in records.ids(namespace):
-            while watch.find(run) is not None:  # it has ended, but its files are being tidied up
+            while (
+                watch.find(run) is not None
+            ):  # it has ended, but its files are still being removed
                 time.sleep(_PAUSE_S)
             shutil.rmtree(directory / run, ignore_errors=True)
         return ()

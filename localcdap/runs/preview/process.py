@@ -1,4 +1,6 @@
-"""The process of a trial as its owner sees it: started, heard, killed, its folder removed."""
+"""The process of a preview, stage debugging or pipeline test: it is started, read, stopped, its folder
+removed.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,11 @@ _GRACE_S: Final = 5.0
 
 
 class PreviewProcesses:
-    """Starts processes of trials, which use the local engine.
+    """Starts preview processes, which use the local engine.
 
-    :param directory: holds one sub-directory for each trial while it goes on.
+    :param directory: of the sub-directories of running processes.
     :param engine_directory: of the local engine.
-    :param engine: gives each trial the local engine.
+    :param engine: provisions the local engine for each process.
     """
 
     def __init__(self, directory: Path, engine_directory: Path, engine: Provisioner) -> None:
@@ -34,11 +36,12 @@ class PreviewProcesses:
         self._engine: Final = engine
 
     def start(self) -> PreviewProcess:
+        """Start a process, which imports its libraries and waits for its order."""
         return PreviewProcess(RunProcess(self._directory, self._engine_directory), self._engine)
 
 
 class PreviewProcess:
-    """A process that carries out the order of a trial. It ends with its owner."""
+    """A process that carries out the order of a preview. It ends with its owner."""
 
     def __init__(self, process: RunProcess, engine: Provisioner) -> None:
         self._process: Final = process
@@ -47,21 +50,21 @@ class PreviewProcess:
 
     @property
     def run(self) -> str:
-        """The id of what it carries out."""
+        """The id of the preview."""
         return self._process.run
 
     def carry_out(
         self,
         order: WorkOrder,
-        heard: Callable[[PreviewMessage], None],
+        on_message: Callable[[PreviewMessage], None],
         is_over: Callable[[], bool],
     ) -> bool:
-        """Give the order, which this completes, and stay until the process has ended.
+        """Complete the order, send it, and return when the process has ended.
 
-        :param heard: is told every message.
-        :param is_over: asked all the time whether the process is to be stopped.
-        :returns: whether it came to an end by itself, and said so.
-        :raises EngineError: when the engine cannot be had.
+        :param on_message: called with every message.
+        :param is_over: called repeatedly; says whether the process is to be stopped.
+        :returns: whether the process reported its end.
+        :raises EngineError: when the engine cannot be started.
         """
         with self._engine.provision() as engine:
             engine.write_into(order)
@@ -69,12 +72,12 @@ class PreviewProcess:
             self._process.order(order)
             has_ended = False
             while not has_ended and is_alive(self._process.identity) and not is_over():
-                has_ended = self._hear(heard)
+                has_ended = self._read_messages(on_message)
                 time.sleep(_PAUSE_S)
-            return has_ended or self._hear(heard)
+            return has_ended or self._read_messages(on_message)
 
     def close(self) -> None:
-        """End the process, and what Spark does for it; remove its folder."""
+        """End the process and Spark's work for it, and remove its folder."""
         if is_alive(self._process.identity):
             interrupt(self._process.identity)
             deadline = time.monotonic() + _GRACE_S
@@ -85,12 +88,12 @@ class PreviewProcess:
             stop_spark_work(self._process.directory)
         self._process.cancel()
 
-    def _hear(self, heard: Callable[[PreviewMessage], None]) -> bool:
-        """Pass on what was said since the last time; says whether the last word was among it."""
+    def _read_messages(self, on_message: Callable[[PreviewMessage], None]) -> bool:
+        """Pass on the new messages; return whether the end was among them."""
         is_last = False
         for offset, data in SpoolReader(self._process.directory / SPOOL).read(self._offset):
             self._offset = offset
             message = unpack(data, PreviewMessage)
             is_last = isinstance(message, StatusChanged) and message.status.is_end
-            heard(message)
+            on_message(message)
         return is_last
