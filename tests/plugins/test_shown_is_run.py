@@ -134,7 +134,7 @@ def two_rows() -> Any:
 PARTITIONS = {"Avro": avro_file, "Parquet": parquet_file, "Orc": orc_file}
 
 
-def timed(partition: Callable[[Path], object]) -> Sample:
+def make_timed_sample(partition: Callable[[Path], object]) -> Sample:
     return Sample({"name": "t", "duration": "9999d", "schema": TWO}, partition=partition)
 
 
@@ -180,7 +180,10 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         ("batchsink", name): Sample({"basePath": "s3a://bucket/out", "schema": str(WIDE)}, ON_WIDE)
         for name in ("S3Avro", "S3BatchSink", "S3Parquet")
     },
-    **{("batchsource", f"TPFS{name}"): timed(write) for name, write in PARTITIONS.items()},
+    **{
+        ("batchsource", f"TPFS{name}"): make_timed_sample(write)
+        for name, write in PARTITIONS.items()
+    },
     ("batchsource", "SnapshotAvro"): Sample({"name": "t", "schema": TWO}, partition=avro_file),
     ("batchsource", "SnapshotParquet"): Sample(
         {"name": "t", "schema": TWO}, partition=parquet_file
@@ -359,7 +362,7 @@ class OneTable:
         return TableShape(Schema.parse_record(TWO))
 
 
-def shipped() -> dict[tuple[str, str], Path]:
+def list_shipped_plugins() -> dict[tuple[str, str], Path]:
     """The artifact of every shipped plugin that handles records, by type and name."""
     found = {}
     for place in find_system_artifacts(PLUGINS):
@@ -370,7 +373,7 @@ def shipped() -> dict[tuple[str, str], Path]:
     return found
 
 
-SHIPPED = shipped()
+SHIPPED = list_shipped_plugins()
 
 
 def test_every_shipped_plugin_has_a_sample():

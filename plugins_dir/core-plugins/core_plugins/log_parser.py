@@ -77,7 +77,7 @@ class LogEntry(NamedTuple):
     millis: int
 
 
-class LineError(ValueError):
+class LogLineError(ValueError):
     """A line does not have the format; the message says why."""
 
 
@@ -143,7 +143,7 @@ class LogParser(Transform):
             return
         try:
             read = _parse_cloudfront(text) if chosen == _CLOUDFRONT else _parse_line(text, chosen)
-        except LineError as error:
+        except LogLineError as error:
             emit.error(record, MALFORMED, f"Couldn't parse log: {error}.")
             return
         browser, device = parse_user_agent(read.agent)
@@ -162,10 +162,10 @@ class LogParser(Transform):
 def _parse_line(text: str, chosen: str) -> LogEntry:
     match = _LINE_FORMATS[chosen].fullmatch(text)
     if match is None:
-        raise LineError(f"the log did not match the {chosen} format")
+        raise LogLineError(f"the log did not match the {chosen} format")
     request = _REQUEST.match(match["request"])
     if request is None:
-        raise LineError(f"its request '{match['request']}' names no URI")
+        raise LogLineError(f"its request '{match['request']}' names no URI")
     millis = _to_millis(match["time"], _TIME)
     return LogEntry(request[1], match["ip"], match["agent"], int(match["status"]), millis)
 
@@ -173,11 +173,11 @@ def _parse_line(text: str, chosen: str) -> LogEntry:
 def _parse_cloudfront(text: str) -> LogEntry:
     columns = text.split("\t")
     if len(columns) <= _AGENT:
-        raise LineError(
+        raise LogLineError(
             f"it has {len(columns)} columns, a {_CLOUDFRONT} log has more than {_AGENT}"
         )
     if not columns[_STATUS].isdigit():
-        raise LineError(f"its HTTP status is '{columns[_STATUS]}'")
+        raise LogLineError(f"its HTTP status is '{columns[_STATUS]}'")
     millis = _to_millis(f"{columns[_DATE]} {columns[_HOUR]}", _CLOUDFRONT_TIME)
     status = int(columns[_STATUS])
     return LogEntry(columns[_URI], columns[_CLIENT], columns[_AGENT], status, millis)

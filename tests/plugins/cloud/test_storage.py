@@ -73,7 +73,7 @@ def validate(
     return instance.cdap.studio.validate_pipeline(PipelineRequest(pipeline(source, sink)))
 
 
-def told(failure: ValidationFailure) -> tuple[str | None, str, str | None, list[str]]:
+def describe(failure: ValidationFailure) -> tuple[str | None, str, str | None, list[str]]:
     places = [cause.attributes.get("stageConfig", "") for cause in failure.causes]
     return failure.stage, failure.message, failure.corrective_action, places
 
@@ -88,7 +88,7 @@ def test_unknown_buckets_are_failures_that_name_the_line_to_add(instance):
         instance, gcs_source(path="gs://other/in"), s3("batchsink", "s3a://known/out")
     )
     action = "Say where it is under [locations] in localcdap.toml: "
-    assert [told(failure) for failure in answer.errors] == [
+    assert [describe(failure) for failure in answer.errors] == [
         (
             "In",
             "'gs://other/in' does not lie on this machine.",

@@ -79,12 +79,12 @@ def without_nulls(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{n: v for n, v in record.items() if v is not None} for record in records]
 
 
-def given(instance: TemporaryInstance) -> dict[str, Any]:
+def write_input(instance: TemporaryInstance) -> dict[str, Any]:
     return csv(instance, "ada,p\nbob,l\neve,x\n", ASKED)
 
 
 def test_a_run_looks_up_by_all_means(instance):
-    stages = [given(instance), PYTHON, JAVASCRIPT, WRANGLER, json_sink("found")]
+    stages = [write_input(instance), PYTHON, JAVASCRIPT, WRANGLER, json_sink("found")]
     run = instance.run(pipeline(*stages))
 
     assert run.error is None
@@ -93,7 +93,7 @@ def test_a_run_looks_up_by_all_means(instance):
 
 
 def test_a_preview_looks_up_too(instance):
-    document = pipeline(given(instance), PYTHON, JAVASCRIPT, WRANGLER, json_sink("none"))
+    document = pipeline(write_input(instance), PYTHON, JAVASCRIPT, WRANGLER, json_sink("none"))
     previews = instance.cdap.previews
     preview = previews.start(PreviewRequest(document))
     while not preview.status.is_end:
@@ -121,7 +121,7 @@ def test_a_stage_is_tried_with_the_tables_of_the_instance(instance):
 def test_tables_that_are_missing_are_found_before_the_run(instance):
     recipe = stage("transform", "Wrangler", directives="rename who a\ntable-lookup :city 'gone'")
     script = {**PYTHON, "properties": PYTHON["properties"] | {"lookup": '{"tables": {"gone": {}}}'}}
-    document = pipeline(given(instance), script, recipe, json_sink("x"))
+    document = pipeline(write_input(instance), script, recipe, json_sink("x"))
 
     validate = instance.cdap.studio.validate_pipeline
     resolved = validate(PipelineRequest(document))

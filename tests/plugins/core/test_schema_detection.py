@@ -11,7 +11,7 @@ from localcdap.plugin_lib.files.schema_detection import detect_column_type
 from tests.plugins.core.support import configure, messages, record
 
 
-def detected(path: Path, **properties: str):
+def detect(path: Path, **properties: str):
     given = {"referenceName": "r", "path": str(path)} | properties
     return configure("batchsource", "File", given, connected=True)
 
@@ -23,7 +23,7 @@ def test_delimited_values_suggest_types(tmp_path: Path):
         "state,n,x,big,flag,mixed,empty\ncolorado,100,0.001,1111111111111,true,1,\nutah,1,2,3,FALSE,x\n"
     )
 
-    result = detected(file, format="csv", skipHeader="true", pathField="file")
+    result = detect(file, format="csv", skipHeader="true", pathField="file")
 
     assert result.output_schema.same_shape(
         record(
@@ -43,15 +43,15 @@ def test_names_overrides_and_samples(tmp_path: Path):
     file = tmp_path / "a.tsv"
     file.write_text("1\t2\n3\tx\n")
 
-    result = detected(file, format="tsv", override="body_1:long,body_2:timestamp")
-    sampled = detected(file, format="tsv", sampleSize="1")
+    result = detect(file, format="tsv", override="body_1:long,body_2:timestamp")
+    sampled = detect(file, format="tsv", sampleSize="1")
     quoted = tmp_path / "q.csv"
     quoted.write_text('"a,b",1\n')
 
     assert result.output_schema.field("body_1").schema == Schema.LONG
     assert result.output_schema.field("body_2").schema == Schema.TIMESTAMP
     assert sampled.output_schema.field("body_2").schema == Schema.INT
-    assert detected(quoted, format="csv", enableQuotedValues="true").output_schema.same_shape(
+    assert detect(quoted, format="csv", enableQuotedValues="true").output_schema.same_shape(
         record(body_1="string", body_2="int")
     )
 
@@ -80,7 +80,7 @@ def test_json_objects_are_merged(tmp_path: Path):
         '{"a": 1, "p": {"x": 1}, "l": [1, null]}\n{"a": 1.5, "b": "x", "p": {"y": true}, "l": []}\n'
     )
 
-    schema = detected(file, format="json").output_schema
+    schema = detect(file, format="json").output_schema
 
     assert schema.field("a").schema == Schema.DOUBLE
     assert schema.field("b").schema == Schema.STRING.as_nullable
@@ -116,12 +116,12 @@ def test_files_that_know_their_schema(tmp_path: Path):
         fastavro.writer(file, avro, [])
     moment = {"type": "long", "logicalType": "timestamp-millis"}
 
-    parquet = detected(tmp_path / "a.parquet", format="parquet").output_schema
+    parquet = detect(tmp_path / "a.parquet", format="parquet").output_schema
     assert parquet.field("a").schema == Schema.INT.as_nullable
     assert parquet.field("t").schema == Schema.TIMESTAMP.as_nullable
     assert parquet.field("l").schema.non_nullable.items == Schema.DOUBLE.as_nullable
-    assert detected(tmp_path / "a.orc", format="orc").output_schema.field_names == ["a", "l"]
-    assert detected(tmp_path / "a.avro", format="avro").output_schema.same_shape(
+    assert detect(tmp_path / "a.orc", format="orc").output_schema.field_names == ["a", "l"]
+    assert detect(tmp_path / "a.avro", format="avro").output_schema.same_shape(
         record(id="string", at=["null", moment], f="bytes")
     )
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_detected_is_said(tmp_path: Path):
     (tmp_path / "no.parquet").write_text("no")
 
     def only(name: str, **properties: str) -> str:
-        (message,) = messages(detected(tmp_path / name, **properties))
+        (message,) = messages(detect(tmp_path / name, **properties))
         return message
 
     assert "Check if the data file has any rows" in only("empty.csv", format="csv")

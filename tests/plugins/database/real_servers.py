@@ -43,8 +43,8 @@ class Server(NamedTuple):
 
 @contextlib.contextmanager
 def postgres() -> Iterator[Server]:
-    driver = _needed_jar("postgresql.jar")
-    initdb, daemon, client = _needed("initdb", "postgres", "psql")
+    driver = _require_jar("postgresql.jar")
+    initdb, daemon, client = _require_command("initdb", "postgres", "psql")
     user = "postgres" if os.geteuid() == 0 else getpass.getuser()
     with _folder(user) as folder:
         data, port = folder / "data", _free_port()
@@ -66,8 +66,8 @@ def postgres() -> Iterator[Server]:
 
 @contextlib.contextmanager
 def mariadb() -> Iterator[Server]:
-    driver = _needed_jar("mariadb-java-client.jar")
-    install, daemon, client = _needed("mariadb-install-db", "mariadbd", "mariadb")
+    driver = _require_jar("mariadb-java-client.jar")
+    install, daemon, client = _require_command("mariadb-install-db", "mariadbd", "mariadb")
     user = getpass.getuser()
     with _folder(user) as folder:
         data, port, at = folder / "data", _free_port(), folder / "socket"
@@ -87,7 +87,7 @@ def mariadb() -> Iterator[Server]:
             yield server
 
 
-def _needed(*programs: str) -> list[str]:
+def _require_command(*programs: str) -> list[str]:
     """Where programs are; skips the test where one is not."""
     folders = [
         os.environ["PATH"],
@@ -100,7 +100,7 @@ def _needed(*programs: str) -> list[str]:
     return [place for place in found.values() if place is not None]
 
 
-def _needed_jar(name: str) -> Path:
+def _require_jar(name: str) -> Path:
     if not (_JARS / name).is_file():
         pytest.skip(f"the JDBC driver {_JARS / name} is not on this machine")
     return _JARS / name

@@ -64,7 +64,7 @@ class Emitted:
         self.alerts.append(dict(payload))
 
 
-def started(
+def start(
     cls: type[Plugin],
     properties: Mapping[str, str],
     schema: Schema,

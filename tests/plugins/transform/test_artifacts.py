@@ -62,7 +62,7 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
 
-def inspected(artifact: str) -> list[PluginClass]:
+def inspect_shipped(artifact: str) -> list[PluginClass]:
     digest = hashlib.sha256(artifact.encode()).hexdigest()
     inspection = inspect_artifact(str(PLUGINS / artifact), digest)
     assert inspection.errors == []
@@ -71,7 +71,7 @@ def inspected(artifact: str) -> list[PluginClass]:
 
 def test_plugins_and_their_grains():
     for artifact, expected in EXPECTED.items():
-        found = {(p.type, p.name, p.grain) for p in inspected(artifact)}
+        found = {(p.type, p.name, p.grain) for p in inspect_shipped(artifact)}
 
         assert expected <= found
 
@@ -79,7 +79,7 @@ def test_plugins_and_their_grains():
 def test_every_property_explains_itself():
     names = {name for plugins in EXPECTED.values() for _, name, _ in plugins}
     for artifact in EXPECTED:
-        for plugin in inspected(artifact):
+        for plugin in inspect_shipped(artifact):
             if plugin.name not in names:
                 continue
             assert plugin.description.endswith((".", ")."))
@@ -92,7 +92,7 @@ def test_a_stage_without_any_property_is_refused_and_nothing_breaks():
     schema = record(a=Schema.STRING)
     for artifact, expected in EXPECTED.items():
         package = artifact.replace("-", "_")
-        for plugin in inspected(artifact):
+        for plugin in inspect_shipped(artifact):
             if (plugin.type, plugin.name, plugin.grain) in expected:
                 module, _, name = plugin.class_name.rpartition(".")
                 cls = getattr(importlib.import_module(module), name)

@@ -21,7 +21,7 @@ INPUT = record(
 )
 
 
-def grouped(aggregates, keys="user"):
+def group(aggregates, keys="user"):
     return configure(GroupByAggregate, {"groupByFields": keys, "aggregates": aggregates}, INPUT)
 
 
@@ -51,7 +51,7 @@ def grouped(aggregates, keys="user"):
     ],
 )
 def test_output_types(aggregate, type):
-    stage = grouped(f"out:{aggregate}", "user, item")
+    stage = group(f"out:{aggregate}", "user, item")
 
     assert messages(stage) == []
     assert stage.output_schema == record(
@@ -96,21 +96,21 @@ def test_output_types(aggregate, type):
     ],
 )
 def test_wrong_aggregates(aggregates, message):
-    failure = only_failure(grouped(aggregates))
+    failure = only_failure(group(aggregates))
 
     assert failure.message == message
     assert causes(failure)[0]["stageConfig"] == "aggregates"
 
 
 def test_an_unknown_function_lists_the_known_ones():
-    failure = only_failure(grouped("a:median(n)"))
+    failure = only_failure(group("a:median(n)"))
 
     assert failure.message.startswith("Invalid function 'median'. Must be one of COUNT,COUNTIF,")
     assert "FIRSTIF" not in failure.message
 
 
 def test_failures_are_found_all_at_once():
-    stage = grouped("a:sum(x),b:count(*),c", "user,x,kv")
+    stage = group("a:sum(x),b:count(*),c", "user,x,kv")
 
     assert messages(stage) == [
         "Could not find ':' separating aggregate name from its function in 'c'.",
@@ -121,7 +121,7 @@ def test_failures_are_found_all_at_once():
 
 
 def test_elements_of_failures():
-    stage = grouped("a:SUM(x)", "y")
+    stage = group("a:SUM(x)", "y")
 
     assert [causes(failure) for failure in stage.failures] == [
         [{"stageConfig": "groupByFields", "configElement": "y"}],

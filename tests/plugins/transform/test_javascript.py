@@ -22,7 +22,7 @@ from tests.plugins.transform.support import (
     only_failure,
     record,
     run,
-    started,
+    start,
 )
 
 PERSON = record(name=Schema.STRING, age=Schema.INT)
@@ -134,7 +134,7 @@ def test_large_numbers_stand_beside_any_text():
 
 def everything_plugin(cache=[]):  # noqa: B006 - one V8 for all examples
     if not cache:
-        cache.append(started(JavaScript, {"script": EMIT}, EVERYTHING))
+        cache.append(start(JavaScript, {"script": EMIT}, EVERYTHING))
     return cache[0]
 
 

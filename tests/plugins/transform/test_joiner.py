@@ -23,7 +23,7 @@ ADVANCED = {
 }
 
 
-def joined(properties, **inputs):
+def join(properties, **inputs):
     named = inputs or {"users": USERS, "sales": SALES}
     return configure(Joiner, properties, named=named)
 
@@ -38,14 +38,14 @@ def joined(properties, **inputs):
     ],
 )
 def test_fields_of_optional_inputs_are_nullable(required, name, paid):
-    stage = joined(BASIC | {"requiredInputs": required})
+    stage = join(BASIC | {"requiredInputs": required})
 
     assert messages(stage) == []
     assert stage.output_schema == record("join.output", name=name, paid=paid)
 
 
 def test_three_inputs_and_composite_keys():
-    stage = joined(
+    stage = join(
         {
             "selectedFields": "a.name,b.price,c.city",
             "joinKeys": "a.id=b.user_id=c.uid & a.name = b.name = c.city",
@@ -124,27 +124,27 @@ def test_three_inputs_and_composite_keys():
     ],
 )
 def test_wrong_properties(properties, message, blamed):
-    failure = only_failure(joined(BASIC | properties))
+    failure = only_failure(join(BASIC | properties))
 
     assert failure.message == message
     assert causes(failure)[0]["stageConfig"] == blamed
 
 
 def test_the_element_of_a_wrong_selected_field():
-    failure = only_failure(joined(BASIC | {"selectedFields": "users.nope as n"}))
+    failure = only_failure(join(BASIC | {"selectedFields": "users.nope as n"}))
 
     assert causes(failure)[0]["configElement"] == "users.nope as n"
 
 
 def test_distribution_needs_size_and_stage():
-    stage = joined(BASIC | {"distributionEnabled": "true"})
+    stage = join(BASIC | {"distributionEnabled": "true"})
 
     assert messages(stage) == [
         "Distribution Size is a required value if distribution is enabled.",
         "Skewed Stage name is a required value if distribution is enabled.",
     ]
     enough = {"distributionFactor": "4", "distributionStageName": "sales"}
-    assert messages(joined(BASIC | {"distributionEnabled": "true"} | enough)) == []
+    assert messages(join(BASIC | {"distributionEnabled": "true"} | enough)) == []
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_distribution_needs_size_and_stage():
     ],
 )
 def test_wrong_conditions(properties, message):
-    stage = joined(ADVANCED | properties)
+    stage = join(ADVANCED | properties)
 
     assert messages(stage)[0].startswith(message)
 
 
 def test_conditions_are_for_two_inputs():
-    stage = joined(
+    stage = join(
         ADVANCED | {"requiredInputs": "users,sales,cities"},
         users=USERS,
         sales=SALES,
@@ -187,7 +187,7 @@ def test_conditions_are_for_two_inputs():
 
 
 def test_a_condition_that_fits():
-    stage = joined(ADVANCED | {"requiredInputs": "users", "inMemoryInputs": "sales"})
+    stage = join(ADVANCED | {"requiredInputs": "users", "inMemoryInputs": "sales"})
 
     assert messages(stage) == []
     assert stage.output_schema == record(
@@ -208,7 +208,7 @@ def test_qualified_names_are_found_in_sql():
 
 
 def test_an_unknown_input_needs_the_output_schema():
-    failure = only_failure(joined(BASIC, users=None, sales=SALES))
+    failure = only_failure(join(BASIC, users=None, sales=SALES))
 
     assert failure.message == "Output schema must be specified"
     assert causes(failure) == [{"stageConfig": "schema"}]
@@ -217,7 +217,7 @@ def test_an_unknown_input_needs_the_output_schema():
 def test_a_given_schema_is_taken_for_an_unknown_input():
     given = record("typeoutput", name=Schema.STRING.as_nullable, paid=Schema.DOUBLE.as_nullable)
 
-    stage = joined(BASIC | {"schema": str(given)}, users=None, sales=SALES)
+    stage = join(BASIC | {"schema": str(given)}, users=None, sales=SALES)
 
     assert messages(stage) == []
     assert stage.output_schema == given
@@ -226,7 +226,7 @@ def test_a_given_schema_is_taken_for_an_unknown_input():
 def test_a_given_schema_is_checked_as_far_as_the_join_is_known():
     given = record(paid=Schema.STRING, extra=Schema.INT)
 
-    stage = joined(
+    stage = join(
         BASIC | {"selectedFields": "sales.price as paid,sales.id", "schema": str(given)},
         users=None,
         sales=SALES,
@@ -240,7 +240,7 @@ def test_a_given_schema_is_checked_as_far_as_the_join_is_known():
 
 
 def test_a_given_schema_does_not_matter_when_all_inputs_are_known():
-    stage = joined(BASIC | {"schema": str(record(other=Schema.INT))})
+    stage = join(BASIC | {"schema": str(record(other=Schema.INT))})
 
     assert messages(stage) == []
 

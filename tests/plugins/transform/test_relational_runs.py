@@ -267,7 +267,7 @@ def test_inner_then_left_outer_join(spark):
 KEYED = record(k=Schema.INT.as_nullable, v=Schema.STRING)
 
 
-def keyed(*rows):
+def make_keyed_table(*rows):
     return table(KEYED, rows)
 
 
@@ -281,9 +281,9 @@ def join(spark, properties, **inputs):
 
 def test_full_outer_join_of_three_inputs_with_null_keys(spark):
     inputs = {
-        "a": keyed((1, "a1"), (None, "an")),
-        "b": keyed((1, "b1"), (2, "b2"), (None, "bn")),
-        "c": keyed((2, "c2"), (3, "c3"), (None, "cn")),
+        "a": make_keyed_table((1, "a1"), (None, "an")),
+        "b": make_keyed_table((1, "b1"), (2, "b2"), (None, "bn")),
+        "c": make_keyed_table((2, "c2"), (3, "c3"), (None, "cn")),
     }
 
     assert join(spark, {}, **inputs) == [
@@ -299,7 +299,10 @@ def test_full_outer_join_of_three_inputs_with_null_keys(spark):
 
 
 def test_null_keys_do_not_match_when_told_so(spark):
-    inputs = {"a": keyed((1, "a1"), (None, "an")), "b": keyed((1, "b1"), (None, "bn"))}
+    inputs = {
+        "a": make_keyed_table((1, "a1"), (None, "an")),
+        "b": make_keyed_table((1, "b1"), (None, "bn")),
+    }
 
     assert join(spark, {"joinNullKeys": "false"}, **inputs) == [
         ("a1", "b1"),
@@ -309,7 +312,10 @@ def test_null_keys_do_not_match_when_told_so(spark):
 
 
 def test_join_on_a_condition(spark):
-    inputs = {"left-1": keyed((1, "x"), (5, "y")), "right": keyed((2, "r2"), (6, "r6"))}
+    inputs = {
+        "left-1": make_keyed_table((1, "x"), (5, "y")),
+        "right": make_keyed_table((2, "r2"), (6, "r6")),
+    }
     properties = {
         "conditionType": "advanced",
         "conditionExpression": "l.k < right.k and l.v <> 'q'",
@@ -326,15 +332,22 @@ def test_join_on_a_condition(spark):
 
 
 def test_joining_nothing(spark):
-    assert join(spark, {"requiredInputs": "a"}, a=keyed(), b=keyed((1, "b"))) == []
+    assert (
+        join(spark, {"requiredInputs": "a"}, a=make_keyed_table(), b=make_keyed_table((1, "b")))
+        == []
+    )
 
 
 def test_distinct(spark):
     rows = [(1, "a"), (1, "a"), (None, "a"), (None, "a"), (1, "b")]
 
-    whole = run(spark, "batchaggregator", "Distinct", {}, i=keyed(*rows))
+    whole = run(spark, "batchaggregator", "Distinct", {}, i=make_keyed_table(*rows))
     part = run(
-        spark, "batchaggregator", "Distinct", {"fields": "v", "numPartitions": "2"}, i=keyed(*rows)
+        spark,
+        "batchaggregator",
+        "Distinct",
+        {"fields": "v", "numPartitions": "2"},
+        i=make_keyed_table(*rows),
     )
 
     assert len(whole.records) == 3

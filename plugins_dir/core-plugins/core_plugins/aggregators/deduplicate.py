@@ -26,7 +26,7 @@ _ORDER: Final = "__localcdap_order"
 _RECORD: Final = "__localcdap_record"
 
 
-class Choice(NamedTuple):
+class DeduplicateRule(NamedTuple):
     """The rule that selects the record to keep."""
 
     field: str
@@ -88,7 +88,7 @@ class Deduplicate(BatchAggregator):
             _check_choice(stage, schema, choice)
         stage.output_schema = schema.renamed(f"{schema.name}.dedup")
 
-    def _parse_choice(self, stage: StageConfigurer) -> Choice | None:
+    def _parse_choice(self, stage: StageConfigurer) -> DeduplicateRule | None:
         text = self.config.filter_operation
         if not text:
             return None
@@ -105,7 +105,7 @@ class Deduplicate(BatchAggregator):
                 f"Invalid function '{function}'. Must be one of {','.join(_FUNCTIONS)}."
             ).with_config_property("filterOperation")
             return None
-        return Choice(parts[0], function.upper())
+        return DeduplicateRule(parts[0], function.upper())
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812
@@ -124,7 +124,7 @@ class Deduplicate(BatchAggregator):
         return kept.select(*[F.col(_RECORD).getField(name).alias(name) for name in names])
 
 
-def _check_choice(stage: StageConfigurer, schema: Schema, choice: Choice) -> None:
+def _check_choice(stage: StageConfigurer, schema: Schema, choice: DeduplicateRule) -> None:
     chosen = schema.field(choice.field)
     if chosen is None:
         stage.failures.add(
@@ -146,7 +146,7 @@ def _is_number(schema: Schema) -> bool:
     return inner.type.is_numeric
 
 
-def _build_choice(record: Column, choice: Choice | None, order: Column) -> Column:
+def _build_choice(record: Column, choice: DeduplicateRule | None, order: Column) -> Column:
     """Build the aggregate that selects the record to keep.
 
     :param order: the position of the record in the input.

@@ -19,7 +19,7 @@ from localcdap.api import (
 from ..account import WITHOUT_EFFECT, GoogleAccountConfig
 from .row_arguments import set_row_arguments
 from .sql import SqlError
-from .statements import Statement, build_store_statements, translate_statements
+from .statements import TranslatedStatement, build_store_statements, translate_statements
 from .tables import check_table, get_table_name
 
 _RETRIES: Final = "retries, without effect here"
@@ -177,7 +177,7 @@ class BigQueryExecute(Action):
             else:
                 set_row_arguments(context, result.first)
 
-    def _work(self, statements: list[Statement]) -> tuple[list[str], list[str]]:
+    def _work(self, statements: list[TranslatedStatement]) -> tuple[list[str], list[str]]:
         """Return the statements to run, and the names of the tables that they change."""
         sql = [statement.sql for statement in statements]
         changes = [each.changes for each in statements if each.changes is not None]

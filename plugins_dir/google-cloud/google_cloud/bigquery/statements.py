@@ -23,7 +23,7 @@ from .tables import get_table_name, quote_identifier
 _DUCKDB: Final = "duckdb"
 
 
-class Statement(msgspec.Struct, frozen=True):
+class TranslatedStatement(msgspec.Struct, frozen=True):
     """A translated statement."""
 
     sql: str
@@ -34,7 +34,7 @@ class Statement(msgspec.Struct, frozen=True):
     """The table that a CREATE makes."""
 
 
-def translate_statements(text: str) -> list[Statement]:
+def translate_statements(text: str) -> list[TranslatedStatement]:
     """Translate the statements of a text, which are separated by semicolons.
 
     Projects are ignored. Clusters and options of tables have no effect.
@@ -51,7 +51,7 @@ def translate_statements(text: str) -> list[Statement]:
     return found
 
 
-def build_store_statements(query: Statement, dataset: str, table: str) -> list[str]:
+def build_store_statements(query: TranslatedStatement, dataset: str, table: str) -> list[str]:
     """Return the statements that store a query's rows in a table, which must not exist or must be empty."""
     name = get_table_name(dataset, table)
     held, message = (
@@ -66,7 +66,7 @@ def build_store_statements(query: Statement, dataset: str, table: str) -> list[s
     ]
 
 
-def _translate_statement(parsed: Any, text: str) -> Statement:
+def _translate_statement(parsed: Any, text: str) -> TranslatedStatement:
     from sqlglot import expressions as exp
 
     target = _find_target(parsed)
@@ -81,7 +81,7 @@ def _translate_statement(parsed: Any, text: str) -> Statement:
     translate_clauses(parsed)
     translate_expressions(parsed, text)
     _rename_tables(parsed, target, text)
-    return Statement(format_sql(parsed, _DUCKDB), changes, makes)
+    return TranslatedStatement(format_sql(parsed, _DUCKDB), changes, makes)
 
 
 def _find_partitioning(parsed: Any) -> Partitioning | None:
