@@ -56,7 +56,7 @@ def test_each_save_is_a_revision_that_can_be_read_and_restored(drafts: DraftServ
 def test_of_two_writers_the_second_is_told_both_revisions(drafts: DraftService):
     base = save(drafts, document())
     save(drafts, document(a=1), revision=base.revision, previous_hash=base.hash)
-    with pytest.raises(ConflictError, match=r"made from revision 1, the latest is revision 2"):
+    with pytest.raises(ConflictError, match=r"based on revision 1, the latest is revision 2"):
         save(drafts, document(a=2), revision=base.revision)
     with pytest.raises(
         ConflictError, match=rf"\(hash {base.hash[:12]}\), the latest is revision 2"
