@@ -69,10 +69,10 @@ class AppEndpoint:
         :raises PluginError: when its code raises.
         """
         ref, host = self._order.app, Client(self._order.host)
-        runner = HostTransactionRunner(lambda: host.service(TRANSACTIONS, TransactionService))
-        context = AppContext(host.service(PLATFORM, AppPlatform), runner)
-        messaging = host.service(MESSAGING, MessagingService)
-        admin = host.service(ADMIN, TableAdmin)
+        runner = HostTransactionRunner(lambda: host.make_proxy(TRANSACTIONS, TransactionService))
+        context = AppContext(host.make_proxy(PLATFORM, AppPlatform), runner)
+        messaging = host.make_proxy(MESSAGING, MessagingService)
+        admin = host.make_proxy(ADMIN, TableAdmin)
 
         def listen(listener: SystemEventListener[Any], name: str) -> TableListenerDelivery:
             return TableListenerDelivery(messaging, runner, admin, listener, name)

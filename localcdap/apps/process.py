@@ -149,7 +149,7 @@ class AppProcess:
 
     def _get_endpoint(self, limit_s: float) -> AppEndpoint:
         assert self._client is not None
-        return self._client.service(ENDPOINT, AppEndpoint, limit_s)
+        return self._client.make_proxy(ENDPOINT, AppEndpoint, limit_s)
 
     @contextlib.contextmanager
     def _translate_errors(self, what: str, limit_s: float) -> Iterator[None]:

@@ -48,7 +48,7 @@ class AppProcesses:
 
         :raises PluginError: when it cannot be started, or as the call raises.
         """
-        process = self._get_slot(app.application.name).taken(app, self._start)
+        process = self._get_slot(app.application.name).take(app, self._start)
         try:
             return call(process)
         finally:
@@ -105,7 +105,7 @@ class _Slot:
     def is_running(self) -> bool:
         return self._process is not None and self._process.is_alive
 
-    def taken(
+    def take(
         self, app: ApplicationRef, start: Callable[[ApplicationRef], AppProcess]
     ) -> AppProcess:
         """Return the process of this content, started if necessary; the caller must give it back."""

@@ -70,7 +70,7 @@ class Router:
             allowed = ", ".join(each.handler.route.method for each in here)
             message = f"{request.path} does not answer {method}."
             return AppAnswer(405, {"message": message, "correctiveAction": f"Use {allowed}."})
-        arguments = _Arguments(bound, request, self._find_namespace).taken()
+        arguments = _Arguments(bound, request, self._find_namespace).read()
         result = bound.method(**arguments)
         body = result if isinstance(result, bytes) else _to_plain(result)
         return AppAnswer(bound.handler.route.status, body)
@@ -96,7 +96,7 @@ class _Arguments:
         self._find_namespace = find_namespace
         self._problems: list[str] = []
 
-    def taken(self) -> dict[str, Any]:
+    def read(self) -> dict[str, Any]:
         """Return the arguments by name.
 
         :raises NotFoundError: when a namespace does not exist.

@@ -55,7 +55,7 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
             found.errors.append(_describe_import_error(error, place, package))
             found.trace += [line.replace(f"{package}.", "") for line in user_frames(error, place)]
             continue
-        found.look_at(module, name)
+        found.add_module(module, name)
     return found.inspection()
 
 
@@ -70,7 +70,7 @@ class _Findings:
         self.trace: list[str] = []
         self.raised = False
 
-    def look_at(self, module: ModuleType, name: str) -> None:
+    def add_module(self, module: ModuleType, name: str) -> None:
         """Describe the plugins and applications that a module defines.
 
         :param name: the name of the module in the artifact's own code.

@@ -56,7 +56,7 @@ class TransactionService:
 
         :raises NotFoundError: when there is no such table.
         """
-        return self._find(token).session.specification(table)
+        return self._find(token).session.get_specification(table)
 
     @non_idempotent
     def perform(self, token: str, table: str, operation: AnyOperation) -> Result:
@@ -64,7 +64,7 @@ class TransactionService:
         rest.
         """
         leased = self._find(token)
-        sql = TableSql(leased.session.specification(table))
+        sql = TableSql(leased.session.get_specification(table))
         return leased.first_page(leased.session.perform(sql, operation))
 
     @non_idempotent
@@ -133,7 +133,7 @@ class _LeasedTransaction:
         """Renew the lease."""
         self._until = time.monotonic() + self._lease_s
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """End the transaction when its lease has expired."""
         if now > self._until and self.session.expire(_make_lease_error):
             self._on_lapse()
@@ -179,7 +179,7 @@ class RemoteTransactionSession:
         self._heard = time.monotonic()
         watch.add(self)
 
-    def specification(self, table: str) -> StructuredTableSpecification:
+    def get_specification(self, table: str) -> StructuredTableSpecification:
         with self._translate_lost_host():
             return self._service.get_specification(self._token, table)
 
@@ -209,7 +209,7 @@ class RemoteTransactionSession:
         with contextlib.suppress(HostError):
             self._service.rollback(self._token)
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """Renew the lease while the body is busy with something else."""
         if now - self._heard > LEASE_S / 4:
             self._heard = now

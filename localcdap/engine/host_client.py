@@ -81,7 +81,7 @@ def flush_to_host(order: WorkOrder) -> None:
         return
     try:
         with connect_to_host(Path(order.host_directory)) as client:
-            client.service(RUNS, RunMessages).drain_spool(order.run_id)
+            client.make_proxy(RUNS, RunMessages).drain_spool(order.run_id)
     except HostError as error:
         _LOG.warning("What the sinks wrote may reach its tables later: %s", error.message)
 
@@ -108,14 +108,14 @@ class HostTables:
         """
         directory = self._directory / str(next(self._numbers))
         with connect_to_host(self._home) as client:
-            return client.service(TABLE_EXPORTS, TableExports).export(
+            return client.make_proxy(TABLE_EXPORTS, TableExports).export(
                 namespace, name, str(directory)
             )
 
     def find(self, namespace: str, name: str) -> TableShape | None:
         """Return the columns of a table; None when it does not exist."""
         with connect_to_host(self._home) as client:
-            return client.service(TABLE_EXPORTS, TableExports).shapes(namespace).get(name)
+            return client.make_proxy(TABLE_EXPORTS, TableExports).shapes(namespace).get(name)
 
 
 class NoHostTables:
@@ -151,7 +151,7 @@ def create_table_finder(order: WorkOrder) -> FindTable:
         if order.host_directory is None:
             return {}
         with connect_to_host(Path(order.host_directory)) as client:
-            return client.service(TABLE_EXPORTS, TableExports).shapes(order.namespace)
+            return client.make_proxy(TABLE_EXPORTS, TableExports).shapes(order.namespace)
 
     return lambda name: fetch_shapes().get(name)
 
@@ -169,7 +169,7 @@ def execute_statements(home: str | None, statements: StatementBatch) -> TableRes
             "Run the pipeline through localcdap.",
         )
     with connect_to_host(Path(home)) as client:
-        result = client.service(TABLE_STATEMENTS, TableStatements).carry_out(statements)
+        result = client.make_proxy(TABLE_STATEMENTS, TableStatements).carry_out(statements)
     return TableResult(result.rows, _read_first_row(result.first))
 
 
@@ -201,11 +201,11 @@ def _create_secrets(_run_id: str, namespace: str, home: str | None) -> Secrets:
 
     def fetch_key(key: str) -> str:
         with connect_to_host(Path(home)) as client:
-            return client.service(SECURE_KEYS, SecureKeys).get(namespace, key)
+            return client.make_proxy(SECURE_KEYS, SecureKeys).get(namespace, key)
 
     def fetch_properties(name: str) -> dict[str, str]:
         with connect_to_host(Path(home)) as client:
-            return client.service(CONNECTIONS, ConnectionProperties).properties(namespace, name)
+            return client.make_proxy(CONNECTIONS, ConnectionProperties).properties(namespace, name)
 
     return Secrets(fetch_key, fetch_properties)
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from localcdap.api.errors import HostError, HostLostError
 from localcdap.rpc.frames import Call
-from localcdap.rpc.handshake import introduce, limit_waiting
+from localcdap.rpc.handshake import greet_server, limit_waiting
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.methods import make_proxy
 from localcdap.rpc.peer import Caller
@@ -35,7 +35,7 @@ class Client:
         self._closed = False
         self._idle: list[Caller] = [self._connect(wait_s)]
 
-    def service(self, name: str, service: type[S], timeout_s: float | None = None) -> S:
+    def make_proxy(self, name: str, service: type[S], timeout_s: float | None = None) -> S:
         """Return a proxy of the host's service ``name`` with the methods of the class ``service``."""
         return make_proxy(self, name, service, timeout_s)
 
@@ -92,7 +92,7 @@ class Client:
                 f"{error.strerror or error}."
             ) from None
         try:
-            introduce(connection, bytes.fromhex(self.host.authkey), wait_s)
+            greet_server(connection, bytes.fromhex(self.host.authkey), wait_s)
         except BaseException:
             connection.close()
             raise

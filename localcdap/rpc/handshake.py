@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection, answer_challenge, deliver_cha
 from localcdap.api.errors import HostError
 
 
-def introduce(connection: Connection, authkey: bytes, timeout_s: float) -> None:
+def greet_server(connection: Connection, authkey: bytes, timeout_s: float) -> None:
     """Perform the handshake at the end that connected.
 
     :raises HostError: when the other end refuses, is not localcdap, or does not answer in time.
@@ -23,7 +23,7 @@ def introduce(connection: Connection, authkey: bytes, timeout_s: float) -> None:
     _perform_handshake(connection, authkey, timeout_s, challenge_first=False)
 
 
-def welcome(connection: Connection, authkey: bytes, timeout_s: float) -> None:
+def greet_client(connection: Connection, authkey: bytes, timeout_s: float) -> None:
     """Perform the handshake at the end that accepted the connection.
 
     :raises HostError: when the other end does not know the key, or does not answer in time.

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, Listener
 from typing import Final
 
 from localcdap.api.errors import HostError
-from localcdap.rpc.handshake import welcome
+from localcdap.rpc.handshake import greet_client
 from localcdap.rpc.peer import answer_calls
 
 _LOG: Final = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class Server:
     def serve(self, session: _Session) -> None:
         """Perform the handshake of one connection and answer its calls until it ends, in its own thread."""
         try:
-            welcome(session.connection, self._authkey, GREETING_S)
+            greet_client(session.connection, self._authkey, GREETING_S)
             answer_calls(session.connection, self._services)
         except HostError as error:
             _LOG.warning("a connection was refused: %s", error)

@@ -15,7 +15,7 @@ from .services import Echo
 def main(home: str, start_s: str) -> None:
     found = connect_or_become_host(Path(home), "1.0")
     if isinstance(found, Client):
-        say(f"client {found.service('echo', Echo).pid()}")
+        say(f"client {found.make_proxy('echo', Echo).pid()}")
         sys.stdin.read()
         return
     with found as seat:

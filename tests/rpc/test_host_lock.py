@@ -93,7 +93,7 @@ def test_a_killed_host_is_succeeded_at_once(start: Start, home: Path):
     assert host.stdout.readline() == "host\n"
     client = connect_or_become_host(home, "1.0")
     assert isinstance(client, Client)
-    echo = client.service("echo", Echo)
+    echo = client.make_proxy("echo", Echo)
     assert echo.pid() == host.pid
     kill(host)
 
@@ -114,7 +114,7 @@ def test_a_host_killed_in_a_call_is_reported_lost(start: Start, home: Path):
     with connect_or_become_host(home, "1.0") as client:
         threading.Timer(0.05, kill, [host]).start()
         with pytest.raises(HostLostError):
-            client.service("echo", Echo).sleep(60)
+            client.make_proxy("echo", Echo).sleep(60)
 
 
 def test_of_many_that_start_at_once_one_is_host(start: Start):
@@ -171,7 +171,7 @@ def test_clients_of_a_closed_host_are_told_and_one_succeeds_it(home: Path):
     seat = connect_or_become_host(home, "1.0")
     seat.listen({"echo": Echo()})
     client = connect_or_become_host(home, "1.0")
-    echo = client.service("echo", Echo)
+    echo = client.make_proxy("echo", Echo)
     assert echo.increment(1) == 1
     assert seat.connections == 1
     seat.close()
@@ -189,7 +189,7 @@ def test_calls_under_way_get_their_answer_when_the_host_closes(home: Path):
     answers = []
     with connect_or_become_host(home, "1.0") as client:
         thread = threading.Thread(
-            target=lambda: answers.append(client.service("echo", Echo).wait())
+            target=lambda: answers.append(client.make_proxy("echo", Echo).wait())
         )
         thread.start()
         assert echo.begun.wait(60)
@@ -210,7 +210,7 @@ def test_the_host_closes_in_spite_of_a_call_that_takes_for_ever(home: Path):
 
     def call() -> None:
         with pytest.raises(HostLostError) as caught:
-            client.service("echo", Echo).wait()
+            client.make_proxy("echo", Echo).wait()
         failures.append(caught.value)
 
     with connect_or_become_host(home, "1.0") as client:
@@ -233,7 +233,7 @@ def test_a_service_may_close_its_own_host(home: Path):
     seat = connect_or_become_host(home, "1.0")
     seat.listen({"desk": Desk()})
     with connect_or_become_host(home, "1.0") as client:
-        assert client.service("desk", Desk).stop() == "stopped"
+        assert client.make_proxy("desk", Desk).stop() == "stopped"
     seat.close()
 
 
@@ -242,7 +242,7 @@ def test_a_home_with_a_very_long_path_works(tmp_path: Path):
     with connect_or_become_host(home, "1.0") as seat:
         seat.listen({"echo": Echo()})
         with connect_or_become_host(home, "1.0") as client:
-            assert client.service("echo", Echo).increment(2) == 2
+            assert client.make_proxy("echo", Echo).increment(2) == 2
 
 
 def test_a_very_long_temporary_directory_is_avoided(tmp_path: Path, monkeypatch):
@@ -279,7 +279,7 @@ def test_a_record_with_a_wrong_key_is_refused(home: Path):
             with pytest.raises(HostError, match="key is wrong"):
                 Client(msgspec.structs.replace(record, authkey=key))
         with Client(record) as client:
-            assert client.service("echo", Echo).increment(1) == 1
+            assert client.make_proxy("echo", Echo).increment(1) == 1
 
 
 def test_a_record_without_a_host_is_not_reachable(tmp_path: Path):

@@ -49,7 +49,7 @@ def client(record: HostRecord) -> Iterator[Client]:
 def test_twenty_clients_of_many_calls_all_get_their_own_answers(record: HostRecord):
     def hammer(number: int) -> list[bytes]:
         with Client(record) as client:
-            echo = client.service("echo", Echo)
+            echo = client.make_proxy("echo", Echo)
             assert echo.schema(WIDE) == WIDE
             return [echo.blob(b"%d-%d" % (number, i)) for i in range(100)]
 
@@ -75,7 +75,7 @@ def test_clients_in_other_processes_are_served_at_once(record: HostRecord):
 
 
 def test_calls_of_one_client_run_side_by_side(client: Client):
-    echo = client.service("echo", Echo)
+    echo = client.make_proxy("echo", Echo)
     with ThreadPoolExecutor(10) as pool:
         answers = [pool.submit(echo.meet) for _ in range(10)]
         assert [answer.result() for answer in answers] == ["met"] * 10
@@ -83,10 +83,10 @@ def test_calls_of_one_client_run_side_by_side(client: Client):
 
 def test_an_error_leaves_the_client_of_use(client: Client):
     with pytest.raises(NotFoundError, match="no service 'studio'; there are: echo"):
-        client.service("studio", Echo).pid()
+        client.make_proxy("studio", Echo).pid()
     with pytest.raises(HostError, match="ZeroDivisionError"):
-        client.service("echo", Echo).fail("other")
-    assert client.service("echo", Echo).nothing() is None
+        client.make_proxy("echo", Echo).fail("other")
+    assert client.make_proxy("echo", Echo).nothing() is None
 
 
 def test_a_closed_client_says_so(record: HostRecord):
@@ -94,14 +94,14 @@ def test_a_closed_client_says_so(record: HostRecord):
     client.close()
 
     with pytest.raises(HostError, match="client is closed"):
-        client.service("echo", Echo).pid()
+        client.make_proxy("echo", Echo).pid()
 
 
 def test_a_silent_visitor_keeps_nobody_waiting(record: HostRecord):
     with socket.socket(socket.AF_UNIX) as visitor:
         visitor.connect(record.address)
         with Client(record) as client:
-            assert client.service("echo", Echo).nothing() is None
+            assert client.make_proxy("echo", Echo).nothing() is None
 
 
 @settings(max_examples=60, deadline=None)
@@ -146,7 +146,7 @@ def test_connections_are_counted_and_forgotten():
         address = str(Path(folder, "s.sock"))
         server = Server(address, KEY, {"echo": Echo()})
         with Client(HostRecord(1, "1.0", address, KEY.hex())) as client:
-            assert client.service("echo", Echo).nothing() is None
+            assert client.make_proxy("echo", Echo).nothing() is None
             assert server.connections == 1
         deadline = time.monotonic() + 60
         while server.connections and time.monotonic() < deadline:
@@ -168,4 +168,4 @@ def greeted(record: HostRecord) -> int:
 
 def assert_alive(record: HostRecord) -> None:
     with Client(record) as client:
-        assert client.service("echo", Echo).nothing() is None
+        assert client.make_proxy("echo", Echo).nothing() is None

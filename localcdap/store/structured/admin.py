@@ -34,7 +34,7 @@ class TableRegistry:
             for name, text in rows
         }
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """Return the names of all tables in alphabetical order."""
         return sorted(self._specifications)
 
@@ -42,11 +42,11 @@ class TableRegistry:
         """Return the specification of a table, None when there is no such table."""
         return self._specifications.get(table)
 
-    def known(self) -> Mapping[str, StructuredTableSpecification]:
+    def get_all(self) -> Mapping[str, StructuredTableSpecification]:
         """Return the current specifications; the mapping does not change later."""
         return self._specifications
 
-    def specification(self, table: str) -> StructuredTableSpecification:
+    def get_specification(self, table: str) -> StructuredTableSpecification:
         """Return the specification of a table.
 
         :raises NotFoundError: when there is no such table; the message lists the tables.
@@ -58,7 +58,7 @@ class TableRegistry:
 
         :raises ConflictError: when a table of that name exists; DuckDB ignores the case of names.
         """
-        for name in self.names():
+        for name in self.list_names():
             if name.lower() == spec.table.lower():
                 raise ConflictError(f"There is a structured table '{name}' already.")
         tx.execute("INSERT INTO structured_tables VALUES (?, ?)", (spec.table, _encode(spec)))
@@ -134,11 +134,11 @@ class TableAdmin:
 
         :raises NotFoundError: when there is no such table; the message lists the tables.
         """
-        return self._registry.specification(table)
+        return self._registry.get_specification(table)
 
     def list_tables(self) -> list[StructuredTableSpecification]:
         """Return all tables, by name."""
-        return [self._registry.specification(name) for name in self._registry.names()]
+        return [self._registry.get_specification(name) for name in self._registry.list_names()]
 
     def drop(self, table: str) -> None:
         """Remove the table with its rows, if it exists."""

@@ -90,7 +90,9 @@ class Commits:
                 self._rows = {row: n for row, n in self._rows.items() if n > oldest}
 
     @contextlib.contextmanager
-    def committing(self, footprint: ReadWriteSet, *, only_written: bool = False) -> Iterator[None]:
+    def check_and_hold(
+        self, footprint: ReadWriteSet, *, only_written: bool = False
+    ) -> Iterator[None]:
         """Check a transaction for conflicts, and hold other commits back while the block commits it.
 
         :param only_written: ignore rows that the transaction only read.

@@ -15,7 +15,7 @@ _TICK_S: Final = 0.05
 class MonitoredTransaction(Protocol):
     """A transaction that must be checked from time to time."""
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """End the transaction or renew its lease, if that is due.
 
         :param now: the value of :func:`time.monotonic`.
@@ -67,7 +67,7 @@ class TransactionMonitor:
             now = time.monotonic()
             for each in watched:
                 try:
-                    each.look(now)
+                    each.check(now)
                 except Exception:
                     _LOG.exception("an open transaction could not be checked")
             time.sleep(_TICK_S)

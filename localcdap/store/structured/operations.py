@@ -17,7 +17,7 @@ from localcdap.api.app.table import Key, Range, SortOrder
 from localcdap.api.errors import InvalidTableFieldError, TableUsageError
 from localcdap.store.columns import quote_identifier
 from localcdap.store.structured import validation as valid
-from localcdap.store.structured.sql import SqlCondition, TableSql, all_of, any_of
+from localcdap.store.structured.sql import SqlCondition, TableSql, match_all, match_any
 
 
 class Work(Protocol):
@@ -69,7 +69,7 @@ def update_of(
     table: TableSql, fields: list[str], record: dict[str, Any], key: tuple[Any, ...]
 ) -> SqlCondition:
     return SqlCondition(
-        f"UPDATE {table.name} SET {table.assignments(fields)} WHERE {table.has_key}",  # noqa: S608
+        f"UPDATE {table.name} SET {table.build_assignments(fields)} WHERE {table.has_key}",  # noqa: S608
         (*(record[name] for name in fields), *key),
     )
 
@@ -82,14 +82,14 @@ def insert(
     :param ignore: whether a row with the same key may exist.
     """
     names = ", ".join(map(quote_identifier, fields))
-    parameters = ", ".join(map(table.parameter, fields))
+    parameters = ", ".join(map(table.build_placeholder, fields))
     sql = f"INSERT INTO {table.name} ({names}) VALUES ({parameters})"  # noqa: S608
     if ignore:
         sql += " ON CONFLICT DO NOTHING"
-    return changed(work, SqlCondition(sql, tuple(values)))
+    return run_and_check(work, SqlCondition(sql, tuple(values)))
 
 
-def changed(work: Work, statement: SqlCondition) -> bool:
+def run_and_check(work: Work, statement: SqlCondition) -> bool:
     """Run a statement; return whether it changed any row."""
     return bool(work.execute(statement.sql, statement.params)[0][0])
 
@@ -131,7 +131,7 @@ class MultiRead(ReadOperation, frozen=True, tag=True):
             work.add_keys(table.spec.table, keys, writes=False)
             sql = (
                 f"SELECT {table.all_columns} FROM {table.name} "  # noqa: S608
-                f"WHERE ({table.key_columns}) IN (SELECT {table.lists(table.key)})"
+                f"WHERE ({table.key_columns}) IN (SELECT {table.build_unnest(table.key)})"
             )
             return Rows(table.columns, work.execute(sql, _transpose(keys)))
 
@@ -152,7 +152,7 @@ class Scan(ReadOperation, frozen=True, tag=True):
             valid.check_index(table.spec, self.order_by)
         sql = (
             f"SELECT {table.all_columns} FROM {table.name} WHERE {condition.sql} "  # noqa: S608
-            f"{table.order(self.order is SortOrder.DESC, self.order_by)}"
+            f"{table.build_order_by(self.order is SortOrder.DESC, self.order_by)}"
         )
         if limit is not None:
             sql += f" LIMIT {limit}"
@@ -184,14 +184,14 @@ def _build_selection_condition(
     table: TableSql, ranges: Iterable[Range], filters: Iterable[tuple[str, Any]]
 ) -> SqlCondition:
     """Return the condition for rows in any of the ranges that match any of the filters, if there are any."""
-    places = [table.within(each, valid.check_scan_range(table.spec, each)) for each in ranges]
-    condition = any_of(places)
+    places = [table.build_range(each, valid.check_scan_range(table.spec, each)) for each in ranges]
+    condition = match_any(places)
     passing = []
     for field, value in filters:
         valid.check_index(table.spec, field)
         valid.check_value(table.spec, field, value)
-        passing.append(table.equals(field, value))
-    return all_of(condition, any_of(passing)) if passing else condition
+        passing.append(table.build_equality(field, value))
+    return match_all(condition, match_any(passing)) if passing else condition
 
 
 def _read_columns(table: TableSql, columns: list[str]) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ class Upsert(Operation, frozen=True, tag=True):
         def carry_out(work: Work) -> None:
             work.add_keys(table.spec.table, [key], writes=True)
             # INSERT … ON CONFLICT DO UPDATE takes DuckDB more than twice as long as this UPDATE.
-            if others and changed(work, update_of(table, others, self.record, key)):
+            if others and run_and_check(work, update_of(table, others, self.record, key)):
                 return
             fields = (*table.key, *others)
             insert(work, table, fields, [self.record[name] for name in fields], ignore=not others)
@@ -240,7 +240,7 @@ class UpsertAll(Operation, frozen=True, tag=True):
             for fields, values in lists.items():
                 names = ", ".join(map(quote_identifier, fields))
                 work.execute(
-                    f"INSERT INTO {table.name} ({names}) SELECT {table.lists(fields)} "
+                    f"INSERT INTO {table.name} ({names}) SELECT {table.build_unnest(fields)} "
                     f"ON CONFLICT ({table.key_columns}) {merge(table, fields)}",
                     values,
                 )
@@ -258,7 +258,7 @@ class Update(Operation, frozen=True, tag=True):
         def carry_out(work: Work) -> None:
             work.add_keys(table.spec.table, [key], writes=True)
             if others:
-                changed(work, update_of(table, others, self.record, key))
+                run_and_check(work, update_of(table, others, self.record, key))
 
         return carry_out
 
@@ -271,14 +271,14 @@ class UpdateRange(Operation, frozen=True, tag=True):
         valid.check_not_key(table.spec, self.values)
         for field, value in self.values.items():
             valid.check_value(table.spec, field, value)
-        condition = table.within(self.range, valid.check_prefix_range(table.spec, self.range))
+        condition = table.build_range(self.range, valid.check_prefix_range(table.spec, self.range))
         if not self.values:
             raise TableUsageError(f"No fields of table {table.spec.table} are given to update")
 
         def carry_out(work: Work) -> None:
             work.add_table(table.spec.table, writes=True)
             sql = (
-                f"UPDATE {table.name} SET {table.assignments(self.values)} "  # noqa: S608
+                f"UPDATE {table.name} SET {table.build_assignments(self.values)} "  # noqa: S608
                 f"WHERE {condition.sql}"
             )
             work.execute(sql, (*self.values.values(), *condition.params))
@@ -346,14 +346,14 @@ class CompareAndSwap(Operation, frozen=True, tag=True):
 
         def carry_out(work: Work) -> bool:
             work.add_keys(table.spec.table, [key], writes=True)
-            as_before = table.equals(self.column, self.old)
-            condition = all_of(SqlCondition(table.has_key, key), as_before)
+            as_before = table.build_equality(self.column, self.old)
+            condition = match_all(SqlCondition(table.has_key, key), as_before)
             update = SqlCondition(
-                f"UPDATE {table.name} SET {table.assignments([self.column])} "  # noqa: S608
+                f"UPDATE {table.name} SET {table.build_assignments([self.column])} "  # noqa: S608
                 f"WHERE {condition.sql}",
                 (self.new, *condition.params),
             )
-            if changed(work, update):
+            if run_and_check(work, update):
                 return True
             if self.old is not None:
                 return False
@@ -391,7 +391,7 @@ class Increment(Operation, frozen=True, tag=True):
                 (self.amount, *key, self.amount),
             )
             fields = (*table.key, self.column)
-            if changed(work, update) or insert(
+            if run_and_check(work, update) or insert(
                 work, table, fields, [*key, self.amount], ignore=True
             ):
                 return
@@ -422,8 +422,8 @@ class DeleteRange(Operation, frozen=True, tag=True):
     """Whether the range may use other fields than the first ones of the key."""
 
     def prepare(self, table: TableSql) -> Action:
-        check = valid.points if self.any_fields else valid.check_prefix_range
-        condition = table.within(self.range, check(table.spec, self.range))
+        check = valid.to_points if self.any_fields else valid.check_prefix_range
+        condition = table.build_range(self.range, check(table.spec, self.range))
 
         def carry_out(work: Work) -> None:
             work.add_table(table.spec.table, writes=True)

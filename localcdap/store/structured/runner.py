@@ -145,7 +145,7 @@ class _SingleOperationSession:
         self._open = open
         self._timeout_s = timeout_s
 
-    def specification(self, table: str) -> StructuredTableSpecification:
+    def get_specification(self, table: str) -> StructuredTableSpecification:
         return self._run(lambda context: context.table(table).specification)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:

@@ -27,7 +27,7 @@ from localcdap.store.structured.sql import TableSql
 class TransactionSession(Protocol):
     """A transaction in this process or in the host, as the runner and its tables use it."""
 
-    def specification(self, table: str) -> StructuredTableSpecification:
+    def get_specification(self, table: str) -> StructuredTableSpecification:
         """Return the specification of a table.
 
         :raises NotFoundError: when there is no such table.
@@ -60,7 +60,7 @@ class LocalTransactionSession:
         timeout_s: float | None,
     ) -> None:
         # The transaction must not see tables that are created or changed later.
-        self._known = registry.known()
+        self._known = registry.get_all()
         self._commits = commits
         self._kind = kind
         self._timeout_s = timeout_s
@@ -83,7 +83,7 @@ class LocalTransactionSession:
             commits.end(self._footprint)
             raise
 
-    def specification(self, table: str) -> StructuredTableSpecification:
+    def get_specification(self, table: str) -> StructuredTableSpecification:
         return find_specification(self._known, table)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
@@ -113,7 +113,7 @@ class LocalTransactionSession:
             try:
                 with (
                     _translate_conflicts(),
-                    self._commits.committing(self._footprint, only_written=only_written),
+                    self._commits.check_and_hold(self._footprint, only_written=only_written),
                 ):
                     self._block.__exit__(None, None, None)
             except BaseException as error:

@@ -35,7 +35,7 @@ ALL: Final = SqlCondition("true")
 NONE: Final = SqlCondition("false")
 
 
-def any_of(conditions: Iterable[SqlCondition]) -> SqlCondition:
+def match_any(conditions: Iterable[SqlCondition]) -> SqlCondition:
     """Combine conditions with OR."""
     found = [c for c in conditions if c != NONE]
     if ALL in found:
@@ -46,7 +46,7 @@ def any_of(conditions: Iterable[SqlCondition]) -> SqlCondition:
     return SqlCondition(sql, tuple(p for c in found for p in c.params))
 
 
-def all_of(*conditions: SqlCondition) -> SqlCondition:
+def match_all(*conditions: SqlCondition) -> SqlCondition:
     """Combine conditions with AND."""
     found = [c for c in conditions if c != ALL]
     if NONE in found:
@@ -79,39 +79,43 @@ class TableSql:
         """A condition that selects the row with the primary key in the parameters."""
         return " AND ".join(f"{quote_identifier(name)} = ?" for name in self.key)
 
-    def order(self, descending: bool, first: str | None = None) -> str:
+    def build_order_by(self, descending: bool, first: str | None = None) -> str:
         """Return an ORDER BY clause: by the key, or by the column ``first`` and then ascending by the key."""
         direction = " DESC" if descending else ""
         if first is not None:
             return f"ORDER BY {quote_identifier(first)}{direction}, {self.key_columns}"
         return "ORDER BY " + ", ".join(f"{quote_identifier(name)}{direction}" for name in self.key)
 
-    def parameter(self, field: str) -> str:
+    def build_placeholder(self, field: str) -> str:
         """Return the placeholder of a value: a FLOAT is cast, because a comparison needs its rounding."""
         return "?::FLOAT" if self.spec.fields[field] is FieldType.FLOAT else "?"
 
-    def assignments(self, fields: Iterable[str]) -> str:
+    def build_assignments(self, fields: Iterable[str]) -> str:
         """Return the assignments of a SET clause."""
-        return ", ".join(f"{quote_identifier(name)} = {self.parameter(name)}" for name in fields)
+        return ", ".join(
+            f"{quote_identifier(name)} = {self.build_placeholder(name)}" for name in fields
+        )
 
-    def lists(self, fields: Iterable[str]) -> str:
+    def build_unnest(self, fields: Iterable[str]) -> str:
         """Return a select list that turns parameters, one list per field, into rows."""
         spec = self.spec
         return ", ".join(f"unnest(?::{TYPES[spec.fields[name]]}[])" for name in fields)
 
-    def equals(self, field: str, value: Any) -> SqlCondition:
+    def build_equality(self, field: str, value: Any) -> SqlCondition:
         """Return the condition that a field has a value, which may be null."""
         if value is None:
             return SqlCondition(f"{quote_identifier(field)} IS NULL")
-        return SqlCondition(f"{quote_identifier(field)} = {self.parameter(field)}", (value,))
+        return SqlCondition(
+            f"{quote_identifier(field)} = {self.build_placeholder(field)}", (value,)
+        )
 
-    def within(self, range: Range, points: tuple[Point, Point]) -> SqlCondition:
+    def build_range(self, range: Range, points: tuple[Point, Point]) -> SqlCondition:
         """Return the condition that a row is in the range."""
         begin, end = points
         inclusive = range.begin_bound is range.end_bound is Bound.INCLUSIVE
         if begin == end and begin[0] and inclusive:
             return self._build_bound(begin, "=", inclusive=True)
-        return all_of(
+        return match_all(
             self._build_bound(begin, ">", inclusive=range.begin_bound is Bound.INCLUSIVE),
             self._build_bound(end, "<", inclusive=range.end_bound is Bound.INCLUSIVE),
         )
@@ -124,7 +128,7 @@ class TableSql:
             return NONE
         sql, places = _build_comparison(
             tuple(quote_identifier(name) for name in fields),
-            tuple(self.parameter(name) for name in fields),
+            tuple(self.build_placeholder(name) for name in fields),
             operator,
             inclusive,
         )

@@ -40,7 +40,7 @@ class SessionContext:
     def table(self, table: str) -> StructuredTable:
         """Return the table with this id."""
         self.require_open()
-        return _Table(self, TableSql(self._session.specification(table)))
+        return _Table(self, TableSql(self._session.get_specification(table)))
 
     def perform(self, table: TableSql, operation: op.Operation) -> op.Result:
         """Execute an operation on a table."""

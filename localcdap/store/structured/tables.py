@@ -53,7 +53,7 @@ class _WatchedSession(LocalTransactionSession):
         if timeout_s is not None:
             watch.add(self)
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """See :class:`localcdap.store.structured.monitor.MonitoredTransaction`."""
         if (
             self.deadline is not None

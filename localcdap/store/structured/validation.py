@@ -91,15 +91,15 @@ def check_record(spec: StructuredTableSpecification, record: Mapping[str, Any]) 
 
 def check_full_key(spec: StructuredTableSpecification, key: Key) -> tuple[Any, ...]:
     """Return the values of a whole primary key."""
-    return prefix(spec, key, whole=True)[1]
+    return to_key_prefix(spec, key, whole=True)[1]
 
 
-def prefix(spec: StructuredTableSpecification, key: Key, *, whole: bool = False) -> Point:
+def to_key_prefix(spec: StructuredTableSpecification, key: Key, *, whole: bool = False) -> Point:
     """Return a prefix of the primary key with its values.
 
     :param whole: require the whole primary key.
     """
-    fields, values = point(spec, key)
+    fields, values = to_point(spec, key)
     if fields != tuple(spec.primary_key[: len(fields)]) or (
         whole and len(fields) < len(spec.primary_key)
     ):
@@ -114,7 +114,7 @@ def prefix(spec: StructuredTableSpecification, key: Key, *, whole: bool = False)
     return fields, values
 
 
-def point(spec: StructuredTableSpecification, key: Key) -> Point:
+def to_point(spec: StructuredTableSpecification, key: Key) -> Point:
     """Return fields and checked values; a sequence holds values of the first fields of the key."""
     if isinstance(key, Mapping):
         fields, values = tuple(key), tuple(key.values())
@@ -138,14 +138,14 @@ def point(spec: StructuredTableSpecification, key: Key) -> Point:
     return fields, values
 
 
-def points(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
+def to_points(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
     """Return begin and end of a range of any fields."""
-    return point(spec, range.begin), point(spec, range.end)
+    return to_point(spec, range.begin), to_point(spec, range.end)
 
 
 def check_scan_range(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
     """Return begin and end of a range to scan; both must start with the first field of the primary key."""
-    both = points(spec, range)
+    both = to_points(spec, range)
     for fields, _ in both:
         if fields and fields[0] != spec.primary_key[0]:
             raise InvalidTableFieldError(
@@ -159,8 +159,8 @@ def check_scan_range(spec: StructuredTableSpecification, range: Range) -> tuple[
 
 def check_prefix_range(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
     """Return begin and end of a range to change; both must be prefixes of the primary key."""
-    points(spec, range)
-    return prefix(spec, range.begin), prefix(spec, range.end)
+    to_points(spec, range)
+    return to_key_prefix(spec, range.begin), to_key_prefix(spec, range.end)
 
 
 def check_not_key(spec: StructuredTableSpecification, fields: Iterable[str]) -> None:

@@ -105,8 +105,8 @@ def instance(
     if request.param == "local":
         yield Instance(stored.admin, stored.transactions)
         return
-    runner = HostTransactionRunner(lambda: client.service(TRANSACTIONS, TransactionService))
-    yield Instance(client.service(ADMIN, TableAdmin), runner)
+    runner = HostTransactionRunner(lambda: client.make_proxy(TRANSACTIONS, TransactionService))
+    yield Instance(client.make_proxy(ADMIN, TableAdmin), runner)
     runner.close()
 
 

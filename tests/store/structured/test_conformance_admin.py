@@ -119,21 +119,21 @@ def test_E1_the_registry(path):
         with store.transaction() as tx:
             registry.register(tx, SPEC)
             registry.register(tx, SIMPLE)
-            assert registry.names() == []
+            assert registry.list_names() == []
         assert registry.find("people") == SPEC
         with pytest.raises(ConflictError), store.transaction() as tx:
             registry.register(tx, SPEC)
         with store.transaction() as tx:
             registry.remove(tx, "people")
         assert registry.find("people") is None
-        assert registry.names() == ["simpleTable"]
+        assert registry.list_names() == ["simpleTable"]
         with store.transaction() as tx:
             registry.register(tx, SPEC)
         assert TableRegistry(store).find("people") == registry.find("people") == SPEC
         with store.transaction() as tx:
             registry.remove(tx, "people")
             registry.remove(tx, "simpleTable")
-        assert registry.names() == TableRegistry(store).names() == []
+        assert registry.list_names() == TableRegistry(store).list_names() == []
 
 
 def test_what_a_failed_transaction_registered_is_forgotten(path):
