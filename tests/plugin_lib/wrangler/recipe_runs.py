@@ -26,7 +26,7 @@ def load_valid_recipe(recipe: str) -> BuiltRecipe:
     return steps
 
 
-def in_python(recipe: str, records: Sequence[dict[str, Any]]) -> list[Any]:
+def run_in_python(recipe: str, records: Sequence[dict[str, Any]]) -> list[Any]:
     """For each record the list of rows that it becomes, or its :class:`RowFailure`."""
     directives = [step.directive for step in load_valid_recipe(recipe).steps]
     executor = RecipeExecutor([d for d in directives if d is not None], {})
@@ -34,7 +34,7 @@ def in_python(recipe: str, records: Sequence[dict[str, Any]]) -> list[Any]:
     return [executor.run(record) for record in records]
 
 
-def native_frame(
+def compile_natively(
     df: DataFrame, recipe: str, schema: Schema, wanted: frozenset[str] | None = None
 ) -> SparkFrame:
     """The recipe on a DataFrame whose columns are ``c0``, ``c1`` … and then :data:`NUMBER`.
@@ -53,25 +53,27 @@ def native_frame(
     return frame
 
 
-def in_spark(
+def run_in_spark(
     spark: SparkSession,
     recipes: Sequence[str],
     schema: Schema,
     records: Sequence[dict[str, Any]],
     wanted: frozenset[str] | None = None,
 ) -> list[list[Any]]:
-    """For each recipe what :func:`in_python` gives, computed natively; all recipes in one Spark job.
+    """For each recipe what :func:`run_in_python` gives, computed natively; all recipes in one Spark job.
 
     Rows of one record come as they are; columns that are not there are missing from the rows.
     """
 
-    df = _given(spark, schema, records)
-    made = [native_frame(df, recipe, schema, wanted) for recipe in recipes]
-    tables = _computed([_structs(number, frame) for number, frame in enumerate(made)])
-    return [_results(frame, table, len(records)) for frame, table in zip(made, tables, strict=True)]
+    df = _create_frame(spark, schema, records)
+    made = [compile_natively(df, recipe, schema, wanted) for recipe in recipes]
+    tables = _collect_tables([_select_structs(number, frame) for number, frame in enumerate(made)])
+    return [
+        _read_results(frame, table, len(records)) for frame, table in zip(made, tables, strict=True)
+    ]
 
 
-def _structs(number: int, frame: SparkFrame) -> DataFrame:
+def _select_structs(number: int, frame: SparkFrame) -> DataFrame:
     """A recipe's rows as one column ``v``, with its number, that of the record, and the error."""
     from pyspark.sql import functions as f
 
@@ -87,7 +89,7 @@ def _structs(number: int, frame: SparkFrame) -> DataFrame:
     )
 
 
-def _computed(frames: Sequence[DataFrame]) -> list[Any]:
+def _collect_tables(frames: Sequence[DataFrame]) -> list[Any]:
     """The rows of each DataFrame, computed in one job."""
     import pyarrow.compute as pc
 
@@ -105,7 +107,9 @@ def _computed(frames: Sequence[DataFrame]) -> list[Any]:
     ]
 
 
-def _given(spark: SparkSession, schema: Schema, records: Sequence[dict[str, Any]]) -> DataFrame:
+def _create_frame(
+    spark: SparkSession, schema: Schema, records: Sequence[dict[str, Any]]
+) -> DataFrame:
     import pyarrow as pa
     from pyspark.sql.types import IntegerType
 
@@ -118,11 +122,11 @@ def _given(spark: SparkSession, schema: Schema, records: Sequence[dict[str, Any]
     return spark.createDataFrame(table, columns)
 
 
-def _results(frame: SparkFrame, table: Any, count: int) -> list[Any]:
+def _read_results(frame: SparkFrame, table: Any, count: int) -> list[Any]:
     """Rows by the number of their record, as Python has them."""
     columns = [(name, frame.columns.schema(name)) for name in frame.columns if name != NUMBER]
     schema = Schema.record("made", [(n, s.as_nullable) for n, s in columns if s is not None])
-    rows = _decoded(schema, table.column(2).combine_chunks())
+    rows = _decode_rows(schema, table.column(2).combine_chunks())
     found: list[Any] = [[] for _ in range(count)]
     errors = table.column("error").to_pylist()
     for row, number, error in zip(rows, table.column(NUMBER).to_pylist(), errors, strict=True):
@@ -133,7 +137,7 @@ def _results(frame: SparkFrame, table: Any, count: int) -> list[Any]:
     return found
 
 
-def _decoded(schema: Schema, values: Any) -> list[dict[str, Any]]:
+def _decode_rows(schema: Schema, values: Any) -> list[dict[str, Any]]:
     import pyarrow as pa
 
     batch = pa.RecordBatch.from_arrays(values.flatten(), names=[*schema.field_names, "end"])

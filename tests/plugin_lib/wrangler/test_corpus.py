@@ -49,7 +49,7 @@ def recipes() -> list[Any]:
     return found
 
 
-def shown(recipe: Recipe) -> list[Any]:
+def describe_call(recipe: Recipe) -> list[Any]:
     return [
         (
             c.name,
@@ -81,7 +81,7 @@ def test_a_real_recipe_is_written_and_read_again(file: Path, stage: dict[str, An
     again = parse_recipe(format_recipe(recipe, declared), declared)
 
     assert again.errors == []
-    assert shown(again) == shown(recipe)
+    assert describe_call(again) == describe_call(recipe)
 
 
 @pytest.mark.parametrize(("file", "stage"), recipes())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.schema import Schema
-from tests.plugin_lib.wrangler.recipe_runs import in_python, in_spark
+from tests.plugin_lib.wrangler.recipe_runs import run_in_python, run_in_spark
 
 TEXT = Schema.STRING.as_nullable
 GIVEN = Schema.record("given", [("a", TEXT), ("b c", Schema.INT.as_nullable)])
@@ -15,7 +15,7 @@ RECIPES = ["uppercase :a", "rename :a :z", "drop a", "copy :a :d"]
 
 @pytest.mark.spark
 def test_native_recipes_give_what_python_gives(spark):
-    found = in_spark(spark, RECIPES, GIVEN, RECORDS)
+    found = run_in_spark(spark, RECIPES, GIVEN, RECORDS)
 
     for recipe, rows in zip(RECIPES, found, strict=True):
-        assert rows == in_python(recipe, RECORDS), recipe
+        assert rows == run_in_python(recipe, RECORDS), recipe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 ROW = {"id": 1, "First": "Root", "last": None}
 
@@ -58,9 +58,9 @@ def test_columns_change(recipe, row, expected):
     ],
 )
 def test_rows_fail(recipe, message):
-    assert message in failure(recipe, ROW).message
+    assert message in run_failing(recipe, ROW).message
 
 
 @pytest.mark.parametrize("script", ["r/^data_//g", "s/a/b", "s/(/b/", "s/a/b/q"])
 def test_a_wrong_sed_expression_is_told_with_the_recipe(script):
-    assert "is no sed script" in problems(f"columns-replace {script}")[0]
+    assert "is no sed script" in list_problems(f"columns-replace {script}")[0]

@@ -12,7 +12,11 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
-from tests.plugin_lib.wrangler.directives.recipes import directives, outcomes, problems
+from tests.plugin_lib.wrangler.directives.recipes import (
+    build_valid_directives,
+    list_problems,
+    run_rows,
+)
 from tests.plugin_lib.wrangler.directives.test_hostile import ELSEWHERE
 from tests.plugin_lib.wrangler.directives.test_native import GIVEN, RECIPES, _records
 
@@ -84,11 +88,11 @@ def _fits(value: Any, schema: Schema) -> bool:
 @pytest.mark.parametrize("recipe", [*RECIPES, *MORE])
 def test_rows_have_the_columns_that_were_told(recipe):
     columns = Columns([(field.name, field.schema) for field in GIVEN])
-    for directive in directives(recipe):
+    for directive in build_valid_directives(recipe):
         directive.propagate(columns)
     records = _records(120)
 
-    made = [rows for rows in outcomes(recipe, records) if not isinstance(rows, RowFailure)]
+    made = [rows for rows in run_rows(recipe, records) if not isinstance(rows, RowFailure)]
 
     assert not columns.problems or not made
     for row in (row for rows in made for row in rows):
@@ -131,7 +135,7 @@ DROPPING = [
 def test_what_drops_every_row_is_warned_of(recipe):
     columns = Columns([(field.name, field.schema) for field in GIVEN])
 
-    (directive,) = directives(recipe)
+    (directive,) = build_valid_directives(recipe)
     directive.propagate(columns)
 
     ((message, _),) = columns.warnings
@@ -142,7 +146,7 @@ def test_what_drops_every_row_is_warned_of(recipe):
 def test_what_cannot_work_on_any_row_is_told_before(recipe):
     columns = Columns([(field.name, field.schema) for field in GIVEN])
 
-    (directive,) = directives(recipe)
+    (directive,) = build_valid_directives(recipe)
     directive.propagate(columns)
 
     assert columns.problems
@@ -155,5 +159,5 @@ def test_examples_are_right(name):
     assert cls.categories
     assert cls.examples
     for example in cls.examples:
-        told = problems(example)
+        told = list_problems(example)
         assert not told or name in ELSEWHERE, (example, told)

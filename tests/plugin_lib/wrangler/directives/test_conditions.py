@@ -7,11 +7,11 @@ import pytest
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT
 from tests.plugin_lib.wrangler.directives.recipes import (
-    directives,
-    failure,
-    outcomes,
-    problems,
+    build_valid_directives,
+    list_problems,
     run,
+    run_failing,
+    run_rows,
 )
 
 KEPT = [
@@ -72,7 +72,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("recipe", "message"), ERRORS)
 def test_rows_are_sent_to_the_error_port(recipe, message):
-    made = failure(recipe, {"a": -10})
+    made = run_failing(recipe, {"a": -10})
 
     assert (made.kind, made.code, made.message) == (SENT, 1, message)
     assert run(recipe, {"a": 0}, {"a": 10}) == [{"a": 0}, {"a": 10}]
@@ -85,7 +85,9 @@ def test_a_metric_counts_what_is_sent():
         def count(self, name: str, delta: int = 1) -> None:
             counted.append((name, delta))
 
-    executor = RecipeExecutor(directives("send-to-error exp:{a < 0} below"), {}, metrics=Metrics())
+    executor = RecipeExecutor(
+        build_valid_directives("send-to-error exp:{a < 0} below"), {}, metrics=Metrics()
+    )
     executor.start()
     executor.run({"a": -1})
     executor.run({"a": 1})
@@ -100,7 +102,7 @@ def test_what_continues_is_counted_in_variables():
         set-column :total exp:{dq_total * 10 + dq_failure}
     """
 
-    made = outcomes(recipe, [{"a": "xx", "b": 2}, {"a": "4", "b": 1}, {"a": "4", "b": 2}])
+    made = run_rows(recipe, [{"a": "xx", "b": 2}, {"a": "4", "b": 1}, {"a": "4", "b": 2}])
 
     assert [type(each).__name__ for each in made] == ["RowFailure", "RowFailure", "list"]
     assert made[2] == [{"a": "4", "b": 2, "total": 20}]
@@ -113,7 +115,7 @@ def test_missing_fields_are_null_in_conditions():
 
 
 def test_fail_fails_the_row_it_is_true_for():
-    made = failure("fail exp:{a < 0}", {"a": -1})
+    made = run_failing("fail exp:{a < 0}", {"a": -1})
 
     assert made.kind == FAILURE
     assert "'a < 0' is true" in made.message
@@ -125,7 +127,7 @@ def test_fail_fails_the_row_it_is_true_for():
 )
 @pytest.mark.parametrize("value", [None, 1, [True]])
 def test_what_is_neither_true_nor_false_fails_the_row(directive, value):
-    assert "neither true nor false" in failure(directive, {"a": value}).message
+    assert "neither true nor false" in run_failing(directive, {"a": value}).message
 
 
 FAILING = [
@@ -137,7 +139,7 @@ FAILING = [
 
 @pytest.mark.parametrize(("recipe", "row", "message"), FAILING)
 def test_a_row_fails(recipe, row, message):
-    made = failure(recipe, row)
+    made = run_failing(recipe, row)
 
     assert made.kind == FAILURE
     assert message in made.message
@@ -177,4 +179,4 @@ def test_variables_are_incremented():
     "recipe", ["filter-row exp:{a >}", "send-to-error exp:{(a}", "filter-by-regex sometimes :a 'x'"]
 )
 def test_wrong_arguments_are_told_with_the_recipe(recipe):
-    assert problems(recipe)
+    assert list_problems(recipe)

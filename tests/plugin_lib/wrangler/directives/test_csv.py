@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 FIELDS = [
     ("a,b,", ["a", "b", ""]),
@@ -70,32 +70,32 @@ def test_a_first_row_that_holds_no_names_is_data(line):
 
 
 def test_a_record_with_more_fields_than_names_fails():
-    made = failure_after("a,b", "1,2,3")
+    made = run_failing_after("a,b", "1,2,3")
 
     assert "3 fields, but only 2 names" in made
 
 
-def failure_after(header: str, line: str) -> str:
+def run_failing_after(header: str, line: str) -> str:
     from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
-    from tests.plugin_lib.wrangler.directives.recipes import outcomes
+    from tests.plugin_lib.wrangler.directives.recipes import run_rows
 
-    made = outcomes("parse-as-csv :body ',' true", [{"body": header}, {"body": line}])[1]
+    made = run_rows("parse-as-csv :body ',' true", [{"body": header}, {"body": line}])[1]
     assert isinstance(made, RowFailure)
     return made.message
 
 
 @pytest.mark.parametrize("line", ['"a', 'a,"b', '"a"b,c', '"a" x,c'])
 def test_malformed_text_goes_to_the_error_port(line):
-    made = failure("parse-as-csv :body ','", {"body": line})
+    made = run_failing("parse-as-csv :body ','", {"body": line})
 
     assert (made.kind, made.code) == (2, 1)
     assert made.message.endswith("(ecode: 1, directive: parse-as-csv)")
 
 
 def test_other_types_fail():
-    assert "a text is needed" in failure("parse-as-csv :body ','", {"body": 5}).message
+    assert "a text is needed" in run_failing("parse-as-csv :body ','", {"body": 5}).message
 
 
 @pytest.mark.parametrize("delimiter", ["'\"'", "'\\n'", "''"])
 def test_some_characters_cannot_be_delimiters(delimiter):
-    assert "delimiter" in problems(f"parse-as-csv :body {delimiter}")[0]
+    assert "delimiter" in list_problems(f"parse-as-csv :body {delimiter}")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.plugin_lib.wrangler.values.currency import load_currency_format
-from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 AMOUNTS = [
     ("$1.56", 1.56),
@@ -37,7 +37,7 @@ def test_amounts_are_read_as_far_as_they_go(text, amount):
 
 @pytest.mark.parametrize("text", ["1234.56", "($2)", "$ 5", "$", "€1", "x"])
 def test_what_is_no_amount_goes_to_the_error_port(text):
-    made = failure("parse-as-currency :a :b", {"a": text})
+    made = run_failing("parse-as-currency :a :b", {"a": text})
 
     assert (made.kind, made.code) == (2, 1)
     assert made.message == f'Unparseable number: "{text}" (ecode: 1, directive: parse-as-currency)'
@@ -80,4 +80,4 @@ def test_spaces_of_any_kind_are_read():
 
 @pytest.mark.parametrize("locale", ["klingon", "xx_XX", "en-US", ""])
 def test_a_wrong_locale_is_told_with_the_recipe(locale):
-    assert "locale" in problems(f"format-as-currency :a :b '{locale}'")[0]
+    assert "locale" in list_problems(f"format-as-currency :a :b '{locale}'")[0]

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 
 def utc(*parts: int) -> datetime.datetime:
@@ -213,7 +213,7 @@ SENT = [
 
 @pytest.mark.parametrize(("recipe", "value", "code"), SENT)
 def test_what_is_no_date_goes_to_the_error_port(recipe, value, code):
-    made = failure(recipe, {"a": value})
+    made = run_failing(recipe, {"a": value})
 
     assert (made.kind, made.code) == (2, code)
     assert made.message.endswith(f"(ecode: {code}, directive: {recipe.split()[0]})")
@@ -228,7 +228,7 @@ def test_what_is_no_date_goes_to_the_error_port(recipe, value, code):
     ],
 )
 def test_a_row_fails(recipe, row):
-    assert failure(recipe, row).kind == 1
+    assert run_failing(recipe, row).kind == 1
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_row_fails(recipe, row):
     ],
 )
 def test_wrong_arguments_are_told_with_the_recipe(recipe):
-    assert problems(recipe)
+    assert list_problems(recipe)
 
 
 def test_natural_dates_are_found_in_texts():
@@ -264,7 +264,7 @@ def test_natural_dates_are_found_in_texts():
 
 
 def test_natural_dates_need_a_text():
-    assert failure("parse-as-date :a", {"a": 5}).kind == 2
+    assert run_failing("parse-as-date :a", {"a": 5}).kind == 2
     assert run("parse-as-date :a 'nowhere'", {"a": None}, {"b": 1}) == [{"a": None}, {"b": 1}]
     assert run("parse-as-date :a", {"a": "no date"}) == [{"a": "no date"}]
 
@@ -289,4 +289,4 @@ def test_unix_time_is_written_in_a_pattern(value, written):
 
 @pytest.mark.parametrize("value", ["soon", "", 1.5, True, 10**18, "9" * 30])
 def test_what_is_no_unix_time_fails(value):
-    assert failure("format-unix-timestamp at yyyy-MM-dd", {"at": value}).kind == 1
+    assert run_failing("format-unix-timestamp at yyyy-MM-dd", {"at": value}).kind == 1

@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from localcdap.plugin_lib.wrangler.formats.excel import format_cell_date
-from tests.plugin_lib.wrangler.directives.recipes import failure, run
+from tests.plugin_lib.wrangler.directives.recipes import run, run_failing
 
 MOMENT = datetime.datetime(2017, 3, 5, 15, 4, 9, 250_000)
 
@@ -104,7 +104,8 @@ def test_a_million_rows_that_a_small_file_claims_are_refused():
             content = source.read(part).replace(b'<row r="1"', b'<row r="99999999999"')
             made.writestr(part, content)
     assert (
-        "more than 1048576 rows" in failure("parse-as-excel :b", {"b": stream.getvalue()}).message
+        "more than 1048576 rows"
+        in run_failing("parse-as-excel :b", {"b": stream.getvalue()}).message
     )
 
 
@@ -114,7 +115,7 @@ def test_a_zip_bomb_is_refused():
         made.writestr("xl/bomb.xml", b"0" * 20_000_000)
     assert (
         "grows more than 100 times"
-        in failure("parse-as-excel :b", {"b": stream.getvalue()}).message
+        in run_failing("parse-as-excel :b", {"b": stream.getvalue()}).message
     )
 
 
@@ -130,7 +131,7 @@ def test_a_zip_bomb_is_refused():
     ],
 )
 def test_what_is_no_workbook_goes_to_the_error_port(recipe, value):
-    made = failure(recipe, {"b": value})
+    made = run_failing(recipe, {"b": value})
 
     assert (made.kind, made.code) == (2, 1)
     assert made.message.endswith("(ecode: 1, directive: parse-as-excel)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 
 def test_a_record_is_cut_by_widths():
@@ -29,7 +29,7 @@ def test_each_record_in_the_text_becomes_a_row():
 
 
 def test_short_texts_go_to_the_error_port():
-    made = failure("parse-as-fixed-length body 2,4", {"body": "abc"})
+    made = run_failing("parse-as-fixed-length body 2,4", {"body": "abc"})
 
     assert (made.kind, made.code) == (2, 2)
     assert made.message.endswith("(ecode: 2, directive: parse-as-fixed-length)")
@@ -37,7 +37,7 @@ def test_short_texts_go_to_the_error_port():
 
 @pytest.mark.parametrize(("value", "said"), [(None, "null"), (5, "int"), (b"abc", "bytes")])
 def test_other_values_fail(value, said):
-    assert said in failure("parse-as-fixed-length body 1", {"body": value}).message
+    assert said in run_failing("parse-as-fixed-length body 1", {"body": value}).message
 
 
 def test_a_row_without_the_column_is_dropped():
@@ -46,7 +46,7 @@ def test_a_row_without_the_column_is_dropped():
 
 @pytest.mark.parametrize("widths", ["0", "-1", "1.5", "99999999999"])
 def test_widths_are_checked(widths):
-    assert "whole number" in problems(f"parse-as-fixed-length :body {widths}")[0]
+    assert "whole number" in list_problems(f"parse-as-fixed-length :body {widths}")[0]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, parse_hl7_message
-from tests.plugin_lib.wrangler.directives.recipes import failure, run
+from tests.plugin_lib.wrangler.directives.recipes import run, run_failing
 
 MESSAGE = (
     "MSH|^~\\&||.|||199908180016||ADT^A04|ADT.1.1698593|P|2.6\r"
@@ -72,7 +72,7 @@ def test_other_separators_count():
 
 @pytest.mark.parametrize("text", ["", "PID|1", "MSH", "MSH|^~", "MSH|^~\\&|\rx y|", None, 5])
 def test_what_is_no_message_fails_on_the_row(text):
-    assert failure("parse-as-hl7 body", {"body": text}).kind == 1
+    assert run_failing("parse-as-hl7 body", {"body": text}).kind == 1
 
 
 def test_a_row_without_the_column_is_passed_over():

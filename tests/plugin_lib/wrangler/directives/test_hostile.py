@@ -15,7 +15,7 @@ from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.directive.rows import Row, RowContext
 from localcdap.plugin_lib.jexl import EvaluationError
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
-from tests.plugin_lib.wrangler.directives.recipes import directives
+from tests.plugin_lib.wrangler.directives.recipes import build_valid_directives
 
 VALUES: list[Any] = [
     *(
@@ -70,7 +70,7 @@ def _columns(directive: Any) -> set[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_any_value_gives_rows_or_an_error_that_says_what_is_wrong(name):
     for example in load_shipped_directives()[name].examples:
-        (directive,) = directives(example)
+        (directive,) = build_valid_directives(example)
         context = RowContext(_NoMetrics(), {})
         directive.start(context)
         for value in VALUES:

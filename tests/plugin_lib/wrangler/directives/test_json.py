@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.java.gson import JsonError, read_json, write_json
-from tests.plugin_lib.wrangler.directives.recipes import directives, failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import (
+    build_valid_directives,
+    list_problems,
+    run,
+    run_failing,
+)
 
 PERSON = {
     "id": 1,
@@ -102,12 +107,12 @@ def test_json_is_read_as_gson_reads_it(text, value):
     "text", ['{"a": 1', "{a}", "[1 2]", "{} {}", '"a', "]", "{:1}", "[" * 100_000, "1" * 5000]
 )
 def test_what_is_no_json_fails_on_the_row(text):
-    assert failure("parse-as-json body", {"body": text}).kind == 1
+    assert run_failing("parse-as-json body", {"body": text}).kind == 1
 
 
 def test_huge_texts_that_are_no_json_are_refused():
     for text in ('{"a":"' + "x" * 50_000_000, '{"a":"' + "x" * 3_900_000, "{a:1," * 1_000_000):
-        assert "it is no JSON" in failure("parse-as-json b", {"b": text}).message
+        assert "it is no JSON" in run_failing("parse-as-json b", {"b": text}).message
 
 
 def test_numbers_are_longs_and_doubles_of_java():
@@ -127,14 +132,14 @@ def test_numbers_are_longs_and_doubles_of_java():
 def test_objects_of_any_depth_are_opened_or_refused():
     deep = '{"a":' * 900 + "1" + "}" * 900
 
-    made = failure("parse-as-json b", {"b": '{"a":' * 5000 + "1" + "}" * 5000})
+    made = run_failing("parse-as-json b", {"b": '{"a":' * 5000 + "1" + "}" * 5000})
     assert "nested too deeply" in made.message
     (row,) = run("parse-as-json b 3", {"b": deep})
     assert list(row) == ["b_a_a_a"]
 
 
 def test_other_types_fail():
-    assert "a text, object or array is needed" in failure("parse-as-json b", {"b": 5}).message
+    assert "a text, object or array is needed" in run_failing("parse-as-json b", {"b": 5}).message
 
 
 def test_present_columns_stay():
@@ -145,7 +150,7 @@ def test_present_columns_stay():
 
 def test_what_was_parsed_may_get_the_name_that_the_json_had():
     columns = Columns([("price", Schema.STRING)])
-    for directive in directives(
+    for directive in build_valid_directives(
         "parse-as-json :price 1\nfill-null-or-empty :price_int '0'\nrename price_int price"
     ):
         directive.propagate(columns)
@@ -169,13 +174,15 @@ def test_paths_select_from_what_was_parsed():
 def test_a_path_reads_texts_and_replaces_columns():
     assert run("json-path :a :a '$.x'", {"a": '{"x": "y"}'}) == [{"a": "y"}]
     assert run("json-path :a :b '$..z'", {"a": '{"x": "y"}'}) == [{"a": '{"x": "y"}', "b": []}]
-    assert "nothing is at '$.z'" in failure("json-path :a :b '$.z'", {"a": '{"x": "y"}'}).message
+    assert (
+        "nothing is at '$.z'" in run_failing("json-path :a :b '$.z'", {"a": '{"x": "y"}'}).message
+    )
     assert run("json-path :a :b '$.z'", {"a": None}) == run("json-path :a :b '$.z'", {}) == []
 
 
 def test_a_path_that_is_none_is_told_at_once():
-    assert "no JSON path" in problems("json-path :a :b '$.x['")[0]
-    assert "whole number" in problems("parse-as-json :a 1.5")[0]
+    assert "no JSON path" in list_problems("json-path :a :b '$.x['")[0]
+    assert "whole number" in list_problems("parse-as-json :a 1.5")[0]
 
 
 def test_a_row_is_written_as_a_json_map():
@@ -203,7 +210,7 @@ def test_a_row_is_written_as_a_json_map():
 
 
 def test_a_number_that_json_lacks_fails():
-    assert "NaN" in failure("write-as-json-map t", {"a": float("nan")}).message
+    assert "NaN" in run_failing("write-as-json-map t", {"a": float("nan")}).message
 
 
 def test_an_object_is_made_of_columns():
@@ -223,7 +230,7 @@ def test_an_object_is_made_of_columns():
         "height": 1.5,
         "address": None,
     }
-    assert "missing" in problems("write-as-json-object :body")[0]
+    assert "missing" in list_problems("write-as-json-object :body")[0]
 
 
 VALUES = st.recursive(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
-from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 COMMON = '127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif?a=b%20c&D HTTP/1.0" 200 2326'
 LONG = (
@@ -113,8 +113,8 @@ def test_bytes_nulls_and_missing_columns():
     (row,) = run("parse-as-log body common", {"body": COMMON.encode()})
     assert row["string_request_status_last"] == "200"
     assert run("parse-as-log body common", {"a": 1}) == [{"a": 1}]
-    assert "null" in failure("parse-as-log body common", {"body": None}).message
-    assert "int" in failure("parse-as-log body common", {"body": 1}).message
+    assert "null" in run_failing("parse-as-log body common", {"body": None}).message
+    assert "int" in run_failing("parse-as-log body common", {"body": 1}).message
 
 
 def test_garbage_for_a_request_is_read():
@@ -125,7 +125,7 @@ def test_garbage_for_a_request_is_read():
 
 @pytest.mark.parametrize("format", ["plain", "%z", "%{%d/%m}t", "$unknown_thing"])
 def test_formats_that_are_not_understood_are_told_at_once(format):
-    assert problems(f"parse-as-log body {format}")
+    assert list_problems(f"parse-as-log body {format}")
 
 
 @given(st.text(alphabet='ab1 -"[]/:%?&=#@\\'))

@@ -24,7 +24,12 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import (
     propagate,
     to_columns,
 )
-from tests.plugin_lib.wrangler.directives.recipes import directives, failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import (
+    build_valid_directives,
+    list_problems,
+    run,
+    run_failing,
+)
 
 
 @pytest.fixture
@@ -35,7 +40,7 @@ def catalogs(tmp_path: Path) -> Path:
 
 
 def looked_up(folder: object, recipe: str, row: dict) -> object:
-    executor = RecipeExecutor(directives(recipe), {ARGUMENT: str(folder)})
+    executor = RecipeExecutor(build_valid_directives(recipe), {ARGUMENT: str(folder)})
     executor.start()
     return executor.run(row)
 
@@ -60,11 +65,11 @@ def test_a_catalog_that_is_missing_fails_on_the_row(catalogs):
     made = looked_up(catalogs, "catalog-lookup 'icd-10-2017' :code", {"code": "1"})
     assert isinstance(made, RowFailure)
     assert "no 'icd-10-2017_cm_codes.txt' in the folder" in made.message
-    assert ARGUMENT in failure("catalog-lookup ICD-9 :code", {"code": "1"}).message
+    assert ARGUMENT in run_failing("catalog-lookup ICD-9 :code", {"code": "1"}).message
 
 
 def test_catalogs_are_named_and_their_column_is_known():
-    assert problems("catalog-lookup ICD-11 :code")
+    assert list_problems("catalog-lookup ICD-11 :code")
     steps = load_recipe("catalog-lookup ICD-9 :code")
     columns = propagate(steps.steps, to_columns(Schema.record("r", [("code", Schema.STRING)])))
     assert list(columns.after) == ["code", "code_icd_9_description"]
@@ -109,7 +114,7 @@ def customers() -> SortedRows:
 )
 def test_rows_of_a_table_become_columns(customers, row, found):
     executor = RecipeExecutor(
-        directives("table-lookup :id 'customers'"), {}, lookups={"customers": customers}
+        build_valid_directives("table-lookup :id 'customers'"), {}, lookups={"customers": customers}
     )
     made = executor.run(row)
     if isinstance(made, RowFailure):
@@ -161,7 +166,7 @@ def test_what_a_lookup_cannot_work_on_is_told(given, shape, told):
 
 
 def test_tables_are_not_at_hand_for_samples():
-    made = failure("table-lookup :id 'customers'", {"id": "bob"})
+    made = run_failing("table-lookup :id 'customers'", {"id": "bob"})
     assert "table 'customers' can only be looked into in a run" in made.message
 
 
@@ -230,7 +235,7 @@ def test_columns_are_posted_and_the_answer_becomes_columns(service):
     ],
 )
 def test_rows_without_an_answer_go_to_the_error_port(service, path, told):
-    made = failure(f"invoke-http '{service}/{path}' :a", {"a": 1})
+    made = run_failing(f"invoke-http '{service}/{path}' :a", {"a": 1})
 
     assert (made.kind, made.code) == (2, 500)
     assert told in made.message
@@ -239,9 +244,9 @@ def test_rows_without_an_answer_go_to_the_error_port(service, path, told):
 
 def test_a_service_that_is_not_there(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    made = failure("invoke-http 'http://127.0.0.1:1/x' :a", {"a": float("inf")})
+    made = run_failing("invoke-http 'http://127.0.0.1:1/x' :a", {"a": float("inf")})
     assert made.code == 500
-    made = failure("invoke-http 'http://127.0.0.1:1/x' :a", {"a": 1})
+    made = run_failing("invoke-http 'http://127.0.0.1:1/x' :a", {"a": 1})
     assert "no connection" in made.message
 
 
@@ -255,7 +260,7 @@ def test_a_service_that_is_not_there(monkeypatch):
     ],
 )
 def test_addresses_and_headers_are_checked(arguments, told):
-    assert told in problems(f"invoke-http {arguments}")[0]
+    assert told in list_problems(f"invoke-http {arguments}")[0]
 
 
 MODEL = {
@@ -292,8 +297,8 @@ def test_a_column_gets_the_type_and_name_of_a_field(models, model):
     assert run(recipe, {"born": "1970"}) == [{"year": 1970}]
     assert run(recipe, {"born": None}) == [{"year": None}]
     assert run(recipe, {"x": 1}) == [{"x": 1}]
-    assert failure(recipe, {"born": "x"}).kind == 1
-    assert "exists already" in failure(recipe, {"born": "1", "year": 2}).message
+    assert run_failing(recipe, {"born": "x"}).kind == 1
+    assert "exists already" in run_failing(recipe, {"born": "1", "year": 2}).message
     given = Schema.record("r", [("born", Schema.STRING)])
     columns = propagate(load_recipe(recipe).steps, to_columns(given)).after
     assert columns.items() == [("year", Schema.INT.as_nullable)]
@@ -315,11 +320,11 @@ def test_models_are_read_from_files_by_address(models):
     ],
 )
 def test_what_is_not_there_is_named(models, changed, told):
-    assert told in problems(mapping(models, **changed))[0]
+    assert told in list_problems(mapping(models, **changed))[0]
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"standards": {"x": {"format": "avsc"}}}'])
 def test_an_address_without_models_is_told(tmp_path, content):
     (tmp_path / "manifest.json").write_text(content)
-    assert "cannot be loaded" in problems(mapping(tmp_path))[0]
-    assert "cannot be loaded" in problems(mapping(tmp_path / "none"))[0]
+    assert "cannot be loaded" in list_problems(mapping(tmp_path))[0]
+    assert "cannot be loaded" in list_problems(mapping(tmp_path / "none"))[0]

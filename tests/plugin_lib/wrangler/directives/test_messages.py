@@ -17,7 +17,12 @@ from hypothesis import strategies as st
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
 from localcdap.plugin_lib.wrangler.formats.avro import AvroError, AvroSchema, read_avro_rows
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
-from tests.plugin_lib.wrangler.directives.recipes import directives, failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import (
+    build_valid_directives,
+    list_problems,
+    run,
+    run_failing,
+)
 
 PERSON = {
     "type": "record", "name": "Person", "namespace": "org.example",
@@ -56,7 +61,7 @@ def binary_of(*records: dict) -> bytes:
 
 
 def with_files(folder: Path, recipe: str, row: dict) -> object:
-    executor = RecipeExecutor(directives(recipe), {ARGUMENT: str(folder)})
+    executor = RecipeExecutor(build_valid_directives(recipe), {ARGUMENT: str(folder)})
     executor.start()
     return executor.run(row)
 
@@ -88,11 +93,14 @@ def test_a_file_becomes_rows_of_flat_columns(codec):
 
 @pytest.mark.parametrize("value", [b"", b"Obj\x01", b"no avro", None, "text", 5])
 def test_what_is_no_file_fails_on_the_row(value):
-    assert failure("parse-as-avro-file b", {"b": value}).kind == 1
+    assert run_failing("parse-as-avro-file b", {"b": value}).kind == 1
 
 
 def test_a_file_that_is_cut_off_fails_on_the_row():
-    assert "no Avro data file" in failure("parse-as-avro-file b", {"b": file_of(ANN)[:-20]}).message
+    assert (
+        "no Avro data file"
+        in run_failing("parse-as-avro-file b", {"b": file_of(ANN)[:-20]}).message
+    )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -156,13 +164,13 @@ def test_a_missing_or_broken_schema_fails_on_the_row(folder, schema, problem):
     made = with_files(folder, f"parse-as-avro b {schema} json", {"b": "{}"})
     assert isinstance(made, RowFailure)
     assert problem in made.message
-    assert ARGUMENT in failure("parse-as-avro b person json", {"b": "{}"}).message
+    assert ARGUMENT in run_failing("parse-as-avro b person json", {"b": "{}"}).message
 
 
 def test_arguments_are_checked():
-    assert problems("parse-as-avro b person xml")
-    assert problems("parse-as-avro b ../x json")
-    assert "whole" in problems("parse-as-avro b x json 1.5")[0]
+    assert list_problems("parse-as-avro b person xml")
+    assert list_problems("parse-as-avro b ../x json")
+    assert "whole" in list_problems("parse-as-avro b x json 1.5")[0]
 
 
 def test_records_without_bytes_end():

@@ -19,10 +19,10 @@ from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, ERROR_TYPE, 
 from localcdap.plugin_lib.wrangler.values.similarity import round_to_single
 from tests.plugin_lib.wrangler.recipe_runs import (
     NUMBER,
-    _given,
-    in_python,
+    _create_frame,
+    compile_natively,
     load_valid_recipe,
-    native_frame,
+    run_in_python,
 )
 
 TEXT = Schema.STRING.as_nullable
@@ -251,8 +251,8 @@ def _natively(
 ) -> list[Any]:
     """For each recipe and record the rows, or kind and code of the failure; all in one Spark job."""
     wanted = WANTED if schema is CSV else None
-    given = _given(spark, schema, records)
-    frames = [native_frame(given, recipe, schema, wanted) for recipe in recipes]
+    given = _create_frame(spark, schema, records)
+    frames = [compile_natively(given, recipe, schema, wanted) for recipe in recipes]
     parts = [_as_texts(number, frame) for number, frame in enumerate(frames)]
     while len(parts) > 1:  # a tree, as Spark is slow at planning deep unions
         pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
@@ -315,10 +315,10 @@ def _as_json(value: Any) -> Any:
 
 @pytest.mark.spark
 def test_directives_have_native_forms(spark):
-    given = _given(spark, GIVEN, _records(1))
+    given = _create_frame(spark, GIVEN, _records(1))
 
     for recipe in RECIPES:
-        native_frame(given, recipe, GIVEN)
+        compile_natively(given, recipe, GIVEN)
 
 
 @pytest.mark.spark
@@ -335,7 +335,9 @@ def test_native_forms_answer_as_batches(spark, schema, recipes):
     found = _natively(spark, recipes, schema, records)
 
     for recipe, natives in zip(recipes, found, strict=True):
-        for record, native, made in zip(records, natives, in_python(recipe, records), strict=True):
+        for record, native, made in zip(
+            records, natives, run_in_python(recipe, records), strict=True
+        ):
             expected = _batched(made, native)
             if recipe.endswith(" float"):
                 native, expected = _in_single_precision(native), _in_single_precision(expected)

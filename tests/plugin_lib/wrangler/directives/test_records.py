@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin_lib.wrangler.directives.recipes import failure, run
+from tests.plugin_lib.wrangler.directives.recipes import run, run_failing
 
 RECORD = {"col1": "A", "col2": "B", "col3": "C"}
 
@@ -40,7 +40,7 @@ def test_null_and_missing_records_are_passed_over():
 
 
 def test_what_is_no_record_fails_its_row():
-    assert "a str, not a record" in failure("flatten-record :a", {"a": "x"}).message
+    assert "a str, not a record" in run_failing("flatten-record :a", {"a": "x"}).message
 
 
 FLATTENED = [

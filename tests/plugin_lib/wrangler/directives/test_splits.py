@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 NAMED = [
     ("split-to-columns :a '\\n'", "AABB\nEEFF", {"a_1": "AABB", "a_2": "EEFF"}),
@@ -115,17 +115,17 @@ FAILING = [
 
 @pytest.mark.parametrize(("recipe", "row", "message"), FAILING)
 def test_a_row_fails(recipe, row, message):
-    assert message in failure(recipe, row).message
+    assert message in run_failing(recipe, row).message
 
 
 @pytest.mark.parametrize(
     "directive", ["split-to-rows :a '('", "split-to-columns :a '['", "extract-regex-groups :a '*'"]
 )
 def test_a_wrong_regular_expression_is_told_with_the_recipe(directive):
-    assert "is no regular expression" in problems(directive)[0]
+    assert "is no regular expression" in list_problems(directive)[0]
 
 
 def test_an_exploding_regular_expression_fails_its_row_in_time():
-    told = failure("extract-regex-groups :a '((a|aa)+)$'", {"a": "a" * 60 + "!"})
+    told = run_failing("extract-regex-groups :a '((a|aa)+)$'", {"a": "a" * 60 + "!"})
 
     assert "extract-regex-groups" in told.message

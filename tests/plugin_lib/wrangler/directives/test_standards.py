@@ -13,7 +13,11 @@ from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT
-from tests.plugin_lib.wrangler.directives.recipes import directives, failure, problems
+from tests.plugin_lib.wrangler.directives.recipes import (
+    build_valid_directives,
+    list_problems,
+    run_failing,
+)
 
 RECIPE = "validate-standard :person hl7-fhir-r4"
 SCHEMA = {
@@ -39,7 +43,7 @@ SCHEMA = {
 
 
 def checked(folder: Path, person: Any) -> list[Any] | RowFailure:
-    executor = RecipeExecutor(directives(RECIPE), {ARGUMENT: str(folder)})
+    executor = RecipeExecutor(build_valid_directives(RECIPE), {ARGUMENT: str(folder)})
     executor.start()
     return executor.run({"person": person})
 
@@ -104,12 +108,12 @@ def test_a_file_that_is_no_schema_is_told(tmp_path, content):
 
 
 def test_the_schema_is_a_file_of_the_user():
-    assert ARGUMENT in failure(RECIPE, {"person": {}}).message
-    assert "no standard 'x12'" in problems("validate-standard :a x12")[0]
+    assert ARGUMENT in run_failing(RECIPE, {"person": {}}).message
+    assert "no standard 'x12'" in list_problems("validate-standard :a x12")[0]
 
 
 def test_what_is_known_of_the_column_is_told_before():
-    (directive,) = directives(RECIPE)
+    (directive,) = build_valid_directives(RECIPE)
     text, record = Columns([("person", Schema.STRING)]), Columns([("person", None)])
 
     directive.propagate(text)

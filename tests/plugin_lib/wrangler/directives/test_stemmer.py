@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.plugin_lib.wrangler.values.porter import list_stems, stem
-from tests.plugin_lib.wrangler.directives.recipes import failure, run
+from tests.plugin_lib.wrangler.directives.recipes import run, run_failing
 
 STEMS = {
     "caresses": "caress", "ponies": "poni", "ties": "ti", "caress": "caress", "cats": "cat",
@@ -52,7 +52,7 @@ def test_a_row_without_the_column_gets_no_words():
 
 @pytest.mark.parametrize("value", [None, 5, [1], {"a": 1}])
 def test_other_values_fail(value):
-    assert "texts are needed" in failure("stemming :w", {"w": value}).message
+    assert "texts are needed" in run_failing("stemming :w", {"w": value}).message
 
 
 @given(st.text(alphabet="aeiouybdslt", min_size=1))

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 SPACES = " \t\n\x0b\x0c\r\x85\xa0\u1680\u180e\u2000\u200a\u2028\u2029\u202f\u205f\u3000"
 
@@ -114,7 +114,7 @@ FAILING = [
 
 @pytest.mark.parametrize(("recipe", "row", "message"), FAILING)
 def test_a_row_fails(recipe, row, message):
-    assert message in failure(recipe, row).message
+    assert message in run_failing(recipe, row).message
 
 
 CUTS = [
@@ -256,4 +256,4 @@ WRONG = [
 
 @pytest.mark.parametrize(("recipe", "message"), WRONG)
 def test_wrong_arguments_are_told_with_the_recipe(recipe, message):
-    assert any(re.search(message, told) for told in problems(recipe)), problems(recipe)
+    assert any(re.search(message, told) for told in list_problems(recipe)), list_problems(recipe)

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from localcdap.java.strings import round_to_float
-from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 D = Decimal
 
@@ -115,7 +115,8 @@ REFUSED = [
 @pytest.mark.parametrize(("type_", "value"), REFUSED)
 def test_values_that_cannot_be_converted_fail_their_row(type_, value):
     assert (
-        "column 'a' cannot be converted to" in failure(f"set-type :a {type_}", {"a": value}).message
+        "column 'a' cannot be converted to"
+        in run_failing(f"set-type :a {type_}", {"a": value}).message
     )
 
 
@@ -130,7 +131,7 @@ def test_values_that_cannot_be_converted_fail_their_row(type_, value):
     ],
 )
 def test_wrong_arguments_are_told_with_the_recipe(arguments, message):
-    assert message in problems(f"set-type :a {arguments}")[0]
+    assert message in list_problems(f"set-type :a {arguments}")[0]
 
 
 RANGES = "quantize a b 0.0:20.0='LOW',21.0:75.0='MEDIUM',75.1:200.0='HIGH'"
@@ -155,7 +156,7 @@ def test_numbers_are_quantized(recipe, value, expected):
 
 @pytest.mark.parametrize("row", [{"a": None}, {"a": "x"}, {"a": 5}, {"c": 1.0}])
 def test_what_is_no_number_with_a_point_fails_its_row(row):
-    assert "column 'a'" in failure(RANGES, row).message
+    assert "column 'a'" in run_failing(RANGES, row).message
 
 
 ONE = "This is an example for distance measure."
@@ -208,5 +209,5 @@ def test_what_is_no_pair_of_texts_measures_nothing(directive, row):
 def test_texts_too_long_for_a_method_fail_their_row(method):
     row = {"a": "x" * 60_000, "b": "y"}
 
-    assert "are not compared" in failure(f"text-metric {method} :a :b :c", row).message
+    assert "are not compared" in run_failing(f"text-metric {method} :a :b :c", row).message
     assert run("text-metric cosine :a :b :c", row)[0]["c"] == 0.0

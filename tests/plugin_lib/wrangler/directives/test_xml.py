@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.plugin_lib.wrangler.formats.xml import XmlError, parse_xml_object
-from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
+from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 BOOKS = """<?xml version="1.0" encoding="UTF-16"?>
 <?xml-stylesheet href="catalog.xsl" type="transformation/xsl"?>
@@ -112,19 +112,19 @@ def test_xml_as_org_json_reads_it(text, value):
      None, 5],
 )  # fmt: skip
 def test_what_is_no_xml_fails_on_the_row(text):
-    assert failure("parse-xml-to-json body", {"body": text}).kind == 1
+    assert run_failing("parse-xml-to-json body", {"body": text}).kind == 1
 
 
 def test_elements_nested_without_end_fail_on_the_row():
     text = "<a>" * 50_000 + "</a>" * 50_000
-    assert "nested too deeply" in failure("parse-xml-to-json b", {"b": text}).message
-    assert failure("parse-as-xml b", {"b": text}).kind == 1
+    assert "nested too deeply" in run_failing("parse-xml-to-json b", {"b": text}).message
+    assert run_failing("parse-as-xml b", {"b": text}).kind == 1
 
 
 @pytest.mark.parametrize("text", [BOMB, FILE])
 def test_entities_are_never_looked_up(text):
-    assert "entit" in failure("parse-as-xml b", {"b": text}).message
-    assert "entit" in failure("xpath b c /a", {"b": text}).message
+    assert "entit" in run_failing("parse-as-xml b", {"b": text}).message
+    assert "entit" in run_failing("xpath b c /a", {"b": text}).message
     (row,) = run("parse-xml-to-json b", {"b": text})
     assert set(row.values()) <= {"&i;", "&f;"}
 
@@ -177,24 +177,24 @@ def test_namespaces_of_the_document_are_known(path, found):
 
 
 def test_a_prefix_that_no_document_declares_fails():
-    assert "cannot be evaluated" in failure("xpath b c //x:y", {"b": "<a/>"}).message
+    assert "cannot be evaluated" in run_failing("xpath b c //x:y", {"b": "<a/>"}).message
 
 
 def test_nulls_and_missing_columns():
     assert run("parse-as-xml b", {"b": None}) == [{"b": None}]
     assert run("parse-as-xml b", {"a": 5}) == [{"a": 5}]
     assert run("xpath b c /a", {"a": 5}) == [{"a": 5, "c": None}]
-    assert "null" in failure("xpath b c /a", {"b": None}).message
+    assert "null" in run_failing("xpath b c /a", {"b": None}).message
     assert run("parse-xml-to-json b", {"a": 5}) == [{"a": 5}]
 
 
 @pytest.mark.parametrize("text", ["<a>", "", "x", "<a>\ud800</a>", "<a>\x00</a>"])
 def test_malformed_documents_fail(text):
-    assert "not well-formed XML" in failure("parse-as-xml b", {"b": text}).message
+    assert "not well-formed XML" in run_failing("parse-as-xml b", {"b": text}).message
 
 
 def test_a_path_that_is_none_is_told_at_once():
-    assert "no XPath" in problems("xpath body c /a[")[0]
+    assert "no XPath" in list_problems("xpath body c /a[")[0]
 
 
 @given(st.text(alphabet="<>/ab=\"'!-[]?& \n"))

@@ -142,7 +142,7 @@ def read(text: str, **more: Any) -> Recipe:
     return parse_recipe(text, DECLARED, **more)
 
 
-def shown(call: DirectiveCall) -> tuple[str, dict[str, Any]]:
+def describe_call(call: DirectiveCall) -> tuple[str, dict[str, Any]]:
     """A call without its places."""
     values = {
         name: each.text if isinstance(each, ExpressionSource) else each
@@ -151,13 +151,13 @@ def shown(call: DirectiveCall) -> tuple[str, dict[str, Any]]:
     return call.name, values
 
 
-def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+def parse_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     """The calls of a recipe in which nothing is wrong."""
     recipe = read(text)
     assert not recipe.problems, [problem.text for problem in recipe.problems]
-    return [shown(call) for call in recipe.calls]
+    return [describe_call(call) for call in recipe.calls]
 
 
-def only(text: str) -> tuple[str, dict[str, Any]]:
-    (call,) = calls(text)
+def parse_call(text: str) -> tuple[str, dict[str, Any]]:
+    (call,) = parse_calls(text)
     return call

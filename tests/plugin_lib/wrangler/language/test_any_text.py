@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from localcdap.plugin_lib.wrangler.language import format_recipe
 from localcdap.plugin_lib.wrangler.language.parser import _split_recipe
-from tests.plugin_lib.wrangler.language.support import CLASSES, DECLARED, read, shown
+from tests.plugin_lib.wrangler.language.support import CLASSES, DECLARED, describe_call, read
 
 PARTS = [
     *CLASSES,
@@ -79,7 +79,9 @@ def test_what_was_read_is_read_again_from_what_is_written(text):
     again = read(format_recipe(recipe, DECLARED))
 
     assert again.errors == []
-    assert [shown(call) for call in again.calls] == [shown(call) for call in recipe.calls]
+    assert [describe_call(call) for call in again.calls] == [
+        describe_call(call) for call in recipe.calls
+    ]
     assert [load.name for load in again.loads] == [load.name for load in recipe.loads]
 
 

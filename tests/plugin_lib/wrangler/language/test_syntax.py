@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from localcdap.api.directive.argument import NumberRange
-from tests.plugin_lib.wrangler.language.support import calls, only, read, shown
+from tests.plugin_lib.wrangler.language.support import describe_call, parse_call, parse_calls, read
 
 PRESENT = [
     ("rename :a :b", ("rename", {"source": "a", "target": "b"})),
@@ -139,26 +139,31 @@ OLDER = [
 
 @pytest.mark.parametrize(("text", "expected"), PRESENT, ids=[text for text, _ in PRESENT])
 def test_the_present_form(text, expected):
-    assert only(text) == expected
+    assert parse_call(text) == expected
 
 
 @pytest.mark.parametrize(("older", "present"), OLDER, ids=[older for older, _ in OLDER])
 def test_the_older_form_means_the_same_as_the_present_one(older, present):
-    assert only(older) == only(present)
+    assert parse_call(older) == parse_call(present)
 
 
 def test_semicolons_and_line_ends_both_end_a_directive():
     text = "parse-as-csv :body '\t' true; drop :body;\n\n rename a b\r\nuppercase :b"
 
-    assert [name for name, _ in calls(text)] == ["parse-as-csv", "drop", "rename", "uppercase"]
+    assert [name for name, _ in parse_calls(text)] == [
+        "parse-as-csv",
+        "drop",
+        "rename",
+        "uppercase",
+    ]
 
 
 def test_a_semicolon_may_be_part_of_an_older_text():
-    assert only("find-and-replace body s/;/,/g") == (
+    assert parse_call("find-and-replace body s/;/,/g") == (
         "find-and-replace",
         {"column": ["body"], "pattern": "s/;/,/g"},
     )
-    assert only("find-and-replace body s/'/x/g") == (
+    assert parse_call("find-and-replace body s/'/x/g") == (
         "find-and-replace",
         {"column": ["body"], "pattern": "s/'/x/g"},
     )
@@ -167,11 +172,11 @@ def test_a_semicolon_may_be_part_of_an_older_text():
 def test_comments_are_lines_of_their_own_or_follow_a_directive():
     text = "// one\n# two\n/* three\nfour */ uppercase :a // five\n  // six"
 
-    assert only(text) == ("uppercase", {"column": "a"})
+    assert parse_call(text) == ("uppercase", {"column": "a"})
 
 
 def test_an_expression_may_go_on_over_lines():
-    assert only("set-column :a exp:{\n  b +\n  1\n};") == (
+    assert parse_call("set-column :a exp:{\n  b +\n  1\n};") == (
         "set-column",
         {"column": "a", "expression": "b +\n  1"},
     )
@@ -194,7 +199,7 @@ def test_what_holds_macros_is_known_but_for_these():
 
     assert not recipe.problems
     assert recipe.has_macros
-    assert [(shown(call), call.macros) for call in recipe.calls] == [
+    assert [(describe_call(call), call.macros) for call in recipe.calls] == [
         (("rename", {"source": "a"}), ("target",)),
         (("parse-as-csv", {"col": "body", "header": True}), ("delimiter",)),
         (("set-column", {"column": "x"}), ("expression",)),

@@ -12,7 +12,7 @@ from localcdap.api.directive import Directive, DirectiveError, ErrorRow, Row, pl
 from localcdap.api.schema import Schema, Type
 from localcdap.plugin_lib.wrangler.recipe.batch import BatchTask, RecipeExecutor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT
-from tests.plugin_lib.wrangler.directives.recipes import directives
+from tests.plugin_lib.wrangler.directives.recipes import build_valid_directives
 
 TEXT = Schema.STRING.as_nullable
 GIVEN = Schema.record("given", [("a", TEXT)])
@@ -100,7 +100,7 @@ def convert_value(given: Schema, kind: str, values: list) -> list:
     row = Schema.record("row", [("a", given.as_nullable)])
     made = Schema.record("made", [("a", Schema.of(Type(kind)).as_nullable)])
     task = BatchTask(
-        lambda: directives(f"set-type :a {kind}"),
+        lambda: build_valid_directives(f"set-type :a {kind}"),
         row,
         made,
         {},

@@ -15,7 +15,13 @@ from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
 from localcdap.plugin_lib.wrangler.recipe.native_output import convert_output
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SparkFrame
-from tests.plugin_lib.wrangler.recipe_runs import NUMBER, _computed, _given, _results, _structs
+from tests.plugin_lib.wrangler.recipe_runs import (
+    NUMBER,
+    _collect_tables,
+    _create_frame,
+    _read_results,
+    _select_structs,
+)
 
 NUMBERS = [
     "", " ", "\t", "0", "-0", "+7", "007", " 7", "7 ", "1.5", ".5", "5.", "1e3", "1E-3", "1.5f", "2D",
@@ -59,7 +65,7 @@ def records() -> list[dict]:
     return [{name: row.get(name) for name in SOURCES} for row in made]
 
 
-def in_python(name: str, target: Schema, rows: list[dict]) -> list:
+def run_in_python(name: str, target: Schema, rows: list[dict]) -> list:
     converter = OutputConverter(Schema.record("out", [(name, target)]))
     found = []
     for row in rows:
@@ -73,7 +79,7 @@ def in_python(name: str, target: Schema, rows: list[dict]) -> list:
 @pytest.mark.spark
 def test_spark_converts_as_python_does(spark):
     rows = records()
-    df = _given(spark, GIVEN, rows)
+    df = _create_frame(spark, GIVEN, rows)
     cases = [
         (name, target)
         for name, targets in TARGETS.items()
@@ -89,9 +95,11 @@ def test_spark_converts_as_python_does(spark):
         convert_output(frame, Schema.record("out", [(name, target), (NUMBER, Schema.INT)]))
         frames.append(frame)
 
-    tables = _computed([_structs(number, frame) for number, frame in enumerate(frames)])
+    tables = _collect_tables(
+        [_select_structs(number, frame) for number, frame in enumerate(frames)]
+    )
 
     for (name, target), frame, table in zip(cases, frames, tables, strict=True):
-        native, python = _results(frame, table, len(rows)), in_python(name, target, rows)
+        native, python = _read_results(frame, table, len(rows)), run_in_python(name, target, rows)
         for row, one, other in zip(rows, native, python, strict=True):
             assert repr(one) == repr(other), (row[name], target)
