@@ -12,13 +12,14 @@ _WAIT_S: Final = 1.0
 """The longest wait for an event, in seconds."""
 
 
-def watch_topics(*topics: str) -> Callable[[Cdap], Iterator[bool]]:
-    """Return a source for ``follow`` that yields, after each wait, whether the system topics had events.
+def watch_topics(*topics: str) -> Callable[[Cdap], Iterator[bool | None]]:
+    """Return a source for ``follow`` that yields True whenever the system topics had events.
 
-    The first item is True: a list that was read before the position in the topics was known may be old.
+    It yields None after a wait without events. The first item is True: a list that was read before the
+    position in the topics was known may be old.
     """
 
-    def wait_for_events(cdap: Cdap) -> Iterator[bool]:
+    def wait_for_events(cdap: Cdap) -> Iterator[bool | None]:
         position = cdap.messaging.get_newest_id()
         yield True
         while True:
@@ -26,6 +27,6 @@ def watch_topics(*topics: str) -> Callable[[Cdap], Iterator[bool]]:
                 SYSTEM_NAMESPACE, list(topics), position, limit=1000, wait_s=_WAIT_S
             )
             position = found[-1].id if found else position
-            yield bool(found)
+            yield True if found else None
 
     return wait_for_events

@@ -166,15 +166,11 @@ class StagePalette(DialogScreen[PluginSummary]):
 
     def on_mount(self) -> None:
         self._listing.query_one(".filter").display = True
-        self.follow(watch_topics(ArtifactsChanged.topic), self._look)
+        self.follow(watch_topics(ArtifactsChanged.topic), lambda _: self._load())
 
     @property
     def _listing(self) -> FilteredList:
         return self.query_one(FilteredList)
-
-    def _look(self, is_different: bool) -> None:
-        if is_different:
-            self._load()
 
     @on(CapabilityChip.Turned)
     def _load(self) -> None:

@@ -85,15 +85,11 @@ class HomeScreen(AreaScreen):
 
     def on_mount(self) -> None:
         self._show_title(None)
-        self.follow(watch_topics("runs", "entities", "artifacts"), self._reload_if_changed)
+        self.follow(watch_topics("runs", "entities", "artifacts"), lambda _: self.reload())
         self.set_interval(30, self._show_runs)  # keeps "5 min ago" up to date
 
     def on_screen_resume(self) -> None:
         if self.studio.connected:
-            self.reload()
-
-    def _reload_if_changed(self, is_changed: bool) -> None:
-        if is_changed:
             self.reload()
 
     def show_namespace(self, namespace: str) -> None:

@@ -14,8 +14,8 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.comparison import Difference, PipelineComparison, StageDifference
 from localcdap.text import plural
+from localcdap.tui.screens.details import MUTED
 
-_MUTED: Final = "$foreground 60%"
 _MARKS: Final = {
     "added": ("+", "$text-success"),
     "removed": ("-", "$text-error"),
@@ -64,7 +64,7 @@ def _format_stage(stage: StageDifference) -> Content:
         _draw_mark(stage.kind),
         " ",
         Content.styled(name, "bold"),
-        Content.styled(f"  {stage.plugin}", _MUTED),
+        Content.styled(f"  {stage.plugin}", MUTED),
     )
     return _build_block(title, stage.changes)
 
@@ -98,12 +98,12 @@ def _compare_lines(before: str, after: str) -> Iterator[Content]:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=_CONTEXT)
     for line in list(lines)[2:]:
         if line.startswith("@@"):
-            yield Content.styled("      ⋯", _MUTED)
+            yield Content.styled("      ⋯", MUTED)
         elif line.startswith(("+", "-")):
             kind = "added" if line[0] == "+" else "removed"
             yield Content.assemble("      ", _draw_mark(kind), " ", _colour(kind, line[1:]))
         else:
-            yield Content.styled(f"        {line[1:]}", _MUTED)
+            yield Content.styled(f"        {line[1:]}", MUTED)
 
 
 def _compare_words(before: str, after: str) -> tuple[Content, Content]:

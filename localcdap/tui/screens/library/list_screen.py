@@ -19,10 +19,10 @@ from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import format_age
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.screens.details import MUTED, format_title, join_parts
 from localcdap.tui.screens.library import items as library
 from localcdap.tui.screens.library.items import ItemDetails, ItemVersion, LibraryItem, SavedPipeline
 
-_MUTED: Final = "$foreground 60%"
 _EMPTY: Final = """The library is empty.
 
 i imports a pipeline file; the studio (2) saves drafts and deploys pipelines."""
@@ -49,25 +49,17 @@ class LibraryListScreen(AreaScreen):
         yield Static(id="library-note")
 
     def on_mount(self) -> None:
-        self.follow(watch_topics("entities"), self._reload_if_changed)
+        self.follow(watch_topics("entities"), lambda _: self.reload())
 
     def on_screen_resume(self) -> None:
         self.reload()
 
     def show_namespace(self, namespace: str) -> None:
-        self.reload()
-
-    def reload(self) -> None:
-        namespace = self.studio.namespace
         self.call(
             lambda cdap: library.list_items(cdap, namespace), on_result=self._fill, group="items"
         )
 
     # -- the list ---------------------------------------------------------------------------------
-
-    def _reload_if_changed(self, is_changed: bool) -> None:
-        if is_changed:
-            self.reload()
 
     def _fill(self, items: list[LibraryItem]) -> None:
         self.items = {library.build_key(item): item for item in items}
@@ -162,8 +154,8 @@ def _format_item(details: ItemDetails) -> Content:
     """Return name, description and stages or properties of an item."""
     item = details.item
     if isinstance(item, PluginTemplate):
-        return _join_parts(
-            _format_title(item.name, f"plugin template of {item.plugin_type} {item.plugin_name}"),
+        return join_parts(
+            format_title(item.name, f"plugin template of {item.plugin_type} {item.plugin_name}"),
             item.description,
             Content("\n").join(_format_properties(item)),
         )
@@ -171,8 +163,8 @@ def _format_item(details: ItemDetails) -> Content:
     document = details.document
     assert document is not None
     streaming = "real-time " if document.type is PipelineType.STREAMING else ""
-    return _join_parts(
-        _format_title(
+    return join_parts(
+        format_title(
             item.name, f"{kind} {streaming}pipeline, {plural(len(document.stages), 'stage')}"
         ),
         item.description or "",
@@ -186,7 +178,7 @@ def _format_stages(document: PipelineDocument) -> Iterator[Content]:
         artifact = stage.plugin.artifact
         version = f" {artifact.version}" if artifact is not None and artifact.version else ""
         plugin = f"{stage.plugin.type} {stage.plugin.name}{version}"
-        yield Content.assemble(f"{stage.name:<{width}}  ", Content.styled(plugin, _MUTED))
+        yield Content.assemble(f"{stage.name:<{width}}  ", Content.styled(plugin, MUTED))
 
 
 def _format_properties(template: PluginTemplate) -> Iterator[Content]:
@@ -194,16 +186,7 @@ def _format_properties(template: PluginTemplate) -> Iterator[Content]:
     for name, value in template.properties.items():
         locked = "  locked" if name in template.locked else ""
         yield Content.assemble(
-            Content.styled(f"{name:<{width}}  ", _MUTED),
+            Content.styled(f"{name:<{width}}  ", MUTED),
             value,
             Content.styled(locked, "$text-accent"),
         )
-
-
-def _format_title(name: str, kind: str) -> Content:
-    return Content.assemble(Content.styled(name, "bold"), Content.styled(f"  {kind}", _MUTED))
-
-
-def _join_parts(*parts: Content | str) -> Content:
-    contents = [Content(part) if isinstance(part, str) else part for part in parts]
-    return Content("\n\n").join(part for part in contents if part.plain)

@@ -69,7 +69,7 @@ class NamespacesScreen(AreaScreen):
                     yield SecureKeysPanel(id="keys-panel")
 
     def on_mount(self) -> None:
-        self.follow(watch_topics("entities"), self._reload_if_changed)
+        self.follow(watch_topics("entities"), lambda _: self.reload())
 
     def on_screen_resume(self) -> None:
         self.reload()
@@ -82,10 +82,6 @@ class NamespacesScreen(AreaScreen):
         self.call(
             lambda cdap: cdap.namespaces.list_namespaces(), on_result=self._fill, group="namespaces"
         )
-
-    def _reload_if_changed(self, is_changed: bool) -> None:
-        if is_changed:
-            self.reload()
 
     def _fill(self, namespaces: list[Namespace]) -> None:
         self._namespaces = {each.name: each for each in namespaces}

@@ -8,9 +8,9 @@ from textual.content import Content
 
 from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import ArtifactDetail, HiddenPlugin, PluginInfo, PluginSummary
+from localcdap.tui.screens.details import MUTED, format_title, join_parts
 from localcdap.tui.screens.plugins.catalog import PluginCatalog
 
-_MUTED = "$foreground 60%"
 _GRAINS = {
     "record": "on single records",
     "batch": "on Arrow batches",
@@ -34,8 +34,8 @@ def format_plugin(plugin: PluginInfo, catalog: PluginCatalog) -> Content:
     if len(versions) > 1:
         facts.insert(1, ("versions", ", ".join(_format_artifact_id(each) for each in versions)))
     methods = [(f"{method.name}", method.description) for method in plugin.methods]
-    return _join_parts(
-        _format_title(plugin.name, plugin.type),
+    return join_parts(
+        format_title(plugin.name, plugin.type),
         Content(plugin.description),
         _format_facts(facts),
         _format_section(
@@ -61,8 +61,8 @@ def format_artifact(artifact: ArtifactDetail, trace: Sequence[str]) -> Content:
     errors = [
         Content.styled(f"✗ {line}", "$text-error") for line in (artifact.error or "").splitlines()
     ]
-    return _join_parts(
-        _format_title(artifact.name, artifact.version),
+    return join_parts(
+        format_title(artifact.name, artifact.version),
         _format_section("errors", errors),
         _format_section("traceback, innermost last", [Content(line) for line in trace]),
         _format_facts(facts),
@@ -73,14 +73,14 @@ def format_artifact(artifact: ArtifactDetail, trace: Sequence[str]) -> Content:
 def format_hidden_plugin(plugin: HiddenPlugin, required: Sequence[str]) -> Content:
     """Return the details of a plugin that lacks required capabilities."""
     missing = ", ".join(plugin.lacking)
-    return _join_parts(
-        _format_title(plugin.name, plugin.type),
+    return join_parts(
+        format_title(plugin.name, plugin.type),
         Content(plugin.description),
         Content.styled(f"⊘ Hidden: the plugin does not have {missing}.", "$text-warning"),
         Content.styled(
             f"This instance requires {', '.join(required)} of every plugin (plugin.required.capabilities "
             "in the settings). No pipeline can use this plugin.",
-            _MUTED,
+            MUTED,
         ),
         _format_facts(
             [
@@ -96,13 +96,9 @@ def _format_artifact_id(plugin: PluginSummary) -> str:
     return f"{artifact.name} {artifact.version} ({artifact.scope})"
 
 
-def _format_title(name: str, kind: str) -> Content:
-    return Content.assemble(Content.styled(name, "bold"), Content.styled(f"  {kind}", _MUTED))
-
-
 def _format_facts(facts: Sequence[tuple[str, str]]) -> Content:
     return Content("\n").join(
-        Content.assemble(Content.styled(f"{name:<14}", _MUTED), Content(text))
+        Content.assemble(Content.styled(f"{name:<14}", MUTED), Content(text))
         for name, text in facts
         if text
     )
@@ -111,11 +107,11 @@ def _format_facts(facts: Sequence[tuple[str, str]]) -> Content:
 def _format_section(heading: str, lines: Sequence[Content]) -> Content:
     if not lines:
         return Content("")
-    return Content("\n").join([Content.styled(heading, f"{_MUTED} italic"), *lines])
+    return Content("\n").join([Content.styled(heading, f"{MUTED} italic"), *lines])
 
 
 def _format_line(name: str, text: str) -> Content:
-    return Content.assemble(name, Content.styled(f"  {text}", _MUTED))
+    return Content.assemble(name, Content.styled(f"  {text}", MUTED))
 
 
 def _format_property(declared: PluginProperty) -> Content:
@@ -129,12 +125,6 @@ def _format_property(declared: PluginProperty) -> Content:
     notes += ["secret"] * declared.secret + ["macro"] * declared.macro_supported
     return Content.assemble(
         Content.styled(declared.name, "bold" if declared.required else ""),
-        Content.styled(
-            f"  {', '.join(notes)}", "$text-accent 70%" if declared.required else _MUTED
-        ),
-        Content.styled(f"\n{declared.description}", _MUTED),
+        Content.styled(f"  {', '.join(notes)}", "$text-accent 70%" if declared.required else MUTED),
+        Content.styled(f"\n{declared.description}", MUTED),
     )
-
-
-def _join_parts(*parts: Content) -> Content:
-    return Content("\n\n").join(part for part in parts if part.plain)

@@ -72,17 +72,14 @@ class PluginsScreen(AreaScreen):
         yield Static(id="plugins-note")
 
     def on_mount(self) -> None:
-        self.follow(watch_topics("artifacts", "entities"), self._reload_if_changed)
-
-    def show_namespace(self, namespace: str) -> None:
-        self.reload()
+        self.follow(watch_topics("artifacts", "entities"), lambda _: self.reload())
 
     def show_target(self, target: NavigationTarget) -> None:
         if isinstance(target, PluginTarget):
             self.query_one("#plugins", FilteredList).show(f"plugin {target.type} {target.name}")
 
-    def reload(self) -> None:
-        namespace, required = self.studio.namespace, self.query_one(CapabilityFilter).chosen
+    def show_namespace(self, namespace: str) -> None:
+        required = self.query_one(CapabilityFilter).chosen
         self.call(
             lambda cdap: read_catalog(cdap, namespace, required),
             on_result=self._show_catalog,
@@ -90,10 +87,6 @@ class PluginsScreen(AreaScreen):
         )
 
     # -- the list ---------------------------------------------------------------------------------
-
-    def _reload_if_changed(self, is_changed: bool) -> None:
-        if is_changed:
-            self.reload()
 
     def _show_catalog(self, catalog: PluginCatalog) -> None:
         self._catalog = catalog

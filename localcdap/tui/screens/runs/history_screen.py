@@ -63,7 +63,7 @@ class RunHistoryScreen(AreaScreen):
             yield RunView(id="run")
 
     def on_mount(self) -> None:
-        self.follow(watch_topics("runs"), self._reload_if_changed)
+        self.follow(watch_topics("runs"), lambda _: self.action_refresh())
 
     # -- the shown state -------------------------------------------------------------------------
 
@@ -93,11 +93,6 @@ class RunHistoryScreen(AreaScreen):
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._update_state)
-
-    def _reload_if_changed(self, is_changed: bool) -> None:
-        if is_changed:
-            self._list.reload()
-            self._refresh_pipelines()
 
     def _refresh_pipelines(self) -> None:
         namespace = self.studio.namespace
@@ -198,7 +193,9 @@ class RunHistoryScreen(AreaScreen):
         entry.focus()
 
     def action_refresh(self) -> None:
-        self._reload_if_changed(True)
+        """Read runs and pipelines again."""
+        self._list.reload()
+        self._refresh_pipelines()
 
     def action_back(self) -> None:
         """Go from the run to the history, or clear the filter of the history."""

@@ -54,16 +54,9 @@ class TablesScreen(AreaScreen):
                     yield SqlConsole(id="console")
 
     def on_mount(self) -> None:
-        self.follow(watch_topics("runs", "entities"), self._reload_if_changed)
+        self.follow(watch_topics("runs", "entities"), lambda _: self._read_tables(self._fill))
 
     def show_namespace(self, namespace: str) -> None:
-        self.reload()
-
-    def _reload_if_changed(self, is_changed: bool) -> None:
-        if is_changed:
-            self._read_tables(self._fill)
-
-    def reload(self) -> None:
         self._read_tables(self._fill_with_stale_rows)
 
     def _read_tables(self, on_result: Callable[[Sequence[SqlTable]], None]) -> None:

@@ -133,7 +133,7 @@ async def test_an_import_uses_installed_versions(open_studio, cdap, targets, mis
         await driver.paste(str(missing_versions))
         await driver.press("enter")
         await driver.until(lambda: isinstance(driver.app.screen, FailedImportDialog))
-        assert not cdap.applications.exists("default", "imported")
+        assert not cdap.applications.has_application("default", "imported")
         marks = [str(line.render())[0] for line in driver.app.screen.query(".import-line")]
         assert {"✗", "⚒"} == {*marks}
         assert marks == sorted(marks, key="✗⚒".index)  # why, then what can be done
@@ -141,7 +141,7 @@ async def test_an_import_uses_installed_versions(open_studio, cdap, targets, mis
         await driver.until(lambda: targets)
 
         assert targets == [DeployedTarget("imported")]
-        assert cdap.applications.exists("default", "imported")
+        assert cdap.applications.has_application("default", "imported")
 
 
 async def test_a_failed_import_is_opened_in_the_studio_or_cancelled(

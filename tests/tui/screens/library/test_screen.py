@@ -168,10 +168,10 @@ async def test_deleting_asks_first_and_a_template_can_be_restored(
     async with open_studio(namespace=namespace) as driver:
         for key in ("6", "d", "n"):
             await driver.press(key)
-        assert cdap.applications.exists(namespace, "sales")
+        assert cdap.applications.has_application(namespace, "sales")
         for key in ("d", "y"):
             await driver.press(key)
-        assert not cdap.applications.exists(namespace, "sales")
+        assert not cdap.applications.has_application(namespace, "sales")
         assert get_list(driver).key == "template batchsource Daily"
         await driver.press("d")
         assert cdap.templates.list_templates(namespace) == []
@@ -230,7 +230,7 @@ async def test_a_failed_import_can_be_fixed(open_studio, cdap, namespace: str, t
         for key in ("6", "i"):
             await driver.press(key)
         await driver.press("x")
-        await driver.until(lambda: cdap.applications.exists(namespace, "old"))
+        await driver.until(lambda: cdap.applications.has_application(namespace, "old"))
         await driver.settled()
         assert get_list(driver).key == "deployed old"
 
