@@ -65,7 +65,7 @@ def test_clients_in_other_processes_are_served_at_once(record: HostRecord):
         "from localcdap.rpc.client import Client\n"
         "from localcdap.rpc.host_record import HostRecord\n"
         "from tests.rpc.services import Echo\n"
-        "echo = Client(HostRecord(1, '1', sys.argv[1], sys.argv[2])).service('echo', Echo)\n"
+        "echo = Client(HostRecord(1, '1', sys.argv[1], sys.argv[2])).make_proxy('echo', Echo)\n"
         "print(sum(len(echo.blob(bytes(i))) for i in range(200)))\n"
     )
     command = [sys.executable, "-c", code, record.address, record.authkey]

@@ -386,7 +386,7 @@ def test_a_transaction_whose_client_vanished_is_rolled_back(service, stored):
     for use in (
         lambda: service.commit(token),
         lambda: service.perform(token, "simpleTable", Upsert(ROW)),
-        lambda: service.specification(token, "simpleTable"),
+        lambda: service.get_specification(token, "simpleTable"),
     ):
         with pytest.raises(
             TransactionConflictError, match="does not know this transaction any more"
