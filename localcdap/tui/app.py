@@ -1,4 +1,4 @@
-"""The studio: its areas, its connection, its namespace."""
+"""The app of the terminal studio: its areas, its connection, its namespace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from localcdap.tui.dialogs.open_failed import OpenFailedDialog
 from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.routes import NavigationTarget, find_area
 from localcdap.tui.service_calls import ServiceCalls
-from localcdap.tui.system import idle_gc as garbage
+from localcdap.tui.system import idle_gc
 from localcdap.tui.system.external_editor import edit_file
 from localcdap.tui.textual_internals.app import is_usable
 
@@ -44,7 +44,7 @@ def _create_screen(area: Area) -> AreaScreen:
 class StudioApp(BaseApp):
     """The terminal studio on one instance.
 
-    :param connection: to the instance; it is opened behind the first paint.
+    :param connection: the connection to the instance; it is opened after the first frame.
     :param place: what to show first; None for the home screen.
     """
 
@@ -66,9 +66,9 @@ class StudioApp(BaseApp):
     connected: reactive[bool] = reactive(False)
     """Whether the instance is open; calls wait until it is."""
     host_pid: reactive[int] = reactive(0)
-    """The process in which the services run; 0 while there is no connection."""
+    """The process of the host; 0 while there is no connection."""
     busy: reactive[bool] = reactive(False)
-    """Whether an answer is being waited for that takes its time."""
+    """Whether a call has been pending for a noticeable time."""
 
     def __init__(
         self,
@@ -79,17 +79,17 @@ class StudioApp(BaseApp):
         super().__init__()
         self.set_reactive(StudioApp.namespace, namespace)
         self.connection = connection
-        self.calls = ServiceCalls(connection, self.report_error, self._made)
+        self.calls = ServiceCalls(connection, self.report_error, self._check_host)
         self._target = target
-        self._was_open = False
+        self._was_pending = False
 
     def on_mount(self) -> None:
-        self._end_with_signals()
+        self._exit_on_signals()
         self.load_keymap()
         self.call_after_refresh(self._connect)
-        self.set_interval(_BUSY_S, self._look_busy)
-        if not self.is_headless:  # tests have much that is not the studio's
-            self.set_interval(garbage.TIDY_S, garbage.IdleGarbageCollector().collect_if_idle)
+        self.set_interval(_BUSY_S, self._update_busy)
+        if not self.is_headless:  # a test process has many objects besides the studio
+            self.set_interval(idle_gc.CHECK_S, idle_gc.IdleGarbageCollector().collect_if_idle)
 
     @property
     def is_host(self) -> bool:
@@ -97,12 +97,14 @@ class StudioApp(BaseApp):
         return self.host_pid == os.getpid()
 
     def reopen(self) -> None:
-        """Leave the instance and open it again, so that changed settings are in force. Runs go on."""
+        """Close the instance and open it again, so that changed settings apply. Runs go on."""
         self.connected = False
-        self.connection.reopen(self._later(self._opened), self._later(self._unopened))
+        self.connection.reopen(
+            self._call_later(self._take_connection), self._call_later(self._show_open_error)
+        )
 
     def navigate(self, target: NavigationTarget) -> None:
-        """Show a place in its area."""
+        """Show a target in its area."""
         self._go(target)
 
     async def action_quit(self) -> None:
@@ -110,7 +112,7 @@ class StudioApp(BaseApp):
 
     @work(group="quit", exclusive=True)
     async def _quit(self) -> None:
-        """Leave, unless something would be lost that its user wants to keep."""
+        """Exit, unless the user wants to keep unsaved changes."""
         for screen in self.list_base_screens(area.name for area in AREAS):
             if isinstance(screen, AreaScreen) and not await screen.confirm_leave():
                 return
@@ -120,18 +122,16 @@ class StudioApp(BaseApp):
         await self.switch_mode(name)
 
     def report_error(self, error: Exception) -> None:
-        """Tell of an error that nobody took; one that is a fault of localcdap leaves a report."""
+        """Show an error that no caller handled; write a report when it is an internal error."""
         if isinstance(error, LocalcdapError):
             self.show_notice(error.message, error.corrective_action or "", "error")
             return
         try:
             text = reports.format_report(error, "the terminal studio, in a call of a service")
-            where = f"A report is in {reports.write_report(self.connection.home.reports, text)}"
+            detail = f"A report is in {reports.write_report(self.connection.home.reports, text)}"
         except OSError as unwritable:
-            where = f"No report could be written: {unwritable}"
-        self.show_notice(
-            f"This is a fault of localcdap: {type(error).__name__}: {error}", where, "error"
-        )
+            detail = f"No report could be written: {unwritable}"
+        self.show_notice(f"Internal error: {type(error).__name__}: {error}", detail, "error")
 
     async def run_action(
         self,
@@ -139,13 +139,13 @@ class StudioApp(BaseApp):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """As Textual's, but for what is not whole yet or any more: its keys come to nothing."""
+        """Run an action, unless its widget is not mounted yet or is being removed."""
         if not is_usable(default_namespace):
             return False
         return await super().run_action(action, default_namespace, namespaces)
 
-    def _end_with_signals(self) -> None:
-        """Leave in order, the terminal restored, when the process is asked to end or its terminal goes."""
+    def _exit_on_signals(self) -> None:
+        """Exit in order and restore the terminal on SIGTERM and SIGHUP."""
         if threading.current_thread() is not threading.main_thread():
             return
         loop = asyncio.get_running_loop()
@@ -153,7 +153,7 @@ class StudioApp(BaseApp):
             loop.add_signal_handler(number, self.exit_on_signal, number)
 
     def exit_on_signal(self, number: int) -> None:
-        """Leave without a question, as a signal wants it."""
+        """Exit on a signal, without a question."""
         self.exit(return_code=128 + number)
 
     @work(group="go", exclusive=True)
@@ -164,13 +164,15 @@ class StudioApp(BaseApp):
         screen.show_target(target)
 
     def _connect(self) -> None:
-        self.connection.open(self._later(self._opened), self._later(self._unopened))
+        self.connection.open(
+            self._call_later(self._take_connection), self._call_later(self._show_open_error)
+        )
 
-    def _later(self, callback: Callable[..., object]) -> Callable[..., object]:
-        """The same to be called from any thread."""
+    def _call_later(self, callback: Callable[..., object]) -> Callable[..., object]:
+        """Return a callback that any thread may call."""
         return lambda *arguments: self.call_later(callback, *arguments)
 
-    def _opened(self) -> None:
+    def _take_connection(self) -> None:
         cdap = self.connection.cdap
         if cdap is None:
             return
@@ -181,7 +183,7 @@ class StudioApp(BaseApp):
             self.navigate(target)
 
     @work(group="unopened", exclusive=True)
-    async def _unopened(self, error: Exception) -> None:
+    async def _show_open_error(self, error: Exception) -> None:
         match await self.push_screen_wait(OpenFailedDialog(error)):
             case "again":
                 self._connect()
@@ -199,19 +201,19 @@ class StudioApp(BaseApp):
         except LocalcdapError as error:
             self.show_notice(error.message, error.corrective_action or "", "error")
 
-    def _made(self, cdap: Cdap) -> None:
-        """In the thread of a call: whether another process has the services by now."""
+    def _check_host(self, cdap: Cdap) -> None:
+        """Note after a call which process is the host now; runs in the thread of the call."""
         pid = cdap.host_pid
         if pid != self.host_pid and self.host_pid:
-            self.call_later(self._host_changed, pid)
+            self.call_later(self._show_host_change, pid)
 
-    def _host_changed(self, pid: int) -> None:
+    def _show_host_change(self, pid: int) -> None:
         before, self.host_pid = self.host_pid, pid
         if pid == before:
             return
-        now = "This studio serves it now." if self.is_host else f"Process {pid} serves it now."
-        self.show_notice(f"Process {before}, which served the instance, has gone.", now, "warning")
+        now = "This process is now the host." if self.is_host else f"Process {pid} is now the host."
+        self.show_notice(f"Process {before}, the host of the instance, has ended.", now, "warning")
 
-    def _look_busy(self) -> None:
-        self._was_open, was_open = self.calls.pending_count > 0, self._was_open
-        self.busy = was_open and self._was_open
+    def _update_busy(self) -> None:
+        self._was_pending, was_pending = self.calls.pending_count > 0, self._was_pending
+        self.busy = was_pending and self._was_pending

@@ -16,14 +16,14 @@ from localcdap.tui.widgets.header import StudioHeader
 
 
 class AreaScreen(StudioNode, Screen[None]):
-    """The screen of an area. A subclass writes :meth:`compose_body`, and what it wants of the rest."""
+    """The screen of an area. A subclass implements :meth:`compose_body` and the hooks that it needs."""
 
     AREA: ClassVar[str]
-    """Its name in :data:`localcdap.tui.areas.AREAS`."""
+    """The name of the area in :data:`localcdap.tui.areas.AREAS`."""
     AUTO_FOCUS = "*"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", id="list.filter", show=False),
-        Binding("f5", "reload", "read again", id="list.reload", show=False),
+        Binding("f5", "reload", "reload", id="list.reload", show=False),
     ]
 
     def compose(self) -> ComposeResult:
@@ -32,21 +32,21 @@ class AreaScreen(StudioNode, Screen[None]):
         yield StudioFooter()
 
     def compose_body(self) -> ComposeResult:
-        """The widgets between the header and the footer."""
+        """Yield the widgets between header and footer."""
         yield from ()
 
     def show_target(self, target: NavigationTarget) -> None:
-        """Show a place that another part of the studio sent its user to. Called when mounted."""
+        """Show a target of navigation. Called when mounted."""
 
     def show_namespace(self, namespace: str) -> None:
-        """The app went to another namespace; also called once when the screen is first shown."""
+        """Show another namespace; also called once when the screen is first shown."""
 
     async def confirm_leave(self) -> bool:
-        """Whether the studio may be left; asks where something would be lost. Awaited in a worker."""
+        """Return whether the studio may exit; ask when changes would be lost. Awaited in a worker."""
         return True
 
     def reload(self) -> None:
-        """Read everything again."""
+        """Load everything again."""
         self.show_namespace(self.studio.namespace)
 
     def on_mount(self) -> None:
@@ -56,7 +56,7 @@ class AreaScreen(StudioNode, Screen[None]):
         self.reload()
 
     def action_filter(self) -> None:
-        """Go to the field that filters what is shown."""
+        """Focus the filter."""
         for field in self.query("Input.filter").results(Input):
             if field.display:
                 field.focus()

@@ -1,4 +1,4 @@
-"""The areas of the studio: the full screens that one goes to with a digit."""
+"""The areas of the studio: full screens, each with a digit as its key."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Final
 class Area:
     """One full screen.
 
-    :param name: the mode of the app, and the first half of the ids of its keys.
-    :param screen: ``module:class`` of its screen, imported when the area is first opened.
+    :param name: the mode of the app, and the first part of the ids of its keys.
+    :param screen: ``module:class``; the module is imported when the area is first opened.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What is done once its user has come to rest, so that it is not in the way of the next key."""
+"""Work that waits until the user pauses, so that it does not delay the next key."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from localcdap.tui.studio import get_studio
 
 
 class Debouncer:
-    """Does something when it was not asked for again for a while.
+    """Calls a function when it was not scheduled again for a while.
 
-    While it waits it counts among the calls under way: the screen does not show yet what was asked for.
+    While it waits it counts as a pending call, because the screen is not up to date.
 
     :param widget: whose timer it is. It calls :meth:`drop` when it goes.
-    :param after_s: how long nothing must have been asked for, in seconds.
+    :param after_s: the pause in seconds.
     """
 
     def __init__(self, widget: Widget, do: Callable[[], object], after_s: float) -> None:
@@ -26,7 +26,7 @@ class Debouncer:
         self._timer: Timer | None = None
 
     def schedule(self) -> None:
-        """Have it done soon."""
+        """Call the function after the pause."""
         if self._timer is None:
             get_studio(self._widget).calls.begin()
             self._timer = self._widget.set_timer(self._after_s, self.flush)
@@ -34,7 +34,7 @@ class Debouncer:
             self._timer.reset()
 
     def flush(self) -> None:
-        """Do it at once if it was asked for."""
+        """Call the function now if it is scheduled."""
         if self._timer is not None:
             try:
                 self._do()
@@ -42,7 +42,7 @@ class Debouncer:
                 self.cancel()
 
     def cancel(self) -> None:
-        """Do not do it any more."""
+        """Cancel the scheduled call."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None

@@ -1,4 +1,4 @@
-"""Fuzzy matching of what a user types with what there is to choose."""
+"""Fuzzy matching of typed text with choices."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _SEARCH = FuzzySearch()
 
 
 def match_query(query: str, text: str) -> tuple[float, list[int]] | None:
-    """How well a text answers a query, and the places of its letters; None when it does not.
+    """Return the score of a text for a query and the indexes of the matched letters, or None.
 
-    Every word of the query must be found, in any order, its letters in theirs.
+    Every word of the query must match, in any order; the letters of a word must match in order.
     """
     score = 0.0
-    places: set[int] = set()
+    indexes: set[int] = set()
     for word in query.split():
         found, letters = _SEARCH.match(word, text)
         if not found:
             return None
         score += found
-        places.update(letters)
-    return score, sorted(places)
+        indexes.update(letters)
+    return score, sorted(indexes)
 
 
 def rank_matches(query: str, items: Iterable[tuple[str, _T]]) -> list[tuple[_T, Sequence[int]]]:
-    """The items whose text answers the query, best first; all, in their order, for an empty one."""
+    """Return the items whose text matches the query, best first; all in their order for an empty query."""
     found = [
         (result[0], result[1], item)
         for text, item in items
@@ -37,4 +37,4 @@ def rank_matches(query: str, items: Iterable[tuple[str, _T]]) -> list[tuple[_T, 
     ]
     if query.strip():
         found.sort(key=lambda each: -each[0])
-    return [(item, places) for _, places, item in found]
+    return [(item, indexes) for _, indexes, item in found]

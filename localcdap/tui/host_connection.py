@@ -1,4 +1,4 @@
-"""The studio's connection to an instance: opened behind the first paint, awaited by every call."""
+"""The studio's connection to the host of an instance: opened after the first frame, awaited by every call."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from localcdap.host.cdap import Cdap
 
 
 class LeavingError(Exception):
-    """The studio is leaving; nobody waits for what was asked."""
+    """The studio is exiting; the result of the call is not needed."""
 
 
 class HostConnection:
-    """An instance that is being opened, open, or could not be opened. Threads may share it.
+    """A connection that is being opened, is open, or could not be opened. Thread-safe.
 
     :param home: the folder of the instance.
-    :param lent: services that are connected already, and stay so when this is closed.
+    :param lent: open services of the caller, which :meth:`close` leaves open.
     """
 
     def __init__(self, home: Home, lent: Cdap | None = None) -> None:
@@ -34,7 +34,7 @@ class HostConnection:
         return self._cdap
 
     def open(self, opened: Callable[[], object], failed: Callable[[Exception], object]) -> None:
-        """Begin to open the instance; one of the two is called, in a thread of this connection."""
+        """Start opening the instance; one of the two callbacks is called, in a thread of the connection."""
         with self._changed:
             if self._is_opening or self._is_closed or self._cdap is not None:
                 return
@@ -44,7 +44,7 @@ class HostConnection:
         ).start()
 
     def reopen(self, opened: Callable[[], object], failed: Callable[[Exception], object]) -> None:
-        """Leave the instance and open it again, in a thread; calls wait meanwhile. Runs go on."""
+        """Close the instance and open it again, in a thread; calls wait meanwhile. Runs go on."""
         with self._changed:
             cdap = self._cdap
             if cdap is None or cdap is self._lent or self._is_closed:
@@ -59,9 +59,9 @@ class HostConnection:
         threading.Thread(target=run, name="studio-connection", daemon=True).start()
 
     def wait(self) -> Cdap:
-        """The services, as soon as there is a connection.
+        """Wait for the connection and return the services.
 
-        :raises LeavingError: when the studio leaves meanwhile.
+        :raises LeavingError: when the studio exits meanwhile.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._cdap is not None or self._is_closed)
@@ -70,7 +70,7 @@ class HostConnection:
             return self._cdap
 
     def close(self) -> None:
-        """Leave the instance. Runs go on."""
+        """Close the instance. Runs go on."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""How times, amounts and states are written on every screen."""
+"""How the age and the status of runs are written on every screen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RUN_MARKS: Final[dict[RunStatus, tuple[str, str]]] = {
     RunStatus.FAILED: ("✗", "$error"),
     RunStatus.KILLED: ("■", "$warning"),
 }
-"""The sign of a run's state and its style; the word stands beside it wherever there is room."""
+"""The mark of a run's status and its style; the word follows it where it fits."""
 _PREVIEW_WORDS: Final = {
     PreviewStatus.INIT: "starting",
     PreviewStatus.DEPLOY_FAILED: "refused",
@@ -30,18 +30,18 @@ _PREVIEW_WORDS: Final = {
     PreviewStatus.KILLED: "stopped",
     PreviewStatus.KILLED_BY_TIMER: "stopped, it took too long",
 }
-"""Where CDAP's name of a state does not say it."""
+"""Words where CDAP's name of a status is not clear."""
 
 
 def format_status(status: RunStatus | PreviewStatus) -> str:
-    """The state of a run or preview in words."""
+    """Return the status of a run or preview in words."""
     if isinstance(status, PreviewStatus) and status in _PREVIEW_WORDS:
         return _PREVIEW_WORDS[status]
     return status.value.lower()
 
 
 def format_age(milliseconds: int, present: int | None = None) -> str:
-    """How long ago something was, as ``now``, ``5 min ago``, ``3 h ago``, ``yesterday``, or its date.
+    """Return how long ago something was, as ``now``, ``5 min ago``, ``3 h ago``, ``yesterday``, or its date.
 
     :param milliseconds: since 1970.
     """

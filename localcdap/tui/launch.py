@@ -1,4 +1,4 @@
-"""Opening the studio on an instance, and leaving it with the terminal as it was."""
+"""Run the studio in a terminal, and restore the terminal afterwards."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from localcdap.home import Home
 from localcdap.tui.app import StudioApp
 from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.routes import NavigationTarget
-from localcdap.tui.system import idle_gc as garbage
+from localcdap.tui.system import idle_gc
 
-_LEAVE_S: Final = 2.0
-"""Seconds that calls under way may still take once the studio is left."""
-_LOOK_S: Final = 1.0
-"""Seconds between looks at whether the terminal is still there."""
-_END_S: Final = 5.0
-"""Seconds that a studio without a terminal may take to end."""
+_SHUT_DOWN_S: Final = 2.0
+"""Seconds that running calls get when the studio exits."""
+_CHECK_S: Final = 1.0
+"""Seconds between checks whether the terminal still exists."""
+_EXIT_S: Final = 5.0
+"""Seconds that a studio without a terminal gets to exit."""
 
 
 def open_studio(
     home: Home, namespace: str = "default", target: NavigationTarget | None = None
 ) -> int:
-    """Run the studio in this terminal until it is left. Returns the exit code.
+    """Run the studio in this terminal until the user exits. Return the exit code.
 
-    :raises Exception: what ended it, when that was a fault of its own; the terminal is restored by then.
+    :raises Exception: the internal error that ended the studio; the terminal is restored before.
     """
     connection = HostConnection(home)
     app = StudioApp(connection, namespace, target)
-    over = threading.Event()
-    watch = threading.Thread(target=_end_with_terminal, args=(app, over), daemon=True)
+    is_over = threading.Event()
+    watch = threading.Thread(target=_exit_with_terminal, args=(app, is_over), daemon=True)
     watch.start()
-    garbage.configure()
+    idle_gc.configure()
     try:
         app.run()
     finally:
         connection.close()
-        app.calls.shut_down(_LEAVE_S)
-        over.set()
+        app.calls.shut_down(_SHUT_DOWN_S)
+        is_over.set()
     if app.fault is not None:
         raise app.fault
     return app.return_code or 0
 
 
-def _end_with_terminal(app: StudioApp, over: threading.Event) -> None:
-    """End the studio when its terminal has gone without a word, as behind ``setsid`` or ``nohup``.
+def _exit_with_terminal(app: StudioApp, is_over: threading.Event) -> None:
+    """Exit when the terminal has gone without a signal, as after ``setsid`` or ``nohup``.
 
-    Nobody could end it any more: it would wait to write what nobody reads, and stay the host for ever.
+    Nobody could end such a studio: it would block on a write, and stay the host for ever.
     """
-    while not over.wait(_LOOK_S):
+    while not is_over.wait(_CHECK_S):
         if not _has_terminal():
             app.call_later(app.exit_on_signal, signal.SIGHUP)
-            if not over.wait(_END_S):
+            if not is_over.wait(_EXIT_S):
                 app.connection.close()
                 os._exit(128 + signal.SIGHUP)
 

@@ -1,4 +1,4 @@
-"""Where one part of the studio can send its user in another: what :meth:`StudioApp.go` takes."""
+"""The targets of navigation between the parts of the studio: what :meth:`Studio.navigate` takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 class PipelineFileTarget:
     """A pipeline file, opened in the studio.
 
-    :param takes_fixes: whether what its failures suggest is done at once, as an edit that can be undone.
+    :param takes_fixes: whether the fixes that its failures suggest are applied at once, as an undoable edit.
     """
 
     path: Path
@@ -20,7 +20,7 @@ class PipelineFileTarget:
 
 @dataclass(frozen=True)
 class DraftTarget:
-    """A draft of the present namespace, opened in the studio."""
+    """A draft of the current namespace, opened in the studio."""
 
     id: str
     stage: str | None = None
@@ -28,7 +28,7 @@ class DraftTarget:
 
 @dataclass(frozen=True)
 class DeployedTarget:
-    """A deployed pipeline of the present namespace, opened in the studio.
+    """A deployed pipeline of the current namespace, opened in the studio.
 
     :param version: None for the newest.
     """
@@ -40,7 +40,7 @@ class DeployedTarget:
 
 @dataclass(frozen=True)
 class DocumentTarget:
-    """A pipeline document that is nowhere yet, opened in the studio.
+    """A pipeline document that is not saved yet, opened in the studio.
 
     :param text: the JSON of the pipeline.
     """
@@ -93,7 +93,7 @@ NavigationTarget = (
 
 
 def find_area(target: NavigationTarget) -> str:
-    """The area that shows a place."""
+    """Return the area that shows a target."""
     match target:
         case RunTarget() | RunHistoryTarget():
             return "runs"

@@ -78,7 +78,7 @@ class Driver:
         session, cdap = editor._session.id, self.app.connection.cdap
         assert session is not None
         assert cdap is not None
-        change = await asyncio.to_thread(cdap.editing.settled, session)
+        change = await asyncio.to_thread(cdap.editing.wait_until_checked, session)
         await self.until(lambda: editor.revision >= change.revision)
         await self.settled()
 

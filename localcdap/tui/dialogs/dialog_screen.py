@@ -9,13 +9,13 @@ from localcdap.tui.studio import StudioNode
 
 
 class DialogScreen(StudioNode, ModalScreen[ScreenResultType]):
-    """A dialog over a screen; ``escape`` leaves it with no answer."""
+    """A dialog over a screen; ``escape`` closes it without an answer."""
 
     BINDINGS = [("escape", "dismiss_empty", "back")]
     _is_answered = False
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Leave with an answer. Later ones, such as that of a second click, come to nothing."""
+        """Close with an answer. Later answers, such as that of a second click, are ignored."""
         if self._is_answered or self.app.screen is not self:
             return AwaitComplete()
         self._is_answered = True

@@ -1,4 +1,4 @@
-"""Files put in place whole, or not at all, and never over one that is marked read-only."""
+"""Atomic writing of files, which respects the read-only mark of a file and its folder."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from localcdap.api.errors import BadRequestError
 
 
 def write_file(path: Path, text: str) -> None:
-    """Put a text in place of a file.
+    """Replace a file by a text, atomically.
 
     :raises BadRequestError: as :func:`replacing`.
     """
-    with replace_file(path) as place:
-        place.write_text(text, encoding="utf-8")
+    with replace_file(path) as new_file:
+        new_file.write_text(text, encoding="utf-8")
 
 
 @contextlib.contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """A new file for the time of a block, which then takes the place of another one and its mode.
+    """Yield a new file that replaces another one at the end of the block, with its mode.
 
-    :raises BadRequestError: when it cannot be written, or the other file or its folder are marked read-only,
-        which putting a file in its place, and root, would pass over.
+    :raises BadRequestError: when the file cannot be written, or when the file or its folder is marked
+        read-only, which a rename, and root, would ignore.
     """
     try:
         target = path.resolve()
-        for place in (target, target.parent):
-            if place.exists() and not place.stat().st_mode & 0o222:
-                raise BadRequestError(f"{place} is read-only.", "Save under another name.")
+        for each in (target, target.parent):
+            if each.exists() and not each.stat().st_mode & 0o222:
+                raise BadRequestError(f"{each} is read-only.", "Save under another name.")
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         os.close(handle)
         try:
             yield Path(name)
-            _settle(Path(name))
-            mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+            _sync(Path(name))
+            mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_read_umask()
             Path(name).chmod(mode)
             Path(name).replace(target)
         except BaseException:
@@ -46,12 +46,12 @@ def replace_file(path: Path) -> Iterator[Path]:
             raise
     except OSError as error:
         raise BadRequestError(
-            f"{path} cannot be written: {error.strerror or error}.", "Choose another place."
+            f"{path} cannot be written: {error.strerror or error}.", "Choose another folder."
         ) from None
 
 
-def _settle(file: Path) -> None:
-    """Have the content on the disk before the file gets its name."""
+def _sync(file: Path) -> None:
+    """Write the content to the disk before the file gets its name."""
     handle = os.open(file, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -59,7 +59,7 @@ def _settle(file: Path) -> None:
         os.close(handle)
 
 
-def _umask() -> int:
+def _read_umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""The way to the clipboard of the terminal, also over SSH and out of tmux: OSC 52."""
+"""The clipboard of the terminal, by the OSC 52 sequence, which works over SSH and in tmux."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Final
 
 MAX_BYTES: Final = 1_000_000
-"""What is copied at most; many terminals take less, none of them says so."""
+"""The longest text that is copied. Many terminals accept less, and none reports it."""
 
 
 def build_osc52(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """The control sequence that has a terminal put a text into its clipboard.
+    """Return the control sequence that puts a text into the clipboard of the terminal.
 
-    tmux gets it twice: as its own (``set-clipboard on``), and passed through to the terminal around it
+    tmux gets it twice: for itself (``set-clipboard on``), and passed through to the outer terminal
     (``allow-passthrough on``); GNU screen only passed through.
     """
     coded = base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")

@@ -1,4 +1,4 @@
-"""A text in the user's own editor, for which the studio steps aside."""
+"""Editing a text in the user's editor, which gets the terminal meanwhile."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from localcdap.api.errors import BadRequestError, NotFoundError
 
 
 def find_editor_command(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The command of the user's editor.
+    """Return the command of the user's editor.
 
-    :raises NotFoundError: when none is named and none of the usual ones is here.
+    :raises NotFoundError: when $VISUAL and $EDITOR are empty and no usual editor is installed.
     """
     for name in ("VISUAL", "EDITOR"):
         if environment.get(name, "").strip():
@@ -30,9 +30,9 @@ def find_editor_command(environment: Mapping[str, str] = os.environ) -> list[str
 
 
 def edit_text(text: str, suffix: str = ".txt") -> str | None:
-    """The text as it is saved in the editor, without a line end that it did not have; None when unchanged.
+    """Return the edited text, without a line end that the editor added; None when unchanged.
 
-    Takes the terminal until the editor is left.
+    The editor has the terminal until it exits.
 
     :raises BadRequestError: when the editor cannot be run or fails.
     """
@@ -47,7 +47,7 @@ def edit_text(text: str, suffix: str = ".txt") -> str | None:
 
 
 def edit_file(file: Path) -> None:
-    """Open a file in the editor and wait until it is left.
+    """Open a file in the editor and wait until it exits.
 
     :raises BadRequestError: when the editor cannot be run or fails.
     """

@@ -1,24 +1,24 @@
-"""The garbage collector kept out of the way of keys."""
+"""Garbage collection while the user is idle, so that it does not delay keys."""
 
 from __future__ import annotations
 
 import gc
 from typing import Final
 
-TIDY_S: Final = 5.0
-"""Seconds between looks at whether there is time to tidy up."""
+CHECK_S: Final = 5.0
+"""Seconds between checks whether the app is idle."""
 
 
 def configure() -> None:
-    """What was imported stays. Full rounds come when there is time, or very much to clear up."""
+    """Exclude all imported objects from collections, and make automatic full collections rare."""
     gc.freeze()
     gc.set_threshold(5_000, 10, 100)
 
 
 def collect_and_freeze() -> None:
-    """Clear up now, and leave what is there out of later rounds, until this is called again.
+    """Collect now, and exclude all remaining objects from later collections until the next call.
 
-    A full round over an open pipeline takes 50 ms and more, and would come every few dozen keys.
+    A full collection over an open pipeline takes 50 ms or more, and would run every few dozen keys.
     """
     gc.unfreeze()
     gc.collect()
@@ -26,15 +26,15 @@ def collect_and_freeze() -> None:
 
 
 class IdleGarbageCollector:
-    """Clears up when there was something to do, and then for a while was not."""
+    """Collects when the app was active and is idle now."""
 
     def __init__(self) -> None:
-        self._rounds = 0
+        self._collections = 0
 
     def collect_if_idle(self) -> None:
-        """To be called every :data:`TIDY_S`."""
-        rounds = gc.get_count()[2]
-        if rounds and rounds == self._rounds:
+        """Collect if nothing was allocated since the last call; call it every :data:`CHECK_S`."""
+        collections = gc.get_count()[2]
+        if collections and collections == self._collections:
             collect_and_freeze()
-            rounds = 0
-        self._rounds = rounds
+            collections = 0
+        self._collections = collections

@@ -1,4 +1,4 @@
-"""What the studio remembers of its user from one time to the next: the theme, the files opened last."""
+"""What the studio remembers between sessions: the theme, recent files, recent SQL."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Final
 import msgspec
 import platformdirs
 
-_MOST_FILES: Final = 20
+_MAX_FILES: Final = 20
 
 
 class UserState(msgspec.Struct):
-    """:param files: pipeline files opened, the last one first."""
+    """:param files: recent pipeline files, the newest first."""
 
     theme: str | None = None
     files: list[str] = []
     sql: list[str] = []
-    """Statements that were run, the last one first."""
+    """Recent statements, the newest first."""
 
     def remember_file(self, path: Path) -> None:
-        """Remember a file that was opened."""
+        """Put a file first among the recent files."""
         name = str(path.absolute())
-        self.files = [name, *(each for each in self.files if each != name)][:_MOST_FILES]
+        self.files = [name, *(each for each in self.files if each != name)][:_MAX_FILES]
 
 
 def get_state_file() -> Path:
@@ -32,7 +32,7 @@ def get_state_file() -> Path:
 
 
 def read_user_state() -> UserState:
-    """What was kept; nothing when it cannot be read."""
+    """Return the saved state; an empty one when it cannot be read."""
     try:
         return msgspec.json.decode(get_state_file().read_bytes(), type=UserState)
     except (OSError, msgspec.DecodeError):
@@ -40,7 +40,7 @@ def read_user_state() -> UserState:
 
 
 def write_user_state(memory: UserState) -> None:
-    """Keep it, when that can be done; a studio that forgets is better than one that complains."""
+    """Save the state. Errors are ignored: losing the state is better than an error message."""
     file = get_state_file()
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Texts that change often but are mostly the same."""
+"""Texts that are updated often but seldom differ."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ if TYPE_CHECKING:
 
 
 class CachedStatic(Static):
-    """Some lines. They are laid out anew only when they differ: a layout costs more than a keystroke may."""
+    """A text that is drawn only when it differs: a layout takes longer than a keystroke should."""
 
     def __init__(self, *, classes: str | None = None, content: Content | None = None) -> None:
         super().__init__(content or Content(), classes=classes)
-        self._told = content or Content()
+        self._content = content or Content()
 
     @property
     def cached_content(self) -> Content:
-        return self._told
+        return self._content
 
     def update_if_changed(self, content: Content) -> None:
-        before, self._told = self._told, content
+        before, self._content = self._content, content
         if (before.plain, before.spans) != (content.plain, content.spans):
             self.update(content, layout=self._needs_layout(before, content))
 
     def update_lines(self, lines: Sequence[Content]) -> None:
-        """Show lines; with none of them it is not there."""
+        """Show lines; hide the widget when there are none."""
         self.update_if_changed(Content("\n").join(lines))
         self.display = bool(lines)
 
     def _needs_layout(self, before: Content, after: Content) -> bool:
-        """Whether the other text takes another room. It does not when it has as many lines in this width."""
+        """Return whether another text needs another height in the same width."""
         width, styles = self.size.width, self.styles
         if not styles.auto_dimensions:
             return False

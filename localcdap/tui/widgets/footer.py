@@ -1,4 +1,4 @@
-"""The last line of every screen: hints of keys, and the two that lead to all others."""
+"""The last line of every screen: key hints, and the keys of the key list and the palette."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NONE: Final = -1
 
 @dataclass(frozen=True)
 class KeyHint:
-    """What a key does.
+    """The hint of a key.
 
-    :param key: is pressed when it is clicked.
-    :param shown: how the key is written.
+    :param key: the key that a click presses.
+    :param shown: the display name of the key.
     """
 
     key: str
@@ -50,9 +50,9 @@ class KeyHint:
 
 
 class KeyHints(Widget):
-    """Hints of what keys do now, each of them once; those that have no room are not shown.
+    """The hints of the keys that work now, as many as fit.
 
-    One widget draws them all: they change with every part that the keys go to.
+    One widget draws all hints, because they change with every focus.
     """
 
     DEFAULT_CSS = "KeyHints { height: 1; text-wrap: nowrap; }"
@@ -60,53 +60,53 @@ class KeyHints(Widget):
 
     hints: reactive[tuple[KeyHint, ...]] = reactive(())
     hovered: reactive[int] = reactive(_NONE)
-    """The hint below the mouse; :data:`_NONE` where there is none."""
+    """The index of the hint below the mouse; :data:`_NONE` when there is none."""
 
     def on_mount(self) -> None:
-        self.screen.bindings_updated_signal.subscribe(self, self._changed)
+        self.screen.bindings_updated_signal.subscribe(self, self._schedule_update)
 
     def render(self) -> Content:
         return Content.assemble(
             *(
-                hint.content(is_hovered=place == self.hovered)
-                for place, hint in enumerate(self._seen)
+                hint.content(is_hovered=index == self.hovered)
+                for index, hint in enumerate(self._visible)
             )
         )
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        self.hovered = self._place_at(event.x)
+        self.hovered = self._find_hint(event.x)
 
     def on_leave(self) -> None:
         self.hovered = _NONE
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        place = self._place_at(event.x)
-        if place != _NONE:
-            self.app.simulate_key(self._seen[place].key)
+        index = self._find_hint(event.x)
+        if index != _NONE:
+            self.app.simulate_key(self._visible[index].key)
 
     @property
-    def _seen(self) -> list[KeyHint]:
-        """Those that there is room for."""
-        room, seen = self.size.width, []
+    def _visible(self) -> list[KeyHint]:
+        """The hints that fit."""
+        width, visible = self.size.width, []
         for hint in self.hints:
-            room -= hint.width
-            if room < 0:
+            width -= hint.width
+            if width < 0:
                 break
-            seen.append(hint)
-        return seen
+            visible.append(hint)
+        return visible
 
-    def _place_at(self, x: int) -> int:
-        for place, hint in enumerate(self._seen):
+    def _find_hint(self, x: int) -> int:
+        for index, hint in enumerate(self._visible):
             x -= hint.width
             if x < 0:
-                return place
+                return index
         return _NONE
 
-    def _changed(self, screen: Screen[Any]) -> None:
+    def _schedule_update(self, screen: Screen[Any]) -> None:
         if self.app.app_focus:
-            self.call_after_refresh(self._look)
+            self.call_after_refresh(self._update_hints)
 
-    def _look(self) -> None:
+    def _update_hints(self) -> None:
         if self.is_attached:
             found: dict[str, KeyHint] = {}
             for active in self.screen.active_bindings.values():
@@ -120,7 +120,7 @@ class KeyHints(Widget):
 
 
 class StudioFooter(Horizontal):
-    """The keys of the focused part and its screen; at its right end the list of keys and the palette."""
+    """The keys of the focused widget and its screen; at the right end the key list and the palette."""
 
     DEFAULT_CSS = """
     StudioFooter {

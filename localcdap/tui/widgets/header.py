@@ -1,4 +1,4 @@
-"""The first line of every screen: the areas, the namespace, and who is the host."""
+"""The first line of every screen: the areas, the namespace, and whether another process is the host."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from localcdap.tui.studio import get_studio
 
 
 class AreaTab(Static):
-    """The name of an area, behind its key; a click goes there."""
+    """The key and name of an area; a click opens it."""
 
     def __init__(self, area: Area, *, is_active: bool) -> None:
-        super().__init__(_label(area, is_active), classes="-active" if is_active else "")
+        super().__init__(_format_label(area, is_active), classes="-active" if is_active else "")
         self._area = area
 
     def on_click(self, event: events.Click) -> None:
@@ -28,7 +28,7 @@ class AreaTab(Static):
 
 
 class StudioHeader(Horizontal):
-    """The header line of an area's screen."""
+    """The header of a screen."""
 
     DEFAULT_CSS = """
     StudioHeader {
@@ -53,7 +53,7 @@ class StudioHeader(Horizontal):
                 yield AreaTab(area, is_active=area.name == self._area)
         yield Static(id="header-space")
         place = Static(id="header-place")
-        place.display = self._area != "settings"  # there is no room for it in 80 columns
+        place.display = self._area != "settings"  # does not fit in 80 columns
         yield place
 
     def on_mount(self) -> None:
@@ -63,14 +63,14 @@ class StudioHeader(Horizontal):
 
     def _show(self) -> None:
         app = get_studio(self)
-        said = app.namespace if app.connected else "opening"
+        text = app.namespace if app.connected else "opening"
         if app.connected and not app.is_host:
-            said += " ⇄"  # another process serves the instance
+            text += " ⇄"  # another process is the host
         waiting = " …" if app.busy or not app.connected else ""
-        self.query_one("#header-place", Static).update(Content(said + waiting))
+        self.query_one("#header-place", Static).update(Content(text + waiting))
 
 
-def _label(area: Area, is_active: bool) -> str:
+def _format_label(area: Area, is_active: bool) -> str:
     if len(area.key) > 1:
         return area.title
     return (
