@@ -89,7 +89,7 @@ def _read_pipeline(action: Mapping[str, Any], is_draft: bool, file: str) -> Pack
         )
     if config in (".", "..") or "/" in config or "\\" in config:
         raise DocumentError(
-            f"The package {file} names the file '{config}', which is not beside it.", file=file
+            f"The package {file} names the file '{config}', which is not in its folder.", file=file
         )
     return PackagedPipeline(name, arguments.get("artifact"), config, is_draft)
 

@@ -73,12 +73,12 @@ class Secrets:
             text = text.replace(form, HIDDEN)
         return text
 
-    def clean(self, told: Sequence[_T]) -> list[_T]:
+    def clean(self, structs: Sequence[_T]) -> list[_T]:
         """Return copies of structs with the values removed from all of their texts."""
         if not self._list_forms:
-            return list(told)
+            return list(structs)
         return [
-            msgspec.convert(self._clean(msgspec.to_builtins(each)), type(each)) for each in told
+            msgspec.convert(self._clean(msgspec.to_builtins(each)), type(each)) for each in structs
         ]
 
     def clean_schema(self, schema: Schema | None) -> Schema | None:

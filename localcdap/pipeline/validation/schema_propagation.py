@@ -37,7 +37,7 @@ class StageInputs(msgspec.Struct):
     """See :func:`merge_schemas`."""
     failures: list[ValidationFailure]
     is_tainted: bool = False
-    """See :class:`ConfiguredStage`; likewise the next."""
+    """See :class:`ConfiguredStage`."""
     forwarded: list[str] = []
 
 

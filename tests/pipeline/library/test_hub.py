@@ -58,8 +58,8 @@ def test_pipelines_and_drafts_are_found_and_the_rest_is_told():
         (package("x", None), r"its actions: \?, \?"),
         (package(action(name="a")), "without the argument 'config'"),
         (package(action(config="a.json")), "without the argument 'name'"),
-        (package(action(name="a", config="../a.json")), "which is not beside it"),
-        (package(action(name="a", config="..\\a")), "which is not beside it"),
+        (package(action(name="a", config="../a.json")), "which is not in its folder"),
+        (package(action(name="a", config="..\\a")), "which is not in its folder"),
         ({"specVersion": 1, "actions": 7}, "its actions: none"),
     ],
 )
