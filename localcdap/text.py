@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from typing import Final
 
 _ESCAPED_CATEGORIES: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Unicode categories that control a terminal, reorder a line or have no width of their own."""
+"""Unicode categories that control a terminal, reorder a line or have no width."""
 _JOINERS: Final = "\u200c\u200d"
 """Zero-width (non-)joiners, which scripts such as Persian and families of emoji need."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
-"""SGR sequences. They change nothing but the looks of the text, and logs of tools are full of them."""
+"""SGR sequences. They only change how the text looks, and are common in the logs of tools."""
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _MIN_SIMILARITY: Final = 60

@@ -40,7 +40,7 @@ def write_artifact(names: Names, type: str, directory: Path) -> Path:
         if target.exists() or target.is_symlink():
             raise _build_conflict(target)
         directory.mkdir(parents=True, exist_ok=True)
-        with _temporary_folder(directory, names.artifact) as folder:
+        with _create_temporary_folder(directory, names.artifact) as folder:
             for name, text in texts.items():
                 file = folder / name
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def _render(template: str, values: Mapping[str, str]) -> str:
 
 
 @contextlib.contextmanager
-def _temporary_folder(directory: Path, name: str) -> Iterator[Path]:
+def _create_temporary_folder(directory: Path, name: str) -> Iterator[Path]:
     """Provide a hidden folder in the target's parent; remove it at the end unless it was renamed."""
     folder = directory / f".{name}-{secrets.token_hex(4)}"
     folder.mkdir()

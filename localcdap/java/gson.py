@@ -85,7 +85,7 @@ class _LenientParser:
             return None
         value = self._parse_value()
         if self._peek() != "":
-            raise JsonError(f"there is more behind its end: {self._quote_rest()}")
+            raise JsonError(f"there is more after its end: {self._quote_rest()}")
         return value
 
     def _peek(self) -> str:

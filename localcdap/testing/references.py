@@ -55,14 +55,16 @@ def artifact_ref(path: str | Path, type: str, name: str) -> PluginRef:
 
     :raises NotFoundError: when the artifact has no such plugin.
     """
-    place = Path(path).resolve()
-    content = compute_digest(place)
-    classes = load_artifact(str(place), content)
+    path_to_artifact = Path(path).resolve()
+    content = compute_digest(path_to_artifact)
+    classes = load_artifact(str(path_to_artifact), content)
     for cls in classes:
         if _get_mark(cls)[:2] == (type, name):
-            return _build_ref(cls, place, content, cls.__module__.split(".", 1)[1])
+            return _build_ref(cls, path_to_artifact, content, cls.__module__.split(".", 1)[1])
     known = ", ".join(" ".join(_get_mark(cls)[:2]) for cls in classes)
-    raise NotFoundError(f"{place} has no {type} plugin '{name}'.", f"It has: {known or 'none'}.")
+    raise NotFoundError(
+        f"{path_to_artifact} has no {type} plugin '{name}'.", f"It has: {known or 'none'}."
+    )
 
 
 def in_memory_ref(cls: type[Plugin]) -> PluginRef:
@@ -118,7 +120,9 @@ def _get_mark(cls: type[Plugin]) -> tuple[str, str, str]:
     return mark
 
 
-def _build_ref(cls: type[Plugin], place: Path, content: str, module: str) -> PluginRef:
+def _build_ref(cls: type[Plugin], path_to_artifact: Path, content: str, module: str) -> PluginRef:
     type_, name, _ = _get_mark(cls)
-    artifact = ArtifactId(place.stem, _VERSION, "USER")
-    return PluginRef(artifact, str(place), content, type_, name, f"{module}.{cls.__name__}")
+    artifact = ArtifactId(path_to_artifact.stem, _VERSION, "USER")
+    return PluginRef(
+        artifact, str(path_to_artifact), content, type_, name, f"{module}.{cls.__name__}"
+    )

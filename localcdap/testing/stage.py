@@ -74,7 +74,7 @@ class StageTester:
         base = directory or (None if tables is None else Path.cwd())
         self._locations = Locations(dict(locations or {}), str(base.absolute())) if base else None
         self._tables = dict(tables or {})
-        outcome = self._configured(runtime=False)
+        outcome = self._configure(runtime=False)
         self.failures: list[ValidationFailure] = outcome.failures
         self.warnings: list[ValidationFailure] = outcome.result.warnings
         self.output_schema: Schema | None = outcome.result.output_schema
@@ -103,7 +103,7 @@ class StageTester:
         :raises BadRequestError: when the plugin works on DataFrames, or an input schema is not known.
         """
         _require_records(self._plugin)
-        stage = self._stage()
+        stage = self._build_stage()
         if not stage.input_schemas or len(stage.input_schemas) < len(self._inputs):
             raise BadRequestError(
                 "The stage cannot be run without the schema of its input.", "Set it as 'inputs'."
@@ -119,8 +119,8 @@ class StageTester:
         :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
         :raises BadRequestError: when the plugin is not an action.
         """
-        stage = self._stage()
-        return act(self._plugin, stage, self._context(stage, statistics, succeeded=succeeded))
+        stage = self._build_stage()
+        return act(self._plugin, stage, self._build_context(stage, statistics, succeeded=succeeded))
 
     def decide(self, statistics: Statistics | None = None) -> bool:
         """Return which branch a condition selects. Its exceptions are raised.
@@ -129,12 +129,12 @@ class StageTester:
         :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
         :raises BadRequestError: when the plugin is not a condition.
         """
-        stage = self._stage()
-        return decide(self._plugin, stage, self._context(stage, statistics))
+        stage = self._build_stage()
+        return decide(self._plugin, stage, self._build_context(stage, statistics))
 
-    def _stage(self) -> Stage:
+    def _build_stage(self) -> Stage:
         """Return the stage with all macros evaluated."""
-        outcome = self._configured(runtime=True)
+        outcome = self._configure(runtime=True)
         raise_failures(outcome.failures)
         assert outcome.request is not None
         return Stage(
@@ -147,7 +147,7 @@ class StageTester:
             outcome.result.port_schemas,
         )
 
-    def _context(
+    def _build_context(
         self, stage: Stage, statistics: Statistics | None, *, succeeded: bool = True
     ) -> FakeControlContext:
         locations = self._locations or Locations({}, str(Path.cwd()))
@@ -155,7 +155,7 @@ class StageTester:
             stage, self._arguments, locations, statistics or {}, succeeded=succeeded
         )
 
-    def _configured(self, *, runtime: bool) -> ConfiguredStage:
+    def _configure(self, *, runtime: bool) -> ConfiguredStage:
         return validate_stage(
             NAME,
             in_memory_ref(self._plugin),

@@ -108,7 +108,7 @@ class StructuredTableSpecification(msgspec.Struct, frozen=True):
     """Fields for filters and sorting, of the types of keys or BOOLEAN."""
 
     def __post_init__(self) -> None:
-        # Equal specifications must be equal, whatever types of collections the author used.
+        # Specifications that differ only in the types of collections must be equal.
         msgspec.structs.force_setattr(self, "fields", dict(self.fields))
         msgspec.structs.force_setattr(self, "primary_key", tuple(self.primary_key))
         msgspec.structs.force_setattr(self, "indexes", tuple(sorted(set(self.indexes))))

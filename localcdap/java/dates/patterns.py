@@ -35,7 +35,7 @@ class PatternPiece(NamedTuple):
     """A repeated letter, a quoted text, or one other character of a pattern."""
 
     text: str
-    """Without its quotes. A quote that is never closed is a piece of its own: ``'``."""
+    """Without its quotes. A quote that is never closed is the piece ``'``."""
     letter: str = ""
     """The letter that the text repeats; empty for a text."""
     quoted: bool = False
