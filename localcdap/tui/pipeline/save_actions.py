@@ -1,4 +1,4 @@
-"""What is asked of a user who keeps a pipeline."""
+"""Saving a pipeline as a draft, to a file or as a deployed application, with the questions that it takes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from localcdap.tui.studio import StudioNode, get_studio
 from localcdap.tui.system.atomic_files import write_file
 
 Save = Callable[[Cdap, str, bool], DocumentSource]
-"""Keeps a text; with True whatever it replaces."""
+"""Saves a text; True overwrites a newer version."""
 
 
 class SaveActions:
-    """Saves the pipeline of an editor. Its methods are awaited in a worker.
+    """The save, export and deploy actions of a pipeline. The methods are awaited in a worker.
 
-    :param node: the widget that calls services for it.
+    :param node: the widget that calls the services.
     """
 
     def __init__(self, node: StudioNode, editor: Editor) -> None:
@@ -32,29 +32,29 @@ class SaveActions:
         self._studio = get_studio(node)
 
     async def save(self) -> None:
-        """Save where it came from; what is nowhere yet becomes a draft."""
+        """Save to the source of the document; a document without one becomes a draft."""
         source = self._editor.source
         path = source.path
         if path is not None:
-            await self._keep(
+            await self._save(
                 lambda _, text, forced: save_file(source, path, text, is_forced=forced),
                 f"Saved {path.name}.",
             )
         elif source.draft is not None:
-            await self._keep_draft(source.name or self._editor.title)
+            await self._save_draft(source.name or self._editor.title)
         else:
             await self.save_as()
 
     async def save_as(self) -> None:
-        """Save as a draft; under another name it is another draft."""
+        """Save as a draft; another name makes another draft."""
         name = await self._studio.ask(
-            "Save as draft", self._editor.title, verb="Save", check=_needs_name
+            "Save as draft", self._editor.title, verb="Save", check=_check_not_empty
         )
         if name is not None:
-            await self._keep_draft(name.strip())
+            await self._save_draft(name.strip())
 
     async def export(self) -> None:
-        """Write a file. What is kept somewhere else stays there; what is nowhere yet is a file then."""
+        """Write a file, which becomes the source of a document that was not saved yet."""
         typed = f"{self._editor.title}.json"
         path = await self._studio.pick_file("Export to a file", for_saving=True, typed=typed)
         if path is None:
@@ -64,22 +64,22 @@ class SaveActions:
         ):
             return
         source = self._editor.source
-        is_kept = bool(source.path or source.draft or source.application)
+        has_source = bool(source.path or source.draft or source.application)
 
         def write(_: Cdap, text: str, __: bool) -> DocumentSource:
-            if is_kept and path != source.path:
+            if has_source and path != source.path:
                 write_file(path, text)
                 return source
             return save_file(source, path, text, is_forced=True)
 
-        await self._keep(write, f"Wrote {path}.", is_saved=not is_kept or path == source.path)
+        await self._save(write, f"Wrote {path}.", is_saved=not has_source or path == source.path)
 
     async def deploy(self) -> bool:
-        """Deploy it. False when the pipeline has failures."""
+        """Deploy the pipeline. False when it has failures."""
         editor = self._editor
         namespace, source = editor.namespace, editor.source
         start = source.application or editor.title
-        name = await self._studio.ask("Deploy as", start, verb="Deploy", check=_refused_name)
+        name = await self._studio.ask("Deploy as", start, verb="Deploy", check=_check_name)
         if name is None:
             return True
         draft, text = editor.local_document.draft, editor.to_text()
@@ -91,11 +91,11 @@ class SaveActions:
                     ),
                 )
             except ConflictError as error:
-                if forced or not await self._may_replace(error):
+                if forced or not await self._confirm_overwrite(error):
                     return True
                 continue
             except LocalcdapError as error:
-                self._tell(error)
+                self._show_error(error)
                 return True
             break
         if deployment.application is None:
@@ -109,16 +109,16 @@ class SaveActions:
         self._studio.show_notice(f"Deployed {name}, version {deployment.application.number}.")
         return True
 
-    async def _keep_draft(self, name: str) -> None:
+    async def _save_draft(self, name: str) -> None:
         namespace, source = self._editor.namespace, self._editor.source
-        await self._keep(
+        await self._save(
             lambda cdap, text, forced: save_draft(
                 cdap, namespace, source, text, name, is_forced=forced
             ),
             f"Saved the draft {name}.",
         )
 
-    async def _keep(self, save: Save, told: str, *, is_saved: bool = True) -> None:
+    async def _save(self, save: Save, notice: str, *, is_saved: bool = True) -> None:
         draft, text = self._editor.local_document.draft, self._editor.to_text()
         for forced in (False, True):
             try:
@@ -126,30 +126,32 @@ class SaveActions:
                     lambda cdap, forced=forced: save(cdap, text, forced),  # type: ignore[misc]
                 )
             except ConflictError as error:
-                if forced or not await self._may_replace(error):
+                if forced or not await self._confirm_overwrite(error):
                     return
             except LocalcdapError as error:
-                self._tell(error)
+                self._show_error(error)
                 return
             else:
                 if is_saved:
                     self._editor.mark_saved(source, draft)
-                self._studio.show_notice(told)
+                self._studio.show_notice(notice)
                 return
 
-    async def _may_replace(self, error: LocalcdapError) -> bool:
-        """Whether to keep ours in place of what came between."""
-        return await self._studio.confirm(error.message, "Yours can take its place.", "Replace")
+    async def _confirm_overwrite(self, error: LocalcdapError) -> bool:
+        """Ask whether to overwrite a newer version."""
+        return await self._studio.confirm(
+            error.message, "Overwrite with your version?", "Overwrite"
+        )
 
-    def _tell(self, error: LocalcdapError) -> None:
+    def _show_error(self, error: LocalcdapError) -> None:
         self._studio.show_notice(error.message, error.corrective_action or "", "error")
 
 
-def _needs_name(name: str) -> str | None:
+def _check_not_empty(name: str) -> str | None:
     return None if name.strip() else "It needs a name."
 
 
-def _refused_name(name: str) -> str | None:
+def _check_name(name: str) -> str | None:
     try:
         check_name(name)
     except LocalcdapError:
@@ -160,10 +162,10 @@ def _refused_name(name: str) -> str | None:
 def save_file(
     source: DocumentSource, path: Path, text: str, *, is_forced: bool = False
 ) -> DocumentSource:
-    """The source of what was just written to a file. Called in a thread.
+    """Write a file and return it as the source. Runs in a thread.
 
-    :param is_forced: what another program wrote there meanwhile is overwritten.
-    :raises ConflictError: when another program changed the file meanwhile.
+    :param is_forced: overwrite changes of another program.
+    :raises ConflictError: when another program has changed the file.
     """
     stamp = read_stamp(path)
     if not is_forced and path == source.path and stamp is not None and stamp != source.stamp:
@@ -182,11 +184,11 @@ def save_draft(
     *,
     is_forced: bool = False,
 ) -> DocumentSource:
-    """The source of what was just kept as a draft. Called in a thread.
+    """Save a draft and return it as the source. Runs in a thread.
 
-    :param name: another one than the source's makes a draft of its own.
-    :param is_forced: what another studio saved meanwhile is overwritten.
-    :raises ConflictError: when another studio saved it meanwhile.
+    :param name: a name that differs from the source's makes another draft.
+    :param is_forced: overwrite what another studio saved.
+    :raises ConflictError: when another studio has saved the draft.
     """
     is_same = source.draft is not None and name == source.name
     request = DraftRequest(
@@ -217,10 +219,10 @@ def deploy_document(
     *,
     is_forced: bool = False,
 ) -> tuple[Deployment, DocumentSource]:
-    """What became of a pipeline that was to be deployed. Called in a thread.
+    """Deploy a document; return the result and the new source. Runs in a thread.
 
-    :param is_forced: what was deployed meanwhile does not matter.
-    :raises ConflictError: when another version was deployed meanwhile.
+    :param is_forced: deploy although another version was deployed.
+    :raises ConflictError: when another version has been deployed.
     """
     is_same = source.application == name and not is_forced
     request = DeployRequest(

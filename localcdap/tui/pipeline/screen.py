@@ -66,7 +66,7 @@ class PipelineScreen(AreaScreen):
         return None if desk is None else desk.editor
 
     def show_target(self, target: NavigationTarget) -> None:
-        """Open a pipeline; unsaved changes of the present one are asked for."""
+        """Open a pipeline; ask about unsaved changes of the open one."""
         stage = getattr(target, "stage", None)
         editor = self.editor
         if editor is not None and _is_same(editor.target, target):
@@ -80,13 +80,13 @@ class PipelineScreen(AreaScreen):
             editor.set_namespace(namespace)
 
     def reload(self) -> None:
-        """Judge the pipeline with the plugins and preferences of now."""
+        """Validate the pipeline with the plugins and preferences installed now."""
         editor = self.editor
         if editor is not None:
             editor.revalidate()
 
     def list_commands(self) -> Iterable[Command]:
-        """What the palette has besides the keys."""
+        """Return the commands that the palette has besides the key actions."""
         if self.view is not None:
             yield Command("studio: close the pipeline", self.close_pipeline)
 
@@ -144,7 +144,7 @@ class PipelineScreen(AreaScreen):
             self._go_to(stage)
 
     async def confirm_leave(self) -> bool:
-        """Whether the present pipeline can be let go of."""
+        """Return whether the open pipeline may be closed; ask about unsaved changes."""
         editor = self.editor
         if editor is None or not editor.is_changed:
             return True
