@@ -37,7 +37,7 @@ def errors(instance, text: str, name: str = "thing-1.0.0.py") -> list[str]:
             "4: class Hasher: A capability is a non-empty string, not ['mode_native'].",
         ),
         ('"mode_native"', '"a,b"', "4: class Hasher: A capability holds no comma and no control"),
-        ('("mode_native")', "()", "4: class Hasher: @capability names no capability; leave it"),
+        ('("mode_native")', "()", "4: class Hasher: @capability names no capability; remove it"),
         ('("mode_native")', "", "4: class Hasher: @capability needs its values, for instance"),
         (
             'type="transform"',
@@ -46,7 +46,7 @@ def errors(instance, text: str, name: str = "thing-1.0.0.py") -> list[str]:
         ),
         ('type="transform"', "type=[1]", "4: class Hasher: unknown plugin type '[1]'; allowed"),
         ('name="Hasher"', "name=None", "4: class Hasher: a plugin needs a name and a description."),
-        ('name="Hasher"', 'name="a\\nb"', "4: class Hasher: the name 'a\\nb' holds characters"),
+        ('name="Hasher"', 'name="a\\nb"', "4: class Hasher: the name 'a\\nb' contains characters"),
         ("(Transform)", "", "4: class Hasher: a plugin extends one of the plugin base classes"),
         (
             "list[str] =",
