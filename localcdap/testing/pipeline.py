@@ -239,7 +239,7 @@ class PipelineTester:
                 f"There is no stage '{name}'.",
                 f"Stages so far: {', '.join(self._names) or 'none'}.",
             )
-        return self.flow.stage(name)
+        return self.flow.get_stage(name)
 
     def _parse_connection(self, source: str, target: str) -> StageConnection:
         named = source in self._names

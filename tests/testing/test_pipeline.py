@@ -55,7 +55,7 @@ def test_macros_have_the_values_of_the_arguments(spark, tmp_path: Path):
     pipeline.run()
 
     assert sorted(record["n"] for record in pipeline.read("out")) == [1, 2]
-    assert pipeline.flow.stage("out").input_schema.field_names == ["n"]
+    assert pipeline.flow.get_stage("out").input_schema.field_names == ["n"]
     with pytest.raises(InvalidPipelineError, match="nothing"):
         pipeline.stage("again", distinct, {"fields": "${nothing}"}, ["in"])
 

@@ -90,16 +90,16 @@ class Flow(msgspec.Struct):
     """In topological order."""
     connections: list[StageConnection]
 
-    def stage(self, name: str) -> Stage:
+    def get_stage(self, name: str) -> Stage:
         """Return the stage of a name, which the flow has."""
         return next(s for s in self.stages if s.name == name)
 
-    def inputs(self, name: str) -> list[Stream]:
+    def list_inputs(self, name: str) -> list[Stream]:
         """Return the streams that a stage reads, in connection order.
 
         A connection to an error transform carries the errors of its source.
         """
-        stage = self.stage(name)
+        stage = self.get_stage(name)
         errors = stage.type == ERROR_TRANSFORM
         return [
             Stream(c.source, None if errors else c.port, errors)
@@ -107,9 +107,9 @@ class Flow(msgspec.Struct):
             if c.target == name
         ]
 
-    def readers(self, stream: Stream) -> list[str]:
+    def list_readers(self, stream: Stream) -> list[str]:
         """Return the stages that read a stream."""
-        return [s.name for s in self.stages for i in self.inputs(s.name) if i == stream]
+        return [s.name for s in self.stages for i in self.list_inputs(s.name) if i == stream]
 
 
 def create_plugin(plugin: type[Plugin], stage: str, properties: dict[str, str]) -> Plugin:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _MOST_PARTITIONS: Final = 1024
 _TABLE: Final = "__localcdap_table__"
-"""Column that tells rows for several tables apart."""
+"""Column with the index of the table that a row is for."""
 
 
 @dataclasses.dataclass

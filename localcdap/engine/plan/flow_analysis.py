@@ -35,7 +35,7 @@ def fuse_stages(flow: Flow, in_python: set[str]) -> list[PassGroup]:
     for stage in flow.stages:
         if stage.name not in in_python:
             continue
-        streams = flow.inputs(stage.name)
+        streams = flow.list_inputs(stage.name)
         group = None if stage.type == AGGREGATOR else _find_group(streams, groups, group_of)
         if group is None:
             group = PassGroup(streams, [], grouped=stage.type == AGGREGATOR)
@@ -56,7 +56,7 @@ def _find_group(
 
 def list_inputs_in_pass(group: PassGroup, flow: Flow, stage: Stage) -> list[Stream]:
     """Return the streams that a stage reads within its pass: the feed, or those of other members."""
-    streams = flow.inputs(stage.name)
+    streams = flow.list_inputs(stage.name)
     return [group.feeds[0]] if streams == group.feeds else streams
 
 
@@ -66,7 +66,7 @@ def list_outlets(group: PassGroup, flow: Flow) -> list[Stream]:
     found: dict[Stream, None] = {}
     for stage in flow.stages:
         if stage.name not in members:
-            for stream in flow.inputs(stage.name):
+            for stream in flow.list_inputs(stage.name):
                 if stream.stage in members:
                     found[stream] = None
     return list(found)
@@ -104,11 +104,11 @@ def find_needed_fields(
     """
     needed: dict[Stream, list[str]] = {}
     for stage in flow.stages:
-        for stream in flow.inputs(stage.name):
+        for stream in flow.list_inputs(stage.name):
             if stream.errors:
                 continue
             wanted = read[stage.name].get(stream.stage)
-            schema = flow.stage(stream.stage).get_schema(stream)
+            schema = flow.get_stage(stream.stage).get_schema(stream)
             wanted = schema.field_names if wanted is None else wanted
             known = needed.get(stream, [])
             needed[stream] = [n for n in schema.field_names if n in known or n in wanted]

@@ -10,7 +10,7 @@ from localcdap.engine.plan.flow_analysis import PassGroup, list_inputs_in_pass, 
 from localcdap.engine.plan.record_counter import list_pass_counts
 from localcdap.engine.plan.spark_types import make_addressable, quote_column, spark_schema
 from localcdap.engine.plan.streams import PlannedStreams
-from localcdap.engine.tasks.aggregation import GROUP, create_grouping_pass, grouped_schema
+from localcdap.engine.tasks.aggregation import GROUP, build_grouped_schema, create_grouping_pass
 from localcdap.engine.tasks.context import StageContextData
 from localcdap.engine.tasks.fused_pass import create_fused_pass
 from localcdap.engine.tasks.pass_plan import (
@@ -45,7 +45,7 @@ def build_pass(streams: PlannedStreams, group: PassGroup) -> None:
 
 def _plan_pass(streams: PlannedStreams, group: PassGroup) -> PassPlan:
     flow = streams.flow
-    members = [flow.stage(name) for name in group.stages]
+    members = [flow.get_stage(name) for name in group.stages]
     feed = group.feeds[0]
     counts = []
     if streams.counter is not None:
@@ -80,7 +80,7 @@ def _group_records(streams: PlannedStreams, frame: DataFrame, plan: PassPlan) ->
     """Return the records sorted by group, each once for each of its groups."""
     from pyspark.sql.types import BinaryType
 
-    columns = spark_schema(grouped_schema(plan.feed_schema), nullable=True)
+    columns = spark_schema(build_grouped_schema(plan.feed_schema), nullable=True)
     counter = streams.counter
     run = create_grouping_pass(
         plan.stages[0], plan.feed_schema, plan.message_directory, reports=counter is not None

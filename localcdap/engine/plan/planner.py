@@ -114,7 +114,8 @@ class _Planner:
             self._publish_output(stage, plugin.read(context), context)
         elif stage.type == JOINER:
             inputs = {
-                s.stage: self._select_read_fields(stage, [s]) for s in self._flow.inputs(stage.name)
+                s.stage: self._select_read_fields(stage, [s])
+                for s in self._flow.list_inputs(stage.name)
             }
             self._publish_output(stage, plugin.apply(inputs, context), context)
         elif isinstance(plugin, SplitterTransform):
@@ -133,7 +134,7 @@ class _Planner:
             self._plan.sinks.append(PlannedSink(stage, plugin, frame, context))
 
     def _get_input(self, stage: Stage) -> DataFrame:
-        return self._select_read_fields(stage, self._flow.inputs(stage.name))
+        return self._select_read_fields(stage, self._flow.list_inputs(stage.name))
 
     def _select_read_fields(self, stage: Stage, streams: list[Stream]) -> DataFrame:
         """Return the input of a stage with only the fields that it reads."""
@@ -159,7 +160,7 @@ class _Planner:
             self._streams.publish(errors, rejected, counted=True, persisted=True)
 
     def _create_context(self, stage: Stage) -> DriverContext:
-        wanted = bool(self._flow.readers(Stream(stage.name, errors=True)))
+        wanted = bool(self._flow.list_readers(Stream(stage.name, errors=True)))
         counter = self._streams.counter
 
         def share(df: DataFrame, is_error: Column) -> DataFrame:

@@ -99,7 +99,7 @@ class RecordCounter:
 
     def _count_stage(self, stage: Stage, flow: Flow, counted: dict[CountKey, int]) -> RecordCounts:
         counts = RecordCounts(
-            in_=sum(self._count_stream(s, counted) for s in flow.inputs(stage.name)),
+            in_=sum(self._count_stream(s, counted) for s in flow.list_inputs(stage.name)),
             error=counted.get(CountKey(stage.name, "error"), 0),
             alert=counted.get(CountKey(stage.name, "alert"), 0),
             groups=counted.get(CountKey(stage.name, "groups"), 0),

@@ -82,7 +82,7 @@ class PlannedStreams:
 
     def get_schema(self, stream: Stream) -> Schema:
         """Return the schema that readers of a stream get: error records wrapped, unneeded fields removed."""
-        full = self.flow.stage(stream.stage).get_schema(stream)
+        full = self.flow.get_stage(stream.stage).get_schema(stream)
         if stream.errors:
             return error_record_schema(full)
         names = self._needed.get(stream, full.field_names)
@@ -115,7 +115,7 @@ class PlannedStreams:
         """
         schema = self.get_schema(stream)
         if not stream.errors:
-            full = self.flow.stage(stream.stage).get_schema(stream)
+            full = self.flow.get_stage(stream.stage).get_schema(stream)
             if schema.field_names != full.field_names:
                 frame = frame.select(*map(quote_column, schema.field_names))
         if self.counter is not None and not counted and not self._leave_count_to_reader(stream):
@@ -134,7 +134,7 @@ class PlannedStreams:
         """Return how often Spark would compute a stream if it were not persisted."""
         total = 0
         groups: set[int] = set()
-        for name in self.flow.readers(stream):
+        for name in self.flow.list_readers(stream):
             group = self.group_of.get(name)
             if group is not None and id(group) not in groups:
                 groups.add(id(group))
@@ -151,7 +151,7 @@ class PlannedStreams:
 
     def check(self, stream: Stream, frame: DataFrame) -> None:
         """Have the schema of a DataFrame that a plugin made compared with the propagated one."""
-        schema = self.flow.stage(stream.stage).get_schema(stream)
+        schema = self.flow.get_stage(stream.stage).get_schema(stream)
         self.plan.checks.append(SchemaCheck(stream, schema, frame))
 
     def _leave_count_to_reader(self, stream: Stream) -> bool:
@@ -159,14 +159,14 @@ class PlannedStreams:
         assert self.counter is not None
         if self.count_uses(stream) != 1:
             return False
-        reader = self.flow.readers(stream)[0]
+        reader = self.flow.list_readers(stream)[0]
         group = self.group_of.get(reader)
         if group is not None:
             if self.is_only_feed(stream, group):
                 self.counter.count_in_pass(stream)
                 return True
             return False
-        is_only_input = len(self.flow.inputs(reader)) == 1
+        is_only_input = len(self.flow.list_inputs(reader)) == 1
         if is_only_input and getattr(self.plugins[reader], "one_to_one", False):
             if isinstance(self.plugins[reader], SplitterTransform):
                 return False

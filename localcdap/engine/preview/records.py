@@ -77,7 +77,7 @@ def _list_streams(flow: Flow, stage: Stage) -> list[Stream]:
     ports = [Stream(stage.name, port) for port in stage.port_schemas]
     streams = ports if stage.type == SPLITTER else [Stream(stage.name)]
     errors = Stream(stage.name, errors=True)
-    return [*streams, errors] if flow.readers(errors) else streams
+    return [*streams, errors] if flow.list_readers(errors) else streams
 
 
 def _encode_given(stage: Stage, stream: Stream, given: GivenStream | None) -> pa.RecordBatch:

@@ -101,7 +101,7 @@ class StageByStageRunner:
         for stage in self._flow.stages:
             if stage.name in self._left_out:
                 continue
-            if all(stream in self._batches for stream in self._flow.inputs(stage.name)):
+            if all(stream in self._batches for stream in self._flow.list_inputs(stage.name)):
                 self._run_stage(stage)
 
     def _run_stage(self, stage: Stage) -> None:
@@ -124,7 +124,7 @@ class StageByStageRunner:
             return StageOutput()
         plugin: Any = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
         if runs_in_python(plugin):
-            streams = self._flow.inputs(stage.name)
+            streams = self._flow.list_inputs(stage.name)
             schema = get_feed_schema(stage, plugin, streams)
             data = self._run.create_stage_data(stage, plugin.lookup_tables(), in_this_process=True)
             return run_python_stage(
@@ -142,11 +142,11 @@ class StageByStageRunner:
         """Return the DataFrames that a stage makes of its inputs."""
         errors = Stream(stage.name, errors=True)
         # A single stage that is debugged shows its errors, whatever reads them in a pipeline.
-        wanted = bool(self._flow.readers(errors)) or len(self._flow.stages) == 1
+        wanted = bool(self._flow.list_readers(errors)) or len(self._flow.stages) == 1
         context = DriverContext(stage, self._run, wants_errors=wanted, shared=self._persist)
         if stage.type == SOURCE:
             return {Stream(stage.name): plugin.read(context)}
-        streams = self._flow.inputs(stage.name)
+        streams = self._flow.list_inputs(stage.name)
         if isinstance(plugin, BatchJoiner):
             inputs = {s.stage: self._create_frame(stage, plugin, [s]) for s in streams}
             return {Stream(stage.name): plugin.apply(inputs, context)}
@@ -194,7 +194,7 @@ class StageByStageRunner:
             for stream, frame in frames.items()
         }
         errors = Stream(stage.name, errors=True)
-        if self._flow.readers(errors) and errors not in batches:
+        if self._flow.list_readers(errors) and errors not in batches:
             batches[errors] = RecordCodec(get_stream_schema(stage, errors)).encode([])
         return batches
 
@@ -202,7 +202,7 @@ class StageByStageRunner:
 
     def _report(self, stage: Stage, output: StageOutput) -> None:
         counts = RecordCounts(
-            in_=sum(self._batches[s].num_rows for s in self._flow.inputs(stage.name))
+            in_=sum(self._batches[s].num_rows for s in self._flow.list_inputs(stage.name))
         )
         self.counts[stage.name] = counts
         if stage.type == CONDITION or (stage.type in SINKS and not output.problems):
@@ -223,12 +223,12 @@ class StageByStageRunner:
         return StageSample(schema, records, count=batch.num_rows)
 
     def _unite_inputs(self, stage: Stage) -> pa.RecordBatch:
-        streams = self._flow.inputs(stage.name)
+        streams = self._flow.list_inputs(stage.name)
         return create_feed(self._get_full_schema(stage), streams, self._batches)
 
     def _get_full_schema(self, stage: Stage) -> Schema:
         """Return the schema of the records that reach a stage, with all their fields."""
-        return get_feed_schema(stage, Plugin(None), self._flow.inputs(stage.name))
+        return get_feed_schema(stage, Plugin(None), self._flow.list_inputs(stage.name))
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ _FLUSH: Final = 10_000
 """Emitted records after which a batch is sent on, unless a single group emits more."""
 
 
-def grouped_schema(feed: Schema) -> Schema:
+def build_grouped_schema(feed: Schema) -> Schema:
     """Return the schema between the two passes."""
     return Schema.record("grouped", [Field(GROUP, Schema.BYTES), *feed])
 
@@ -47,7 +47,7 @@ def create_grouping_pass(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with capture_output(message_directory, stage.name):
             codec = RecordCodec(feed)
-            layout = PassLayout([grouped_schema(feed)], reports=reports)
+            layout = PassLayout([build_grouped_schema(feed)], reports=reports)
             runner = AggregateRunner(stage)
             for batch in batches:
                 named = batch.rename_columns(feed.field_names)
