@@ -208,5 +208,5 @@ def test_an_application_that_is_declared_wrongly_is_told_with_its_place(tmp_path
     (error,) = errors_of(tmp_path, APPLICATION.format(events=""))
 
     assert error == (
-        "thing-1.0.0.py:15: class Things: TypeError: listener Listener says no events."
+        "thing-1.0.0.py:15: class Things: TypeError: listener Listener declares no events."
     )
