@@ -115,7 +115,7 @@ class HostTables:
     def find(self, namespace: str, name: str) -> TableShape | None:
         """Return the columns of a table; None when it does not exist."""
         with connect_to_host(self._home) as client:
-            return client.make_proxy(TABLE_EXPORTS, TableExports).shapes(namespace).get(name)
+            return client.make_proxy(TABLE_EXPORTS, TableExports).read_shapes(namespace).get(name)
 
 
 class NoHostTables:
@@ -151,7 +151,7 @@ def create_table_finder(order: WorkOrder) -> FindTable:
         if order.host_directory is None:
             return {}
         with connect_to_host(Path(order.host_directory)) as client:
-            return client.make_proxy(TABLE_EXPORTS, TableExports).shapes(order.namespace)
+            return client.make_proxy(TABLE_EXPORTS, TableExports).read_shapes(order.namespace)
 
     return lambda name: fetch_shapes().get(name)
 

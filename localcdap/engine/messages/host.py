@@ -92,7 +92,7 @@ class TableExports:
         """
         raise NotImplementedError
 
-    def shapes(self, namespace: str) -> dict[str, TableShape]:
+    def read_shapes(self, namespace: str) -> dict[str, TableShape]:
         """Return the columns and keys of the tables of a namespace, by name."""
         raise NotImplementedError
 
