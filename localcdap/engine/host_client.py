@@ -205,7 +205,9 @@ def _create_secrets(_run_id: str, namespace: str, home: str | None) -> Secrets:
 
     def fetch_properties(name: str) -> dict[str, str]:
         with connect_to_host(Path(home)) as client:
-            return client.make_proxy(CONNECTIONS, ConnectionProperties).properties(namespace, name)
+            return client.make_proxy(CONNECTIONS, ConnectionProperties).get_properties(
+                namespace, name
+            )
 
     return Secrets(fetch_key, fetch_properties)
 

@@ -123,7 +123,7 @@ class SecureKeys:
 class ConnectionProperties:
     """The connections of a namespace."""
 
-    def properties(self, namespace: str, name: str) -> dict[str, str]:
+    def get_properties(self, namespace: str, name: str) -> dict[str, str]:
         """Return the properties of a connection.
 
         :raises NotFoundError: when the connection does not exist.
