@@ -36,7 +36,7 @@ class BenchScreen(Screen[None]):
     def __init__(self, document: Any, stage: str | None) -> None:
         super().__init__()
         sheet, _ = EditedDocument.read(document)
-        place = DocumentTarget("pipeline", sheet.text())
+        place = DocumentTarget("pipeline", sheet.to_text())
         self.editor = Editor(DocumentSource(place, "pipeline"), LocalDocument(sheet), "default")
         self.editor.selected = stage
 
