@@ -34,7 +34,7 @@ def format_duration(start: int | None, end: int | None) -> str:
     """Return the time between two points as ``1.2 s``, ``3 min 20 s`` or ``2 h 5 min``.
 
     :param start: milliseconds since 1970.
-    :param end: likewise; an end before the start counts as no time.
+    :param end: milliseconds since 1970; an end before the start counts as no time.
     :return: an empty text when one of the points is not known.
     """
     if start is None or end is None:

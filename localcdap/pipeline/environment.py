@@ -112,7 +112,7 @@ class NamespaceEnvironment:
     def write_out_templates(self, document: PipelineDocument) -> tuple[str, list[TemplateUse]]:
         """Return the document's JSON text without plugin templates, and the stages that used one.
 
-        Whoever reads that text needs no templates: a run process, or a deployed application.
+        A reader of that text, such as a run process, needs no templates.
         """
         if not self.templates:
             return document.to_json(), []

@@ -172,7 +172,7 @@ class Builder(Transformer[Any, Node]):
     def string(self, parts: Any) -> Node:
         return _build_node("constant", _unescape(parts[0]), (), parts)
 
-    def refused(self, parts: Any) -> Node:
+    def reject(self, parts: Any) -> Node:
         raise TreeError(f"'{parts[0]}' cannot be used here", parts[0])
 
     def constant(self, parts: Any) -> Node:

@@ -133,7 +133,7 @@ class Writer:
         self._temporaries += 1
         return f"t{self._temporaries}"
 
-    def kept(self, value: object) -> str:
+    def store_constant(self, value: object) -> str:
         """Return the name of a value that cannot be written as code."""
         name = f"k{len(self.scope)}"
         self.scope[name] = value

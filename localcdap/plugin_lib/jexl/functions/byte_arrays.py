@@ -14,7 +14,7 @@ bytes_ = Namespace("bytes")
 _Bytes = bytes | None
 
 
-def _given(value: _Bytes) -> bytes:
+def _require_not_null(value: _Bytes) -> bytes:
     if value is None:
         raise ValueError("the bytes are null")
     return value
@@ -22,11 +22,11 @@ def _given(value: _Bytes) -> bytes:
 
 def _read(value: _Bytes, layout: str, offset: int = 0) -> Any:
     try:
-        return struct.unpack_from(layout, _given(value), offset)[0]
+        return struct.unpack_from(layout, _require_not_null(value), offset)[0]
     except struct.error:
         size = struct.calcsize(layout)
         raise ValueError(
-            f"{size} bytes are needed, there are {len(_given(value)) - offset}"
+            f"{size} bytes are needed, there are {len(_require_not_null(value)) - offset}"
         ) from None
 
 
@@ -64,7 +64,7 @@ def toBytesBinary(text: str | None) -> bytes:
 
 @bytes_("Y -> S!")
 def toHexString(value: _Bytes) -> str:
-    return _given(value).hex()
+    return _require_not_null(value).hex()
 
 
 @bytes_("S -> Y!")
@@ -111,7 +111,7 @@ def toFloat(value: _Bytes) -> float:
 
 @bytes_("Y -> B")
 def toBoolean(value: _Bytes) -> bool:
-    if len(_given(value)) != 1:
+    if len(_require_not_null(value)) != 1:
         raise ValueError("a boolean is one byte")
     return value != b"\0"
 
@@ -145,7 +145,7 @@ def double_to_bytes(value: float) -> bytes:
 
 @bytes_("Y Y -> Y!", "add", "concat")
 def add(first: _Bytes, second: _Bytes) -> bytes:
-    return _given(first) + _given(second)
+    return _require_not_null(first) + _require_not_null(second)
 
 
 @bytes_("Y Y -> B")
@@ -155,7 +155,7 @@ def equals(first: _Bytes, second: _Bytes) -> bool:
 
 @bytes_("Y Y -> I")
 def compareTo(first: _Bytes, second: _Bytes) -> int:
-    one, two = _given(first), _given(second)
+    one, two = _require_not_null(first), _require_not_null(second)
     differing = next((a - b for a, b in zip(one, two, strict=False) if a != b), None)
     return len(one) - len(two) if differing is None else differing
 
@@ -167,28 +167,28 @@ def startsWith(value: _Bytes, prefix: _Bytes) -> bool:
 
 @bytes_("Y I -> Y")
 def head(value: _Bytes, length: int) -> _Bytes:
-    return _given(value)[:length] if len(_given(value)) >= length else None
+    return _require_not_null(value)[:length] if len(_require_not_null(value)) >= length else None
 
 
 @bytes_("Y I -> Y")
 def tail(value: _Bytes, length: int) -> _Bytes:
-    given = _given(value)
+    given = _require_not_null(value)
     return given[len(given) - length :] if len(given) >= length else None
 
 
 @bytes_("Y I -> Y!")
 def padHead(value: _Bytes, length: int) -> bytes:
-    return bytes(min(length, 10_000_000)) + _given(value)
+    return bytes(min(length, 10_000_000)) + _require_not_null(value)
 
 
 @bytes_("Y I -> Y!")
 def padTail(value: _Bytes, length: int) -> bytes:
-    return _given(value) + bytes(min(length, 10_000_000))
+    return _require_not_null(value) + bytes(min(length, 10_000_000))
 
 
 @bytes_("Y -> I")
 def hashCode(value: _Bytes) -> int:
     result = 1
-    for byte in _given(value):
+    for byte in _require_not_null(value):
         result = wrap(31 * result + wrap(byte, 8), 32)
     return result

@@ -16,7 +16,7 @@ date = Namespace("date")
 _Moment = datetime.datetime | None
 
 
-def _given(moment: _Moment) -> datetime.datetime:
+def _require_not_null(moment: _Moment) -> datetime.datetime:
     if moment is None:
         raise ValueError("the date is null")
     return moment
@@ -24,64 +24,64 @@ def _given(moment: _Moment) -> datetime.datetime:
 
 @date("Z -> L")
 def UNIXTIMESTAMP_MILLIS(moment: _Moment) -> int:
-    return to_epoch_millis(_given(moment))
+    return to_epoch_millis(_require_not_null(moment))
 
 
 @date("Z -> L")
 def UNIXTIMESTAMP_SECONDS(moment: _Moment) -> int:
-    return to_epoch_seconds(_given(moment))
+    return to_epoch_seconds(_require_not_null(moment))
 
 
 @date("Z -> I")
 def MONTH(moment: _Moment) -> int:
-    return _given(moment).month
+    return _require_not_null(moment).month
 
 
 @date("Z -> S!")
 def MONTH_SHORT(moment: _Moment) -> str:
-    return MONTHS[_given(moment).month - 1][:3]
+    return MONTHS[_require_not_null(moment).month - 1][:3]
 
 
 @date("Z -> S!")
 def MONTH_LONG(moment: _Moment) -> str:
-    return MONTHS[_given(moment).month - 1]
+    return MONTHS[_require_not_null(moment).month - 1]
 
 
 @date("Z -> I")
 def YEAR(moment: _Moment) -> int:
-    return _given(moment).year
+    return _require_not_null(moment).year
 
 
 @date("Z -> I")
 def DAY_OF_WEEK(moment: _Moment) -> int:
     """Monday is 1."""
-    return _given(moment).isoweekday()
+    return _require_not_null(moment).isoweekday()
 
 
 @date("Z -> S!")
 def DAY_OF_WEEK_SHORT(moment: _Moment) -> str:
-    return DAYS[_given(moment).weekday()][:3]
+    return DAYS[_require_not_null(moment).weekday()][:3]
 
 
 @date("Z -> S!")
 def DAY_OF_WEEK_LONG(moment: _Moment) -> str:
-    return DAYS[_given(moment).weekday()]
+    return DAYS[_require_not_null(moment).weekday()]
 
 
 @date("Z -> I")
 def DAY_OF_YEAR(moment: _Moment) -> int:
-    return _given(moment).timetuple().tm_yday
+    return _require_not_null(moment).timetuple().tm_yday
 
 
 @date("Z -> I")
 def ERA(moment: _Moment) -> int:
-    _given(moment)
+    _require_not_null(moment)
     return 1
 
 
 @date("Z -> S!", "ERA_SHORT", "ERA_LONG")
 def era_text(moment: _Moment) -> str:
-    _given(moment)
+    _require_not_null(moment)
     return "AD"
 
 
@@ -92,7 +92,7 @@ def _whole_days(distance: datetime.timedelta) -> int:
 
 @date("Z Z -> I")
 def DAYS_BETWEEN(first: _Moment, second: _Moment) -> int:
-    return _whole_days(_given(second) - _given(first))
+    return _whole_days(_require_not_null(second) - _require_not_null(first))
 
 
 @date("Z -> I")

@@ -26,18 +26,18 @@ def with_scale(value: Decimal, scale: int, rounding: str) -> Decimal:
     return value.quantize(Decimal(1).scaleb(-scale), rounding, EXACT)
 
 
-def divided(dividend: Decimal, divisor: Decimal) -> Decimal:
+def divide(dividend: Decimal, divisor: Decimal) -> Decimal:
     """Divide like ``BigDecimal.divide(divisor, ROUND_HALF_EVEN)``: the result has the dividend's scale."""
     quotient = EXACT.divide(dividend, divisor)
     return with_scale(quotient, scale_of(dividend), ROUND_HALF_EVEN)
 
 
-def stripped(value: Decimal) -> Decimal:
+def strip_zeros(value: Decimal) -> Decimal:
     """Remove trailing zeros like ``stripTrailingZeros``: 1200 becomes 1.2E+3, as in Java."""
     return value.normalize(EXACT) if value else Decimal(0)
 
 
-def _given(value: Decimal | None) -> Decimal:
+def _require_not_null(value: Decimal | None) -> Decimal:
     if value is None:
         raise ValueError("the decimal is null")
     return value
@@ -74,7 +74,7 @@ def divideq(value: Decimal | None, other: Any) -> Decimal | None:
     divisor = _operand(other)
     if divisor == 0 and scale_of(divisor) == 0:
         return None
-    return Decimal(0) if value is None else divided(value, divisor)
+    return Decimal(0) if value is None else divide(value, divisor)
 
 
 @decimal("M O -> M")
@@ -87,32 +87,32 @@ def divider(value: Decimal | None, other: Any) -> Decimal | None:
 
 @decimal("M -> M!")
 def abs_(value: Decimal | None) -> Decimal:
-    return abs(_given(value))
+    return abs(_require_not_null(value))
 
 
 @decimal("M -> I")
 def precision(value: Decimal | None) -> int:
-    return len(_given(value).as_tuple().digits)
+    return len(_require_not_null(value).as_tuple().digits)
 
 
 @decimal("M -> I")
 def scale(value: Decimal | None) -> int:
-    return scale_of(_given(value))
+    return scale_of(_require_not_null(value))
 
 
-@decimal("M -> O")
-def unscaled(value: Decimal | None) -> int:
-    return int(_given(value).scaleb(scale_of(_given(value)), EXACT))
+@decimal("M -> O", "unscaled")
+def get_unscaled(value: Decimal | None) -> int:
+    return int(_require_not_null(value).scaleb(scale_of(_require_not_null(value)), EXACT))
 
 
 @decimal("M I -> M!")
 def decimal_left(value: Decimal | None, places: int) -> Decimal:
-    return stripped(_given(value).scaleb(-_places(places), EXACT))
+    return strip_zeros(_require_not_null(value).scaleb(-_places(places), EXACT))
 
 
 @decimal("M I -> M!")
 def decimal_right(value: Decimal | None, places: int) -> Decimal:
-    given = _given(value)
+    given = _require_not_null(value)
     moved = EXACT.multiply(given, Decimal(10) ** _places(places))
     return with_scale(moved, max(scale_of(given) - places, 0), ROUND_DOWN)
 
@@ -127,22 +127,22 @@ def _places(places: int) -> int:
 def pow_(value: Decimal | None, exponent: int) -> Decimal:
     if not 0 <= exponent <= 999:
         raise ValueError(f"{exponent} is no exponent from 0 to 999")
-    return EXACT.power(_given(value), exponent)
+    return EXACT.power(_require_not_null(value), exponent)
 
 
 @decimal("M -> M!")
 def negate(value: Decimal | None) -> Decimal:
-    return -_given(value) if value else Decimal(0)
+    return -_require_not_null(value) if value else Decimal(0)
 
 
 @decimal("M -> M!")
 def strip_zero(value: Decimal | None) -> Decimal:
-    return stripped(_given(value))
+    return strip_zeros(_require_not_null(value))
 
 
 @decimal("M -> I")
 def sign(value: Decimal | None) -> int:
-    return (_given(value) > 0) - (_given(value) < 0)
+    return (_require_not_null(value) > 0) - (_require_not_null(value) < 0)
 
 
 # ruff: noqa: N802 - functions have the names that expressions call them by

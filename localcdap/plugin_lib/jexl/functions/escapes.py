@@ -25,7 +25,7 @@ def _unicode(char: str) -> str:
     return "".join(f"\\u{units[at]:02X}{units[at + 1]:02X}" for at in range(0, len(units), 2))
 
 
-def _coded(text: str, also: str) -> str:
+def _encode(text: str, also: str) -> str:
     out = []
     for char in text:
         if char in _CONTROLS:
@@ -39,18 +39,18 @@ def _coded(text: str, also: str) -> str:
 
 def _declare_coded() -> None:
     for name, also in (("Java", '"\\'), ("EcmaScript", "'\"\\/"), ("Json", '"\\/')):
-        escape("S -> S", f"escape{name}")(_coder(also))
-        escape("S -> S", f"unescape{name}")(_decoded)
+        escape("S -> S", f"escape{name}")(_build_encoder(also))
+        escape("S -> S", f"unescape{name}")(_decode)
 
 
-def _coder(also: str) -> Any:
-    def escaped(text: str | None) -> str | None:
-        return None if text is None else _coded(text, also)
+def _build_encoder(also: str) -> Any:
+    def escape(text: str | None) -> str | None:
+        return None if text is None else _encode(text, also)
 
-    return escaped
+    return escape
 
 
-def _decoded(text: str | None) -> str | None:
+def _decode(text: str | None) -> str | None:
     def replace(found: re.Match[str]) -> str:
         octal, code, char = found.groups()
         if octal:

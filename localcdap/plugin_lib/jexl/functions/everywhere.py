@@ -8,13 +8,13 @@ from typing import Any
 from localcdap.java.numbers import parse_double, parse_int, parse_long
 from localcdap.java.string_format import format_text
 from localcdap.java.strings import round_to_float
-from localcdap.plugin_lib.jexl.functions.guava import pad_end, pad_start, repeated
+from localcdap.plugin_lib.jexl.functions.guava import pad_end, pad_start, repeat
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
 
 everywhere = Namespace("")
 
 
-def _given(value: str | None) -> str:
+def _require_not_null(value: str | None) -> str:
     if value is None:
         raise ValueError("the value is null")
     return value
@@ -22,27 +22,27 @@ def _given(value: str | None) -> str:
 
 @everywhere("S -> D")
 def toDouble(value: str | None) -> float:
-    return parse_double(_given(value))
+    return parse_double(_require_not_null(value))
 
 
 @everywhere("S -> F")
 def toFloat(value: str | None) -> float:
-    return round_to_float(parse_double(_given(value)))
+    return round_to_float(parse_double(_require_not_null(value)))
 
 
 @everywhere("S -> L")
 def toLong(value: str | None) -> int:
-    return parse_long(_given(value))
+    return parse_long(_require_not_null(value))
 
 
 @everywhere("S -> I")
 def toInteger(value: str | None) -> int:
-    return parse_int(_given(value))
+    return parse_int(_require_not_null(value))
 
 
 @everywhere("S -> Y!")
 def toBytes(value: str | None) -> bytes:
-    return _given(value).encode("utf-8", "replace")
+    return _require_not_null(value).encode("utf-8", "replace")
 
 
 @everywhere("S S -> S")
@@ -56,7 +56,7 @@ def concat(first: str | None, second: str | None) -> str | None:
 def concat_delimited(first: str | None, delimiter: str | None, second: str | None) -> str:
     if first is None and second is None:
         raise ValueError("both texts are null")
-    return (first or "") + _given(delimiter) + (second or "")
+    return (first or "") + _require_not_null(delimiter) + (second or "")
 
 
 @everywhere("O* -> O")
@@ -71,12 +71,12 @@ def rcoalesce(*values: Any) -> Any:
 
 @everywhere("S O* -> S!")
 def format(pattern: str | None, *values: Any) -> str:
-    return format_text(_given(pattern), values)
+    return format_text(_require_not_null(pattern), values)
 
 
 everywhere("S I C -> S!", "padAtStart")(pad_start)
 everywhere("S I C -> S!", "padAtEnd")(pad_end)
-everywhere("S I -> S!", "repeat")(repeated)
+everywhere("S I -> S!", "repeat")(repeat)
 
 
 @everywhere("S -> S")

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
-from localcdap.plugin_lib.jexl.functions.string_parts import checked_length, padding
+from localcdap.plugin_lib.jexl.functions.string_parts import check_length, padding
 from localcdap.plugin_lib.jexl.functions.string_search import common_length
 
 guava = Namespace("strings")
@@ -27,21 +27,21 @@ def isNullOrEmpty(text: str | None) -> bool:
 
 
 def pad_start(text: str | None, size: int, pad: str) -> str:
-    return padding(pad, size - len(_given(text))) + _given(text)
+    return padding(pad, size - len(_require_not_null(text))) + _require_not_null(text)
 
 
 def pad_end(text: str | None, size: int, pad: str) -> str:
-    return _given(text) + padding(pad, size - len(_given(text)))
+    return _require_not_null(text) + padding(pad, size - len(_require_not_null(text)))
 
 
-def repeated(text: str | None, count: int) -> str:
+def repeat(text: str | None, count: int) -> str:
     if count < 0:
         raise ValueError(f"invalid count: {count}")
-    checked_length(len(_given(text)) * count)
-    return _given(text) * count
+    check_length(len(_require_not_null(text)) * count)
+    return _require_not_null(text) * count
 
 
-def _given(text: str | None) -> str:
+def _require_not_null(text: str | None) -> str:
     if text is None:
         raise ValueError("a text is null")
     return text
@@ -49,14 +49,16 @@ def _given(text: str | None) -> str:
 
 guava("S I C -> S!", "padStart")(pad_start)
 guava("S I C -> S!", "padEnd")(pad_end)
-guava("S I -> S!", "repeat")(repeated)
+guava("S I -> S!", "repeat")(repeat)
 
 
 @guava("S S -> S!")
 def commonPrefix(first: str | None, second: str | None) -> str:
-    return _given(first)[: common_length([_given(first), _given(second)])]
+    return _require_not_null(first)[
+        : common_length([_require_not_null(first), _require_not_null(second)])
+    ]
 
 
 @guava("S S -> S!")
 def commonSuffix(first: str | None, second: str | None) -> str:
-    return commonPrefix(_given(first)[::-1], _given(second)[::-1])[::-1]
+    return commonPrefix(_require_not_null(first)[::-1], _require_not_null(second)[::-1])[::-1]

@@ -84,7 +84,7 @@ def _one_selected(element: Any, path: str) -> Any:
         return None
 
 
-def _selected(element: Any, paths: tuple[str, ...]) -> Any:
+def _select_paths(element: Any, paths: tuple[str, ...]) -> Any:
     found = [_one_selected(element, path) for path in paths]
     return found[0] if len(found) == 1 else found
 
@@ -92,13 +92,13 @@ def _selected(element: Any, paths: tuple[str, ...]) -> Any:
 @values("J S S* -> J", "Select")
 def Select(element: Any, path: str, *paths: str) -> Any:
     """Return the value at a path, or the list of the values at several paths."""
-    return _selected(element, (path, *paths))
+    return _select_paths(element, (path, *paths))
 
 
 @values("J B S S* -> J", "select")
 def select_lowering(element: Any, lower: bool, path: str, *paths: str) -> Any:
     parsed = _read(element) if isinstance(element, str) else element
-    return _selected(keysToLower(parsed) if lower else parsed, (path, *paths))
+    return _select_paths(keysToLower(parsed) if lower else parsed, (path, *paths))
 
 
 @values("J S S* -> J", "select")

@@ -100,7 +100,7 @@ def pow(base: float, exponent: float) -> float:
         return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
 
 
-def _rounded(value: float, run: Callable[[float], int]) -> float:
+def _round_half_up(value: float, run: Callable[[float], int]) -> float:
     if value != value or math.isinf(value):
         return value
     return math.copysign(float(run(value)), value)
@@ -108,17 +108,17 @@ def _rounded(value: float, run: Callable[[float], int]) -> float:
 
 @maths("D -> D")
 def ceil(value: float) -> float:
-    return _rounded(value, math.ceil)
+    return _round_half_up(value, math.ceil)
 
 
 @maths("D -> D")
 def floor(value: float) -> float:
-    return _rounded(value, math.floor)
+    return _round_half_up(value, math.floor)
 
 
 @maths("D -> D")
 def rint(value: float) -> float:
-    return _rounded(value, round)
+    return _round_half_up(value, round)
 
 
 @maths("D -> L")

@@ -127,14 +127,14 @@ LONGEST = 10_000_000
 
 @string("S I -> S")
 def repeat(text: str | None, count: int) -> str | None:
-    return None if text is None else text * (checked_length(len(text) * max(count, 0)) and count)
+    return None if text is None else text * (check_length(len(text) * max(count, 0)) and count)
 
 
 @string("S S I -> S", "repeat")
 def repeat_separated(text: str | None, separator: str | None, count: int) -> str | None:
     if text is None or separator is None:
         return repeat(text, count)
-    checked_length((len(text) + len(separator)) * max(count, 0))
+    check_length((len(text) + len(separator)) * max(count, 0))
     return separator.join([text] * max(count, 0))
 
 
@@ -172,11 +172,11 @@ def center(text: str | None, size: int, pad: str | None) -> str | None:
 
 def padding(pad: str | None, count: int) -> str:
     pad = pad or " "
-    checked_length(count)
+    check_length(count)
     return (pad * (count // len(pad) + 1))[: max(count, 0)]
 
 
-def checked_length(length: int) -> int:
+def check_length(length: int) -> int:
     if length > LONGEST:
         raise ValueError(f"a text of {length} characters would be too long; {LONGEST} are allowed")
     return length
@@ -197,7 +197,7 @@ def lowerCase(text: str | None) -> str | None:
 
 @string("S -> S", "capitalize", "capitalise")
 def capitalize(text: str | None) -> str | None:
-    return _titled(text[0]) + text[1:] if text else text
+    return _to_title_case(text[0]) + text[1:] if text else text
 
 
 @string("S -> S", "uncapitalize", "uncapitalise")
@@ -210,14 +210,15 @@ def capitaliseAllWords(text: str | None) -> str | None:
     if not text:
         return text
     chars = [
-        _titled(char) if at == 0 or is_space(text[at - 1]) else char for at, char in enumerate(text)
+        _to_title_case(char) if at == 0 or is_space(text[at - 1]) else char
+        for at, char in enumerate(text)
     ]
     return "".join(chars)
 
 
 @string("S -> S")
 def swapCase(text: str | None) -> str | None:
-    return None if text is None else "".join(map(_swapped, text))
+    return None if text is None else "".join(map(_swap_case, text))
 
 
 @string("S -> S")
@@ -232,13 +233,13 @@ def reverseDelimited(text: str | None, separator: str) -> str | None:
     return separator.join(reversed(split_characters(text, separator, 0, keep=False) or []))
 
 
-def _titled(char: str) -> str:
+def _to_title_case(char: str) -> str:
     """Convert a character like ``Character.toTitleCase``; a title form of several characters is not used."""
     title = char.title()
     return title if len(title) == 1 else char
 
 
-def _swapped(char: str) -> str:
+def _swap_case(char: str) -> str:
     other = char.swapcase()
     return other if len(other) == 1 else char
 

@@ -1,7 +1,7 @@
-"""The mask of mask-shuffle: every letter and digit becomes another one of its kind.
+"""The mask of mask-shuffle, which replaces every letter and digit by another one of its kind.
 
-The draws are those of ``java.util.Random(0)``, which the original makes anew for every value: equal values
-are masked equally, and on every machine.
+The random numbers are those of ``java.util.Random(0)``, which the original creates for each value, so equal
+values are masked equally on every machine.
 """
 
 from __future__ import annotations
