@@ -27,7 +27,7 @@ def write_constant(writer: Writer, node: Node) -> Coded:
         return repr(value), type(value).__name__
     if isinstance(value, float) and math.isfinite(value):
         return repr(value), "float"
-    return writer.kept(value), "any"
+    return writer.store_constant(value), "any"
 
 
 def write_name(writer: Writer, node: Node) -> Coded:

@@ -11,9 +11,9 @@ from localcdap.java.numbers import wrap
 from localcdap.java.strings import format_double
 from localcdap.plugin_lib.jexl.functions.decimals import (
     EXACT,
-    divided,
+    divide,
     scale_of,
-    stripped,
+    strip_zeros,
     with_scale,
 )
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
@@ -48,7 +48,7 @@ def add(*values: Any) -> Any:
     total = Decimal(0)
     for operand in operands:
         total = EXACT.add(total, operand)
-    return stripped(total)
+    return strip_zeros(total)
 
 
 @arithmetic("N N -> O")
@@ -57,7 +57,7 @@ def minus(first: Any, second: Any) -> Any:
     if kind is None:
         return None
     x, y = _as(kind, (first, second))
-    return stripped(EXACT.subtract(x, y)) if kind is Decimal else x - y
+    return strip_zeros(EXACT.subtract(x, y)) if kind is Decimal else x - y
 
 
 @arithmetic("N* -> O")
@@ -77,7 +77,7 @@ def divideq(dividend: Any, divisor: Any) -> Any:
     if kind is None or float(divisor) == 0:
         return None
     if kind is Decimal:
-        return stripped(divided(_decimal(dividend), _decimal(divisor)))
+        return strip_zeros(divide(_decimal(dividend), _decimal(divisor)))
     return float(dividend) / float(divisor)
 
 
@@ -159,7 +159,7 @@ def average(*values: Any) -> Any:
             mean = Decimal(format_double(mean)) if count > 1 else Decimal(0)
         if isinstance(mean, Decimal):
             distance = EXACT.subtract(_decimal(value), mean)
-            mean = EXACT.add(mean, divided(distance, Decimal(count)))
+            mean = EXACT.add(mean, divide(distance, Decimal(count)))
         else:
             mean += (float(value) - mean) / count
     return mean if count else None
