@@ -141,7 +141,7 @@ def test_killed_spark_server_fails_the_run_and_is_replaced(
         command = program.start("run", slow.file, "--json")
         when_running(program)
 
-        os.kill(server.status().pid or 0, signal.SIGKILL)
+        os.kill(server.get_status().pid or 0, signal.SIGKILL)
         command.communicate(timeout=120)
         failed = last(program)
         slow.open()

@@ -44,7 +44,7 @@ def arriving(connections, types=(), port=None):
     config = {"stages": stages, "connections": connected}
     sheet, _ = EditedDocument.read({"artifact": {"name": "cdap-data-pipeline"}, "config": config})
     debugging = Debugging()
-    upstream = UpstreamRecords(sheet.document(), "{}", namespace="n", arguments={}, records=2)
+    upstream = UpstreamRecords(sheet.to_document(), "{}", namespace="n", arguments={}, records=2)
     found = upstream.read_arriving(SimpleNamespace(debugging=debugging), "z", lines[-1][0])
     return found, debugging.tried
 
