@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -174,12 +175,13 @@ def test_a_slice_of_a_batch_is_read_as_the_slice_of_its_records(pair, start):
 )
 @pytest.mark.parametrize("where", [0, 1, 2])
 def test_null_may_stand_anywhere_among_values_with_parts(schema, where, tmp_path):
-    given = {
+    parts: dict[Type, list[Any]] = {
         Type.ARRAY: [[NOON.date(), None], []],
         Type.MAP: [{"a": [1]}, {}],
         Type.RECORD: [{"x": 1, "at": NOON}, {"x": 2, "at": NOON}],
         Type.UNION: [1, "one"],
-    }[schema.type]
+    }
+    given = parts[schema.type]
     given.insert(where, None)
     one = codec(v=schema.as_nullable)
     batch = one.encode({"v": value} for value in given)

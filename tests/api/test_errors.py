@@ -109,6 +109,7 @@ def test_reasons_of_a_stage_are_flattened():
 
     assert [type(e) for e in error.errors] == [LocalcdapError, InvalidFieldError, ValueError]
     assert str(error) == "a; b; c"
+    assert isinstance(error.errors[1], InvalidFieldError)
     assert error.errors[1].corrective_action == "Fix."
     assert str(InvalidStageError([])) == "invalid stage"
 

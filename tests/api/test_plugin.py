@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from localcdap.api import (
@@ -23,7 +25,7 @@ from localcdap.api.plugin import PLUGIN_MARK, Grain
 ROW = Schema.record("row", [("a", Schema.INT)])
 
 
-def sub(base: type, *methods: str) -> type:
+def sub(base: type[Plugin], *methods: str) -> Any:
     return type("Sub", (base,), {name: lambda self, *args: None for name in methods})
 
 
@@ -58,7 +60,8 @@ def test_a_method_may_come_from_a_base_or_a_mixin():
     mixin = type("Mixin", (), {"apply": lambda self, df, context: df})
 
     assert sub(parent).grain() is Grain.RECORD
-    assert type("Mixed", (mixin, parent), {}).grain() is Grain.DATAFRAME
+    mixed: Any = type("Mixed", (mixin, parent), {})
+    assert mixed.grain() is Grain.DATAFRAME
 
 
 def test_a_class_becomes_a_plugin():

@@ -184,7 +184,7 @@ def test_a_table_that_cannot_become_what_is_asked_for(app, cdap_app):
 def test_a_wrong_declaration_is_refused_with_every_reason():
     class Wrong(SystemService):
         @get("/things/{id}")
-        def read(self, body: str, space: NamespaceSummary, count: len) -> None: ...
+        def read(self, body: str, space: NamespaceSummary, count: len) -> None: ...  # type: ignore[valid-type]
 
     @application(name="wrong", description="Wrong.")
     class WrongApp(SystemApplication):

@@ -13,7 +13,7 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, RunProgress, StageCounts
 
 
-def run(stages, so_far=None, tasks=(0, 0, 0)):
+def run(stages, so_far=None, tasks: tuple[int, int, int] = (0, 0, 0)):
     going = None if so_far is None else RunProgress(*tasks, so_far)
     return Run(
         run="r",

@@ -78,7 +78,7 @@ def sql(instance: Instance, put: Callable[..., None]) -> SqlService:
 
 
 def rows(sql: SqlService, text: str, **more: object) -> list[tuple]:
-    result = sql.query(SqlRequest(text, **more))  # type: ignore[arg-type]
+    result = sql.query(SqlRequest(text, **more))
     return [tuple(row.values()) for row in result.to_table().to_pylist()]
 
 

@@ -84,7 +84,7 @@ def test_a_python_without_localcdap_loads_a_plugin_from_what_was_sent(tmp_path: 
     )
     (tmp_path / "archives").mkdir()
     root = tmp_path / "root"
-    shipment = Shipment(Session(root), tmp_path / "archives")  # type: ignore[arg-type]
+    shipment = Shipment(Session(root), tmp_path / "archives")
     shipment.send([ref, ref])
     shipment._is_checked = True  # what the check needs is a cluster, see tests/runs/test_cluster.py
     moved = shipment.relocate(ref)
@@ -110,7 +110,7 @@ def test_a_python_without_localcdap_loads_a_plugin_from_what_was_sent(tmp_path: 
 
 @pytest.mark.parametrize("name", ["no_such_package", "a-b", "msgspec._core", ""])
 def test_a_package_that_is_not_here(tmp_path: Path, name: str):
-    shipment = Shipment(Session(tmp_path), tmp_path, [name])  # type: ignore[arg-type]
+    shipment = Shipment(Session(tmp_path), tmp_path, [name])
 
     with pytest.raises(EngineError, match=f"no Python package '{name}'"):
         shipment.send([])
@@ -120,7 +120,7 @@ def test_packages_go_along_with_what_they_require(tmp_path: Path):
     (tmp_path / "archives").mkdir()
     root = tmp_path / "root"
     packages = ["rapidfuzz", "openpyxl", "protobuf", "jsonschema_rs", "jsonschema-rs"]
-    Shipment(Session(root), tmp_path / "archives", packages).send([])  # type: ignore[arg-type]
+    Shipment(Session(root), tmp_path / "archives", packages).send([])
 
     imports = "import rapidfuzz.fuzz, openpyxl, google.protobuf.message, jsonschema_rs"
     libraries = str(root / "localcdap_libraries")

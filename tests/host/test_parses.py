@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from localcdap.api.errors import InvalidPipelineError
 from localcdap.cli import validate
-from localcdap.pipeline.document import reader
+from localcdap.pipeline.document import reader, source
 from localcdap.pipeline.editing.edits import SetProperty, Undo
 from localcdap.pipeline.editing.service import OpenRequest
 from localcdap.pipeline.library.application_model import DeployRequest
@@ -46,7 +46,7 @@ TEXT = json.dumps(
 def parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The JSON texts that were parsed as pipelines by this process."""
     found: list[str] = []
-    decode = reader.decode_json
+    decode = source.decode_json
 
     def note(document, *args, **more):
         if isinstance(document, str):

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -30,7 +30,7 @@ class Writer(SystemEventListener[Transaction]):
     """Writes down which namespaces were made; published to, it fails."""
 
     name = "writer"
-    events = (EntityCreated,)
+    events: ClassVar[tuple[type[Any], ...]] = (EntityCreated,)
     fails_on: str | None = None
 
     def on_event(self, event: EntityCreated, tx: Transaction) -> None:

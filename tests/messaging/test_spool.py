@@ -53,7 +53,7 @@ def test_several_messages_are_one_write(path: Path, monkeypatch):
     writes = []
     real = os.write
     with SpoolWriter(path) as writer:
-        monkeypatch.setattr(spools.os, "write", lambda f, d: writes.append(1) or real(f, d))
+        monkeypatch.setattr(os, "write", lambda f, d: writes.append(1) or real(f, d))
         writer.append(*[Counted(i) for i in range(100)])
 
     assert writes == [1]
@@ -142,7 +142,7 @@ def test_a_full_disk_leaves_whole_messages_only(path: Path, monkeypatch):
     with SpoolWriter(path) as writer:
         writer.append(Counted(1))
         with monkeypatch.context() as patch:
-            patch.setattr(spools.os, "write", fills_up)
+            patch.setattr(os, "write", fills_up)
             with pytest.raises(StoreError, match="No space left on device"):
                 writer.append(Counted(2, "x" * 100))
         writer.append(Counted(3))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError
@@ -11,7 +13,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault
 from localcdap.store.store import Store
 
-EXPORTED = {
+EXPORTED: dict[str, Any] = {
     "name": "My DB",
     "connectionId": "my_db",
     "connectionType": "PostgreSQL",

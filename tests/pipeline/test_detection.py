@@ -83,8 +83,9 @@ def test_a_stage_is_looked_at_alone(studio):
 
 def test_a_session_shows_what_was_detected_and_when(locations, folder):
     bench = Bench(looking(), locations=locations)
-    assert bench.stages["s"].output_schema is None
-    assert bench.stages["s"].detected_ms is None
+    before = bench.stages["s"]
+    assert before.output_schema is None
+    assert before.detected_ms is None
     bench.service.detect(bench.id)
     bench.wait()
     assert bench.stages["s"].output_schema.field_names == ["a", "b"]
@@ -94,8 +95,9 @@ def test_a_session_shows_what_was_detected_and_when(locations, folder):
     bench.apply(SetProperty("t", "field", "a"))
     assert bench.last.valid
     bench.apply(SetProperty("s", "path", "none"))
-    assert bench.stages["s"].output_schema is None
-    assert bench.stages["s"].detected_ms is None
+    before = bench.stages["s"]
+    assert before.output_schema is None
+    assert before.detected_ms is None
     bench.service.detect(bench.id, ["s"])
     bench.wait()
     assert [f.message for f in bench.stages["s"].errors] == ["There is no such file."]

@@ -24,7 +24,6 @@ from localcdap.api.errors import (
     HostSilentError,
     StoreError,
 )
-from localcdap.rpc import host_record as records
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
 from localcdap.rpc.host_record import HostRecord, get_socket_address, read_host_record
@@ -246,7 +245,7 @@ def test_a_home_with_a_very_long_path_works(tmp_path: Path):
 
 
 def test_a_very_long_temporary_directory_is_avoided(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(records.tempfile, "gettempdir", lambda: str(tmp_path / ("t" * 100)))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / ("t" * 100)))
 
     assert len(get_socket_address(tmp_path)) <= 100
 

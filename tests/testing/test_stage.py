@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -180,7 +180,7 @@ def test_a_transform_gets_the_fields_that_it_reads_and_many_records_at_once():
         def transform(self, record: Record, emit: Emitter) -> None:
             raise AssertionError("all at once")
 
-        def transform_records(self, records: list[Record], emit: Emitter) -> None:
+        def transform_records(self, records: Sequence[Record], emit: Emitter) -> None:
             emit({"fields": " ".join(name for record in records for name in record)})
 
     assert StageTester(Few, {}, PEOPLE).run([ADA, BOB]).records == [{"fields": "age age"}]

@@ -42,7 +42,7 @@ class WorkspaceStore:
         row = self._transactions.run(
             lambda context: context.table("workspaces").read(self._space | {"id": id}, ["sample"])
         )
-        return row and row["sample"]
+        return None if row is None else row["sample"]
 
 
 def test_a_store_of_an_application(cdap_structured_tables):

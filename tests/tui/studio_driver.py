@@ -125,7 +125,7 @@ async def at_rest(*_: float) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _PATIENCE_S
     await asyncio.sleep(0)
-    while loop.time() < deadline and (loop._ready or _draw(app)):
+    while loop.time() < deadline and (loop._ready or _draw(app)):  # type: ignore[attr-defined]
         await asyncio.sleep(0)
 
 

@@ -23,7 +23,7 @@ _SOURCES = 100
 def parsed(monkeypatch):
     """The texts that were parsed, in order."""
     texts = []
-    parse = textual_stylesheet.parse
+    parse = textual_stylesheet.parse  # type: ignore[attr-defined]
 
     def noted(scope, css, *rest, **more):
         texts.append(css)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from localcdap.api.plugin import Plugin
 from localcdap.artifacts.loading import load_plugin
 from localcdap.testing import StageTester, artifact_ref
 
@@ -17,7 +16,7 @@ PLUGINS = Path(__file__).resolve().parents[3] / "plugins_dir" / "google-cloud"
 
 
 def stage_of(name: str, folder: Path, type: str = "action", **properties: str) -> StageTester:
-    cls: type[Plugin] = load_plugin(artifact_ref(PLUGINS, type, name))
+    cls = load_plugin(artifact_ref(PLUGINS, type, name))
     places = {"gs://x": "x", "gs://y": "y"}
     return StageTester(cls, properties, directory=folder, locations=places)
 

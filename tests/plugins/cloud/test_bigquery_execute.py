@@ -95,7 +95,7 @@ def test_statements_of_bigquery_become_those_of_duckdb(text, changes, sql):
 )
 def test_what_cannot_be_translated_is_refused_with_its_place(text: str, told: str):
     statements = module("statements")
-    with pytest.raises(ValueError, match=".") as raised:
+    with pytest.raises(module("sql").SqlError, match=".") as raised:
         statements.translate_statements(text)
     assert told in raised.value.message
 

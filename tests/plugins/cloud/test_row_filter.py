@@ -37,6 +37,6 @@ def test_conditions_become_those_of_spark(text, shown):
     ],
 )
 def test_what_spark_would_misunderstand_is_refused(text, told):
-    with pytest.raises(ValueError, match=".") as raised:
+    with pytest.raises(module("sql").SqlError, match=".") as raised:
         module("conditions").to_spark_condition(text)
     assert told in raised.value.message

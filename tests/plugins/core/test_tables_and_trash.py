@@ -6,6 +6,7 @@ import datetime
 import decimal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from core_plugins.tables.table_sink import TableSink
@@ -121,7 +122,7 @@ def test_rows_go_into_a_table_and_come_back(spark, tmp_path, tables):
     money = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
     full = record(id="int", name=["string", "null"], at=[moment, "null"], price=[money, "null"])
     at = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": 1, "name": "é", "at": at, "price": decimal.Decimal("1.25")},
         {"id": 2, "name": None, "at": None, "price": None},
     ]

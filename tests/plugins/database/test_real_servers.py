@@ -127,7 +127,7 @@ def test_all_types_are_read_and_written(place: Place):
     assert place.server.sql(moment[place.server.plugin]) == "2024-05-06 07:08:09.000001"
 
 
-ODD = {
+ODD: dict[str, tuple[str, dict[str, Any]]] = {
     "Postgres": (
         """SELECT 0.1::numeric AS number, ARRAY[1,2] AS list, '10:00+02'::timetz AS late,
         '5.5'::money AS coins, B'101' AS bits""",

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from localcdap.api.app import FieldType, StructuredTableSpecification
@@ -35,7 +36,7 @@ def main(folder: str, first: int) -> None:
         tables = StructuredTables(store)
         tables.admin.create_or_update(SPEC)
         for number in range(first, sys.maxsize):
-            tables.transactions.run(lambda context, n=number: transaction(context, n))
+            tables.transactions.run(partial(transaction, number=number))
             if number % 5 == 0:  # the file itself is written, too, when it is killed
                 store.read("CHECKPOINT")
             sys.stdout.write(f"{number}\n")

@@ -436,13 +436,16 @@ def test_A39_update_all(simple: Simple, before):
 
 
 def test_A40_update_all_refuses_keys_and_other_ranges(simple: Simple):
+    def update_all(where: Range) -> Any:
+        return lambda t: t.update_all(where, {"col1": "x"})
+
     simple.fill(s(3))
 
     with pytest.raises(InvalidTableFieldError, match="key2.*cannot be changed"):
         simple.do(lambda t: t.update_all(Range.all(), {"key2": 3, "col1": "x"}))
     for where in (Range({"key2": 1}), Range({"col1": "val1"}), Range(K3(1, "key3"))):
         with pytest.raises(InvalidTableFieldError, match="not the first of the primary key"):
-            simple.do(lambda t, where=where: t.update_all(where, {"col1": "x"}))
+            simple.do(update_all(where))
     with pytest.raises(TableUsageError, match="No fields"):
         simple.do(lambda t: t.update_all(Range.all(), {}))
     assert [row["col1"] for row in simple.rows()] == ["val0", "val1", "val2"]

@@ -70,10 +70,10 @@ def test_two_processes_that_count_lose_nothing(home: Path, hammer: Callable[[int
         assert cdap.is_host
         cdap.structured_tables.create_or_update(SPEC)
         hammers = [hammer(40), hammer(40)]
-        assert [hammer.heard() for hammer in hammers] == ["ready False"] * 2
-        for hammer in hammers:
-            hammer.go_on()
-        assert [hammer.heard() for hammer in hammers] == ["done"] * 2
+        assert [each.heard() for each in hammers] == ["ready False"] * 2
+        for each in hammers:
+            each.go_on()
+        assert [each.heard() for each in hammers] == ["done"] * 2
 
         assert counts(cdap) == {"blind": 80, "read": 80}
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from textual.screen import Screen
 from textual.widgets import Markdown
 
 from localcdap.api.schema import Schema
@@ -15,8 +17,10 @@ from localcdap.tui.inspector.method_dialog import MethodDialog, format_template
 from localcdap.tui.inspector.preview.debug_pane import DebugPane
 from localcdap.tui.inspector.preview.preview_pane import PreviewPane
 from localcdap.tui.inspector.preview.sample_view import SampleView
+from localcdap.tui.inspector.properties.controls import LineControl, ValueArea
 from localcdap.tui.inspector.properties.form import MethodButton
 from localcdap.tui.inspector.schema.pane import TextLines
+from localcdap.tui.widgets.cached_static import CachedStatic
 from tests.tui.inspector.bench import inspecting, pipeline
 from tests.tui.inspector.test_form import SOURCE
 
@@ -93,15 +97,18 @@ async def test_a_stage_is_tried_on_what_is_typed(cdap, home):
         await b.settled()
         b.editor.select("JavaScript")
         await b.settled()
-        assert pane.query_one("ValueArea").text.startswith("id,name,price")
+        assert pane.query_one(ValueArea).text.startswith("id,name,price")
         assert pane.answer is answer
 
-        pane.query_one("ValueArea").load_text('{"id": "x"')
+        pane.query_one(ValueArea).load_text('{"id": "x"')
         await b.driver.press("f9")
-        assert "no JSON" in str(pane.query_one(".state").cached_content)
-        pane.query_one("ValueArea").load_text('{"id": "x"}')
+        state = pane.query_one(".state", CachedStatic)
+        assert "no JSON" in str(state.cached_content)
+        pane.query_one(ValueArea).load_text('{"id": "x"}')
         await b.driver.press("f9")
-        await b.driver.until(lambda: "do not fit" in str(pane.query_one(".state").cached_content))
+        await b.driver.until(
+            lambda: "do not fit" in str(pane.query_one(".state", CachedStatic).cached_content)
+        )
 
 
 async def test_a_schema_that_records_propose_is_taken(cdap, home):
@@ -113,14 +120,15 @@ async def test_a_schema_that_records_propose_is_taken(cdap, home):
     async with inspecting(cdap, home, document, "Wrangler") as b:
         b.inspector.open_tab("try")
         await b.settled()
-        b.inspector.query_one("DebugPane ValueArea").load_text(
+        b.inspector.query_one("DebugPane ValueArea", ValueArea).load_text(
             '{"id": 1, "name": "a;b", "price": 1}'
         )
         await b.driver.press("f8")
         await b.driver.type("propose")
         await b.driver.press("enter")
-        dialog = b.app.screen
-        await b.driver.until(lambda: '"a;b"' in dialog.query("ValueArea").first().text)
+        dialog: Screen[Any] = b.app.screen
+        assert isinstance(dialog, MethodDialog)
+        await b.driver.until(lambda: '"a;b"' in dialog.query(ValueArea).first().text)
         await b.driver.press("f9")
         await b.driver.until(lambda: dialog.answer)
         await b.driver.press("f5")
@@ -138,7 +146,7 @@ async def test_records_for_a_trial_come_from_the_schema(cdap, home):
         pane.query_one("ValueArea").focus()
         await b.driver.press("f3", "down", "enter")
         await b.settled()
-        made = json.loads(pane.query_one("ValueArea").text)
+        made = json.loads(pane.query_one(ValueArea).text)
         assert len(made) == 10
         assert list(made[0]) == ["id", "name", "price"]
 
@@ -177,7 +185,9 @@ async def test_a_missing_plugin_is_exchanged_with_a_key(cdap, home):
     async with inspecting(cdap, home, document, "JavaScript") as b:
         assert b.inspector.plugin is None
         assert b.form.fields["script"].text == SCRIPT  # kept, as plain text
-        assert "f6 uses core-plugins" in str(b.inspector.query_one(".banner").cached_content)
+        assert "f6 uses core-plugins" in str(
+            b.inspector.query_one(".banner", CachedStatic).cached_content
+        )
         await b.driver.press("f6")
         await b.settled()
         assert b.inspector.plugin is not None
@@ -216,6 +226,7 @@ class Asker(Transform):
     document = pipeline("Asker:transform", Asker={"host": "db"})
     async with inspecting(cdap, home, document, "Asker") as b:
         field = b.form.fields["host"]
+        assert isinstance(field.control, LineControl)
         assert field.control.password
         assert field.explain_disabled("editor") == "a secret is not written into a file"
         b.form.go_to("host")
@@ -231,7 +242,7 @@ class Asker(Transform):
         button = b.form.query_one(MethodButton)
         button.focus()
         await b.driver.press("enter")
-        dialog = b.app.screen
+        dialog: Screen[Any] = b.app.screen
         assert isinstance(dialog, MethodDialog)
         await b.driver.press("f9")
         await b.driver.until(lambda: dialog.answer)

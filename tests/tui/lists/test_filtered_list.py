@@ -9,6 +9,7 @@ from localcdap.tui.lists.filtered_list import FilteredList, FilteredListOptions,
 
 class Shown(App[None]):
     AUTO_FOCUS = "FilteredListOptions"
+    listing: FilteredList
 
     def __init__(self) -> None:
         super().__init__()

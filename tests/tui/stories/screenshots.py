@@ -11,6 +11,7 @@ from localcdap.home import Home
 from localcdap.host import demo
 from localcdap.host.cdap import Cdap
 from localcdap.runs.model import RunRequest
+from localcdap.tui.inspector.inspector import Inspector
 from localcdap.tui.routes import PipelineFileTarget, RunTarget
 from tests.tui.studio_driver import Driver, studio
 
@@ -27,7 +28,7 @@ async def _take(cdap: Cdap, home: Home, run: str) -> None:
     async with studio(cdap, home, size=SIZE, target=PipelineFileTarget(file)) as driver:
         editor = await driver.editor()
         editor.select("Customers")
-        await driver.until(lambda: driver.app.screen.query_one("Inspector").form.is_ready)
+        await driver.until(lambda: driver.app.screen.query_one(Inspector).form.is_ready)
         await _keep(driver, "studio")
     file.write_text(text)
     async with studio(cdap, home, size=SIZE, target=RunTarget(run)) as driver:

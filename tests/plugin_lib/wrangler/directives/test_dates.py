@@ -11,7 +11,7 @@ from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run
 
 
 def utc(*parts: int) -> datetime.datetime:
-    return datetime.datetime(*parts, tzinfo=datetime.UTC)  # type: ignore[misc,arg-type]
+    return datetime.datetime(*parts, tzinfo=datetime.UTC)  # type: ignore[misc]
 
 
 READ = [

@@ -7,6 +7,7 @@ import io
 import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pytest
@@ -60,7 +61,7 @@ def binary_of(*records: dict) -> bytes:
     return stream.getvalue()
 
 
-def with_files(folder: Path, recipe: str, row: dict) -> object:
+def with_files(folder: Path, recipe: str, row: dict) -> Any:
     executor = RecipeExecutor(build_valid_directives(recipe), {ARGUMENT: str(folder)})
     executor.start()
     return executor.run(row)

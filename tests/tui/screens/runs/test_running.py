@@ -86,14 +86,14 @@ async def test_a_run_is_found_again_and_repeated(cdap, document, open_studio, tm
         await driver.press("ctrl+r")
         await driver.until(lambda: view.run and view.run.run != first)
         await driver.until(lambda: view.run.status.is_end, 120)
-        assert view.run.status is RunStatus.COMPLETED
-        assert view.run.arguments == {"input": "in.csv", "output": "two"}
-        assert cdap.runs.document(view.run.run) == document
+        second = view.run
+        assert second.status is RunStatus.COMPLETED
+        assert second.arguments == {"input": "in.csv", "output": "two"}
+        assert cdap.runs.document(second.run) == document
 
         # The same once more cannot write where it has written already: it says so.
-        second = view.run.run
         await driver.press("r")
-        await driver.until(lambda: view.run and view.run.run != second)
+        await driver.until(lambda: view.run and view.run.run != second.run)
         await driver.until(lambda: view.run.status.is_end, 120)
         assert view.run.status is RunStatus.FAILED
         assert "already exists" in view.query_one("#run-error").content.plain
@@ -105,7 +105,8 @@ async def test_a_run_is_stopped_after_a_question(cdap, document, open_studio):
         view = driver.app.screen.query_one(RunView)
         await driver.until(lambda: view.run and view.run.status is RunStatus.RUNNING, 120)
         await driver.press("x")
-        assert isinstance(driver.app.screen, ConfirmDialog)
+        dialog = driver.app.screen
+        assert isinstance(dialog, ConfirmDialog)
         await driver.press("escape", "x", "y")
         await driver.until(lambda: view.run.status is RunStatus.KILLED, 60)
         assert driver.app.screen.explain_disabled("stop") == "the run has ended"

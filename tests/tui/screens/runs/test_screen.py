@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from textual.widgets import Input, Static
 
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
@@ -18,7 +19,7 @@ from localcdap.tui.screens.runs.comparison import RunComparison
 from localcdap.tui.screens.runs.pipeline_list import PipelineList
 from localcdap.tui.screens.runs.run_list import RunList
 from localcdap.tui.screens.runs.run_view import RunView
-from localcdap.tui.screens.runs.tables import StageTable
+from localcdap.tui.screens.runs.tables import PlainDataTable, StageTable
 from tests.runs.stored_runs import change, write_log, write_run
 from tests.tui.studio_driver import LARGE, SMALL, Driver
 
@@ -59,7 +60,7 @@ async def test_a_failed_run_says_why_and_leads_to_its_stage(cdap, namespace, ope
         await driver.press("3")
         await shown(driver, run.run)
         await driver.press("enter")
-        told = view(driver).query_one("#run-error").content.plain
+        told = view(driver).query_one("#run-error", Static).content.plain
         assert "Stage 'In': no file 'x'" in told
         assert "Write another path." in told
         table = driver.app.screen.query_one(StageTable)
@@ -178,7 +179,7 @@ async def test_two_runs_are_compared(cdap, namespace, open_studio):
         await driver.press("enter")
         dialog = driver.app.screen
         assert isinstance(dialog, RunComparison)
-        table = dialog.query_one("PlainDataTable")
+        table = dialog.query_one(PlainDataTable)
         assert [cell.plain for cell in table.get_row_at(0)][:7] == [
             "In",
             "0",
@@ -190,7 +191,9 @@ async def test_two_runs_are_compared(cdap, namespace, open_studio):
         ]
         assert table.get_row_at(1)[1].plain == "10"
         assert table.get_row_at(1)[2].plain == "-"
-        assert "argument day: 1 → (none)" in str(dialog.query_one("#comparison-arguments").content)
+        assert "argument day: 1 → (none)" in str(
+            dialog.query_one("#comparison-arguments", Static).content
+        )
         await driver.press("y")
         assert "In\t0\t0\t10\t15" in driver.app.clipboard.replace("In\t\t\t", "In\t0\t0\t")
 
@@ -246,7 +249,7 @@ async def test_arguments_are_edited_next_to_their_defaults(cdap, namespace, open
         rows = {row.argument.name: row for row in editor.query(ArgumentRow)}
         assert rows["day"].has_class("-missing")
         assert not rows["folder"].has_class("-missing")
-        assert rows["folder"].query_one("Input").placeholder == "data"
+        assert rows["folder"].query_one(Input).placeholder == "data"
         assert rows["day"].query_one("Input").has_focus
         await driver.type("monday")
         assert not rows["day"].has_class("-missing")
@@ -254,7 +257,7 @@ async def test_arguments_are_edited_next_to_their_defaults(cdap, namespace, open
         await driver.press("backspace", "f4")
         editor.query_one("#arguments-new").focus()
         await driver.type("one=a=b")
-        note = str(editor.query_one("#arguments-note").content)
+        note = str(editor.query_one("#arguments-note", Static).content)
         await driver.press("ctrl+r")
         assert "secure(key)" in note
         assert answers == [{"day": "monday", "extra": "", "one": "a=b"}]
