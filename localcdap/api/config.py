@@ -229,7 +229,7 @@ class PluginConfig:
             setattr(self, declared.attribute, values.get(name, fallback))
 
     @classmethod
-    def declared(cls) -> dict[str, ConfigField]:
+    def get_fields(cls) -> dict[str, ConfigField]:
         """Return the declared properties by their names in documents, in the order of declaration."""
         return cls._declared
 

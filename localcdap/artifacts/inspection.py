@@ -124,7 +124,7 @@ def _describe_plugin(cls: type[Plugin], class_name: str) -> PluginClass:
         capabilities=sorted(get_capabilities(cls)),
         properties=[
             _encode_and_decode(declared.describe(), PluginProperty)
-            for declared in cls.Config.declared().values()
+            for declared in cls.Config.get_fields().values()
         ],
         grain=cls.grain().value,
         methods=[

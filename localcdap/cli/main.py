@@ -113,8 +113,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
-    from localcdap.cli import errors
-
+    # The errors of the command line load half of localcdap: they are imported when one has occurred.
     arguments = order_arguments(arguments)
     try:
         result = cli.main(arguments, prog_name="localcdap", standalone_mode=False)
@@ -130,12 +129,18 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        errors.discard_stdout()
+        from localcdap.cli.errors import discard_stdout
+
+        discard_stdout()
         return 0
     except LocalcdapError as error:
-        return errors.show(error, arguments)
+        from localcdap.cli.errors import show
+
+        return show(error, arguments)
     except Exception as error:
-        return errors.report(error, arguments)
+        from localcdap.cli.errors import report
+
+        return report(error, arguments)
 
 
 def order_arguments(arguments: list[str]) -> list[str]:
@@ -143,7 +148,7 @@ def order_arguments(arguments: list[str]) -> list[str]:
 
     A command line without a command opens the studio, if there is a terminal or such an option.
 
-    >>> in_order(["--home", "there", "runs", "--", "x"]), in_order(["--home", "there"])
+    >>> order_arguments(["--home", "there", "runs", "--", "x"]), order_arguments(["--home", "there"])
     (['runs', '--home', 'there', '--', 'x'], ['studio', '--home', 'there'])
     """
     common, rest = _split_common_options(arguments)

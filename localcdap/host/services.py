@@ -104,7 +104,7 @@ class HostServices:
             self._open_library(store)
             native = provisioners.of(NATIVE)
             processes = PreviewProcesses(home.previews, engine.directory, native)
-            self._open_trials(processes, worker, home, settings.preview_records)
+            self._open_previews(processes, worker, home, settings.preview_records)
             undo.callback(self.previews.close)
             undo.callback(self.cases.close)
             self.sql = SqlService(store, self.namespaces, structured.admin)
@@ -161,7 +161,7 @@ class HostServices:
         )
         self.drafts = DraftService(store, self.namespaces)
 
-    def _open_trials(
+    def _open_previews(
         self, processes: PreviewProcesses, workers: PluginWorkers, home: Home, records: int
     ) -> None:
         """Build the services that run pipelines and stages on a few records."""

@@ -299,10 +299,10 @@ def _text(record: Any) -> str:
 def _label(record: Any) -> str:
     if not isinstance(record, dict):
         return _text(record)
-    return " ".join(f"{name}={shown(value)}" for name, value in record.items())
+    return " ".join(f"{name}={format_value(value)}" for name, value in record.items())
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value on one line, not too long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:79] + "…"

@@ -257,7 +257,7 @@ class _Reader:
         else:
             self.note(
                 path,
-                f"expected an array of records or the name of a file, not {values.shown(value)}.",
+                f"expected an array of records or the name of a file, not {values.format_value(value)}.",
             )
             return None
         wrong = [n for n, each in enumerate(found.records, 1) if not isinstance(each, dict)]
@@ -286,7 +286,7 @@ class _Reader:
         try:
             return read(value)
         except ValueError as error:
-            self.note(path, f"expected {error}, not {values.shown(value)}.")
+            self.note(path, f"expected {error}, not {values.format_value(value)}.")
             return None
 
     def _known(self, path: tuple[str, ...], content: dict[str, Any], keys: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from localcdap.pipeline_tests.comparison import RecordDifference, shown
+from localcdap.pipeline_tests.comparison import RecordDifference, format_value
 from localcdap.pipeline_tests.report import Outcome, OutputDifference, PipelineTestReport
 
 _MOST_RECORDS: Final = 20
@@ -38,7 +38,7 @@ def _output(output: OutputDifference) -> Iterator[str]:
 def _record(record: RecordDifference) -> Iterator[str]:
     yield f"  {MARKS[record.kind]} {record.label}"
     for field in record.fields:
-        yield f"      {field.field}: {shown(field.expected)} → {shown(field.actual)}"
+        yield f"      {field.field}: {format_value(field.expected)} → {format_value(field.actual)}"
 
 
 _UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -97,6 +97,6 @@ def moment(value: Any) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:59] + "…"

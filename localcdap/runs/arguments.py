@@ -49,7 +49,7 @@ class Arguments(msgspec.Struct):
 def list_arguments(
     document: PipelineDocument, values: Mapping[str, str], origins: Mapping[str, str]
 ) -> Arguments:
-    """What a pipeline asks for. Malformed macros are passed over: validation tells of them.
+    """Return the arguments that a pipeline needs. Malformed macros are skipped; validation reports them.
 
     :param values: of arguments, asked for or not.
     :param origins: of these values.

@@ -59,7 +59,7 @@ class RunEffects:
             case _:
                 self._change(transaction, message)
 
-    def poisoned(self, poison: PoisonMessage) -> None:
+    def fail_on_poison(self, poison: PoisonMessage) -> None:
         """Record that a message could not be applied: the run cannot complete any more."""
         error = poison.error
         reason, action = poison.reason, "See the log, and run it again."
@@ -76,7 +76,7 @@ class RunEffects:
             run.error = run.error or RunError(message, action)
             self._records.change(transaction, run)
 
-    def refused(self, error: LocalcdapError) -> None:
+    def refuse_run(self, error: LocalcdapError) -> None:
         """Record that the run could not be started."""
         with self._store.transaction() as transaction:
             run = self._records.get_in(transaction, self._id)
@@ -98,9 +98,9 @@ class RunEffects:
                 _set_status(run, message)
             case Counted():
                 for name, counts in message.stages.items():
-                    run.stages[name] = _counts(counts)
+                    run.stages[name] = _to_stage_counts(counts)
             case Progress():
-                stages = {name: _counts(counts) for name, counts in message.stages.items()}
+                stages = {name: _to_stage_counts(counts) for name, counts in message.stages.items()}
                 run.progress = RunProgress(
                     message.tasks_done, message.tasks, message.bytes_read, stages
                 )
@@ -154,6 +154,6 @@ def _set_status(run: Run, message: StatusChanged) -> None:
         run.end, run.progress = moment, None
 
 
-def _counts(counts: RecordCounts) -> StageCounts:
+def _to_stage_counts(counts: RecordCounts) -> StageCounts:
     metrics = counts.metrics or UNSET
     return StageCounts(counts.in_, counts.out, counts.error, metrics)

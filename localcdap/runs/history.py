@@ -73,7 +73,7 @@ class RunHistory:
                 "ORDER BY starting DESC, run DESC LIMIT ?",
                 (*params, max(1, min(limit, LONGEST_PAGE))),
             )
-        return RunPage([_decoded(record) for (record,) in rows], total)
+        return RunPage([_decode_run(record) for (record,) in rows], total)
 
     def by_pipeline(self, namespace: str, recent: int) -> list[PipelineRuns]:
         """The pipelines that were run, the one with the newest run first.
@@ -83,7 +83,7 @@ class RunHistory:
         found: dict[str, PipelineRuns] = {}
         for pipeline, record, count, active in self._store.read(_RECENT, (namespace, recent)):
             runs = found.setdefault(pipeline, PipelineRuns(pipeline, count, active, []))
-            runs.recent.insert(0, point(_decoded(record)))
+            runs.recent.insert(0, point(_decode_run(record)))
         return list(found.values())
 
 
@@ -123,7 +123,7 @@ def _where(namespace: str, filter: RunFilter) -> tuple[str, list[Any]]:
     return " AND ".join(parts), params
 
 
-def _decoded(record: str) -> Run:
+def _decode_run(record: str) -> Run:
     return msgspec.json.decode(record, type=Run)
 
 

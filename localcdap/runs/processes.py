@@ -34,8 +34,8 @@ class RunProcess:
         self.directory: Final = runs / self.run
         self.directory.mkdir(parents=True)
         # Its end tells the process that no order will come: it is closed with this object.
-        self._input, self._process, pid = _started(self.directory, engine)
-        self.identity: Final = ProcessIdentity(pid, _created(pid))
+        self._input, self._process, pid = _start_process(self.directory, engine)
+        self.identity: Final = ProcessIdentity(pid, _get_creation_time(pid))
 
     def order(self, order: WorkOrder) -> None:
         """Give the order: the process starts to work and does not need its parent any more."""
@@ -52,7 +52,7 @@ class RunProcess:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def _started(
+def _start_process(
     directory: Path, engine: Path
 ) -> tuple[IO[bytes], subprocess.Popen[bytes] | None, int]:
     """The input of a new run process, this process's child unless it was forked, and its process id."""
@@ -76,7 +76,7 @@ def _started(
     return process.stdin, process, process.pid
 
 
-def _created(pid: int) -> float:
+def _get_creation_time(pid: int) -> float:
     """When a process was started, in seconds since 1970; 0 for one that has gone already."""
     try:
         created: float = psutil.Process(pid).create_time()

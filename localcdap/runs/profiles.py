@@ -55,7 +55,7 @@ class Profiles:
 
     :param remotes: by name; ``native`` is there besides.
     :param default: the profile of the instance.
-    :param of_namespace: asked anew for each run.
+    :param of_namespace: called for each run.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Profiles:
         self._default = default
         self._of_namespace = of_namespace
 
-    def chosen(
+    def choose_profile(
         self,
         namespace: str,
         *,
@@ -93,7 +93,7 @@ class Profiles:
         )
         for by, text in named:
             if text is not None and text.strip():
-                return self._known(text, by)
+                return self._require_profile(text, by)
         return self._default
 
     def remote(self, name: str) -> RemoteProfile | None:
@@ -108,7 +108,7 @@ class Profiles:
         :param preferences: that hold for the namespace.
         :raises NotFoundError: when the namespace prefers one that is not there.
         """
-        default = self.chosen(namespace, preferences=preferences)
+        default = self.choose_profile(namespace, preferences=preferences)
         native = ProfileSummary(NATIVE, NATIVE, sorted(NATIVE_REQUIRES), default == NATIVE)
         return [native, *(self._summary(name, default) for name in sorted(self._remotes))]
 
@@ -117,7 +117,7 @@ class Profiles:
         required, address = sorted(remote.required_capabilities), hide_parameters(remote.url)
         return ProfileSummary(name, "spark-connect", required, name == default, address)
 
-    def _known(self, text: str, by: str) -> str:
+    def _require_profile(self, text: str, by: str) -> str:
         """The name, without the scope that may stand in front of it: ``SYSTEM:native``."""
         scope, colon, rest = text.strip().partition(":")
         name = rest if colon and scope.upper() in _SCOPES else text.strip()

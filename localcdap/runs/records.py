@@ -54,7 +54,7 @@ class RunRecords:
                     run.starting,
                     process.pid,
                     process.created,
-                    _encoded(run),
+                    _encode_run(run),
                     run.status.is_end,
                 ),
             )
@@ -65,12 +65,12 @@ class RunRecords:
         rows = self._store.read("SELECT record FROM runs WHERE run = ?", (run,))
         if not rows:
             raise NotFoundError(f"There is no run '{run}'.", "See 'localcdap runs'.")
-        return _decoded(rows[0][0])
+        return _decode_run(rows[0][0])
 
     def get_in(self, transaction: Transaction, run: str) -> Run:
         """:meth:`get` as a transaction sees it."""
         rows = transaction.execute("SELECT record FROM runs WHERE run = ?", (run,))
-        return _decoded(rows[0][0])
+        return _decode_run(rows[0][0])
 
     def find(self, namespace: str, text: str) -> Run:
         """The run whose id is or begins with ``text``; ``last`` is the newest.
@@ -89,7 +89,7 @@ class RunRecords:
             (namespace, text),
         )
         if len(rows) == 1:
-            return _decoded(rows[0][0])
+            return _decode_run(rows[0][0])
         problem = f"{len(rows)} runs begin with" if rows else "There is no run"
         raise NotFoundError(
             f"{problem} '{text}' in namespace '{namespace}'.", "See 'localcdap runs'."
@@ -105,7 +105,7 @@ class RunRecords:
             "ORDER BY starting DESC, run DESC LIMIT ?",
             (namespace, pipeline, pipeline, limit or _ALL),
         )
-        return [_decoded(record) for (record,) in rows]
+        return [_decode_run(record) for (record,) in rows]
 
     def document(self, run: str) -> str:
         """The text of the document of a run.
@@ -117,7 +117,9 @@ class RunRecords:
     def active(self) -> list[tuple[Run, ProcessIdentity]]:
         """The runs that have not ended, as far as is known, with their processes."""
         rows = self._store.read("SELECT record, pid, pid_created FROM runs WHERE NOT ended")
-        return [(_decoded(record), ProcessIdentity(pid, created)) for record, pid, created in rows]
+        return [
+            (_decode_run(record), ProcessIdentity(pid, created)) for record, pid, created in rows
+        ]
 
     def change(self, transaction: Transaction, run: Run) -> None:
         """Store a run that changed; its version grows."""
@@ -126,7 +128,7 @@ class RunRecords:
         run.version += 1
         transaction.execute(
             "UPDATE runs SET record = ?, ended = ? WHERE run = ?",
-            (_encoded(run), run.status.is_end, run.run),
+            (_encode_run(run), run.status.is_end, run.run),
         )
 
     def active_in(self, transaction: Transaction, namespace: str) -> Sequence[tuple[str, str]]:
@@ -191,11 +193,11 @@ class RunRecords:
         self._topics.publish_event(transaction, event)
 
 
-def _encoded(run: Run) -> str:
+def _encode_run(run: Run) -> str:
     return msgspec.json.encode(run).decode()
 
 
-def _decoded(record: str) -> Run:
+def _decode_run(record: str) -> Run:
     return msgspec.json.decode(record, type=Run)
 
 

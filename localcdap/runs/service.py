@@ -109,7 +109,7 @@ class RunService:
         request = msgspec.structs.replace(
             request, arguments=environment.merge_arguments(name, given)
         )
-        profile = self._provisioners.profiles.chosen(
+        profile = self._provisioners.profiles.choose_profile(
             request.namespace,
             arguments=given,
             asked=request.profile,
@@ -119,7 +119,7 @@ class RunService:
         process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
             resolved = self._resolve(document, environment, request)
-            run = _new_run(process.run, request, name, profile, resolved)
+            run = _build_run(process.run, request, name, profile, resolved)
             run.origins = {
                 **self._origins(run.namespace, run.pipeline),
                 **dict.fromkeys(given, GIVEN),
@@ -137,8 +137,8 @@ class RunService:
             )
         except LocalcdapError as error:
             process.cancel()
-            return self._refused(run, error)
-        watched = self._watched(run, process.identity)
+            return self._refuse_run(run, error)
+        watched = self._watch_run(run, process.identity)
         text, _ = environment.write_out_templates(document)
         order = self._order(run, text, resolved)
         thread = threading.Thread(target=self._launch, args=(process, order, provisioner, watched))
@@ -310,7 +310,7 @@ class RunService:
     def resume(self) -> None:
         """Watch the runs that an earlier host left behind."""
         for run, process in self._records.active():
-            self._watched(run, process)
+            self._watch_run(run, process)
 
     def active_of(self, namespace: str, pipeline: str) -> list[str]:
         """Return the ids of the active runs of a pipeline."""
@@ -349,13 +349,13 @@ class RunService:
             )
         return resolved
 
-    def _refused(self, run: Run, error: LocalcdapError) -> Run:
+    def _refuse_run(self, run: Run, error: LocalcdapError) -> Run:
         """Record that a run failed before anything was started for it."""
-        RunEffects(self._store, self._records, run.run).refused(error)
+        RunEffects(self._store, self._records, run.run).refuse_run(error)
         self._announce()
         return self._records.get(run.run)
 
-    def _watched(self, run: Run, process: ProcessIdentity) -> WatchedRun:
+    def _watch_run(self, run: Run, process: ProcessIdentity) -> WatchedRun:
         watched = WatchedRun(
             self._store,
             self._records,
@@ -381,7 +381,7 @@ class RunService:
                 process.order(order)
                 self._wait_for_its_lease(order.run_id, process)
         except LocalcdapError as error:
-            watched.effects.refused(error)
+            watched.effects.refuse_run(error)
             process.cancel()
             self._announce()
         except FileNotFoundError:  # the run was stopped meanwhile, and its directory removed
@@ -416,7 +416,7 @@ class RunService:
             self._changed.notify_all()
 
 
-def _new_run(
+def _build_run(
     run_id: str, request: RunRequest, name: str | None, profile: str, resolved: ResolvedPipeline
 ) -> Run:
     assert resolved.spec is not None

@@ -63,7 +63,7 @@ class WatchedRun:
             run.run,
             Message,
             self.effects.apply,
-            self.effects.poisoned,
+            self.effects.fail_on_poison,
             lambda _: on_change(),
         )
 

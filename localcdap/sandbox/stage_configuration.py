@@ -114,7 +114,7 @@ def _find_declared_schema(cls: type[Plugin], config: Any) -> Schema | None:
         return None
     stated = {
         name: getattr(config, declared.attribute)
-        for name, declared in cls.Config.declared().items()
+        for name, declared in cls.Config.get_fields().items()
         if declared.type is Schema
     }
     schema = stated.get("schema") if "schema" in stated else next(iter(stated.values()), None)

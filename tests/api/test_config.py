@@ -78,7 +78,7 @@ def test_a_wrong_value_is_a_failure_of_its_property(name, text, message):
     assert failure.message.startswith(message)
     assert (failure.type, failure.field) == ("Invalid Field", name)
     assert failure.causes[0].attributes == {"stageConfig": name}
-    assert getattr(config, name) == Everything.declared()[name].default
+    assert getattr(config, name) == Everything.get_fields()[name].default
 
 
 def test_all_wrong_values_are_found_at_once():
@@ -98,7 +98,7 @@ def test_a_required_property_needs_a_value(properties):
 
 
 def test_an_empty_text_is_as_good_as_none_and_unknown_properties_are_ignored():
-    config, messages = build({name: "" for name in Everything.declared() if name != "text"})
+    config, messages = build({name: "" for name in Everything.get_fields() if name != "text"})
 
     assert messages == []
     assert build({"unknown": "x"})[1] == []
@@ -154,12 +154,12 @@ def test_declarations_are_inherited_and_may_be_replaced():
         number: int = field("Another number.", default=8)
         extra: str = field("One more.")
 
-    names = list(Child.declared())
+    names = list(Child.get_fields())
 
-    assert names == [*Everything.declared(), "extra"]
-    assert Child.declared()["number"].default == 8
-    assert Everything.declared()["number"].default == 7
-    assert "extra" not in Everything.declared()
+    assert names == [*Everything.get_fields(), "extra"]
+    assert Child.get_fields()["number"].default == 8
+    assert Everything.get_fields()["number"].default == 7
+    assert "extra" not in Everything.get_fields()
 
 
 def test_declarations_of_several_bases_are_united():
@@ -175,7 +175,7 @@ def test_declarations_of_several_bases_are_united():
     failures = FailureCollector("stage")
     config = Both.build({"path": "p", "format": "f"}, failures)
 
-    assert set(Both.declared()) == {"path", "format", "mode"}
+    assert set(Both.get_fields()) == {"path", "format", "mode"}
     assert (config.path, config.format, config.mode, len(failures)) == ("p", "f", "append", 0)
 
 
@@ -199,7 +199,7 @@ def test_a_config_may_be_empty():
 
 
 def test_front_ends_see_each_property():
-    described = {p.name: msgspec.to_builtins(p) for p in map(_describe, Everything.declared())}
+    described = {p.name: msgspec.to_builtins(p) for p in map(_describe, Everything.get_fields())}
 
     assert described["text"] == {
         "name": "text",
@@ -235,12 +235,12 @@ def test_front_ends_see_each_property():
 
 
 def _describe(name: str):
-    return Everything.declared()[name].describe()
+    return Everything.get_fields()[name].describe()
 
 
-@pytest.mark.parametrize("name", [n for n in Everything.declared() if n != "text"])
+@pytest.mark.parametrize("name", [n for n in Everything.get_fields() if n != "text"])
 def test_a_default_as_front_ends_see_it_is_read_as_the_default(name):
-    declared = Everything.declared()[name]
+    declared = Everything.get_fields()[name]
     shown = declared.describe().default
 
     if shown:
@@ -249,10 +249,10 @@ def test_a_default_as_front_ends_see_it_is_read_as_the_default(name):
         assert not declared.default
 
 
-@given(st.dictionaries(st.sampled_from(list(Everything.declared())), st.text(max_size=8)))
+@given(st.dictionaries(st.sampled_from(list(Everything.get_fields())), st.text(max_size=8)))
 def test_any_text_gives_a_config_and_failures_of_declared_properties(properties):
     failures = FailureCollector("stage")
     config = Everything.build(properties, failures)
 
     assert isinstance(config, Everything)
-    assert {f.field for f in failures} <= set(Everything.declared())
+    assert {f.field for f in failures} <= set(Everything.get_fields())

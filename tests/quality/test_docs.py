@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 import shlex
 import subprocess
@@ -278,3 +280,17 @@ def test_the_script_of_the_checks_can_be_run():
 
     assert script.stat().st_mode & 0o111
     assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+
+
+MODULES_WITH_EXAMPLES = [
+    path
+    for path in sorted((REPOSITORY / "localcdap").rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("path", MODULES_WITH_EXAMPLES, ids=lambda p: p.stem)
+def test_the_examples_in_docstrings_are_true(path: Path):
+    name = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
+
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -20,18 +20,18 @@ def test_the_nearest_wins():
 
     preferred = {PROFILE_ARGUMENT: "USER:native"}
 
-    assert everywhere.chosen("us") == "other"
-    assert everywhere.chosen("eu") == "cluster"
-    assert everywhere.chosen("eu", preferences=preferred) == "native"
-    assert everywhere.chosen("eu", asked="other", preferences=preferred) == "other"
-    assert everywhere.chosen("eu", arguments=argument, asked="other") == "native"
-    assert Profiles().chosen("eu") == "native"
+    assert everywhere.choose_profile("us") == "other"
+    assert everywhere.choose_profile("eu") == "cluster"
+    assert everywhere.choose_profile("eu", preferences=preferred) == "native"
+    assert everywhere.choose_profile("eu", asked="other", preferences=preferred) == "other"
+    assert everywhere.choose_profile("eu", arguments=argument, asked="other") == "native"
+    assert Profiles().choose_profile("eu") == "native"
 
 
 @pytest.mark.parametrize("text", ["SYSTEM:cluster", "USER:cluster", "user:cluster", " cluster "])
 def test_a_scope_may_stand_in_front(text):
-    assert profiles().chosen("default", arguments={PROFILE_ARGUMENT: text}) == "cluster"
-    assert profiles(default=text).chosen("default") == "cluster"
+    assert profiles().choose_profile("default", arguments={PROFILE_ARGUMENT: text}) == "cluster"
+    assert profiles(default=text).choose_profile("default") == "cluster"
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_a_scope_may_stand_in_front(text):
 )
 def test_a_profile_that_is_not_there_is_named_with_who_names_it(text):
     with pytest.raises(NotFoundError) as by_argument:
-        profiles().chosen("default", arguments={PROFILE_ARGUMENT: text})
+        profiles().choose_profile("default", arguments={PROFILE_ARGUMENT: text})
     with pytest.raises(NotFoundError) as by_namespace:
-        profiles(eu=text).chosen("eu")
+        profiles(eu=text).choose_profile("eu")
 
     assert f"no profile '{text}'" in by_argument.value.message
     assert PROFILE_ARGUMENT in by_argument.value.message

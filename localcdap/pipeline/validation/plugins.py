@@ -104,7 +104,7 @@ class PinnedPlugins:
         return PluginLookup(pinned)
 
     def properties(self, plugin: PluginRef) -> Mapping[str, PluginProperty]:
-        declared = self._load(plugin).Config.declared()
+        declared = self._load(plugin).Config.get_fields()
         return {name: field.describe() for name, field in declared.items()}
 
 

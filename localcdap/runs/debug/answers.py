@@ -11,7 +11,7 @@ from localcdap.engine.preview.stage_debug import encode_inputs
 from localcdap.runs.debug.model import DebugAnswer, DebugOutput
 
 
-def unwritten(trial: StageDebugOrder) -> DebugAnswer:
+def build_sink_answer(trial: StageDebugOrder) -> DebugAnswer:
     """A sink writes nothing; the answer is what it would be given."""
     stage, records, schema = trial.stage, [], None
     for stream, batch in encode_inputs(stage, trial.inputs).items():
@@ -20,20 +20,20 @@ def unwritten(trial: StageDebugOrder) -> DebugAnswer:
     return DebugAnswer([], DebugOutput(schema, records))
 
 
-def answered(sample: StageSample, lines: list[str]) -> DebugAnswer:
+def build_answer(sample: StageSample, lines: list[str]) -> DebugAnswer:
     ports = {name: _port(each) for name, each in sample.ports.items()}
     output = None if ports else DebugOutput(sample.schema, sample.records)
     return DebugAnswer(sample.problems, output, sample.errors, ports, lines)
 
 
-def failed(failures: list[ValidationFailure]) -> DebugAnswer:
+def build_failed_answer(failures: list[ValidationFailure]) -> DebugAnswer:
     """The answer when a stage is not valid."""
     return DebugAnswer(
         [StageProblem(f.message, f.corrective_action, f.stage, f.field) for f in failures], None
     )
 
 
-def unknown_schema(stage: str, source: str) -> StageProblem:
+def build_unknown_schema_answer(stage: str, source: str) -> StageProblem:
     return StageProblem(
         f"The schema of the records from '{source}' is not known.",
         f"Give it with the records, or set the output schema of stage '{source}'.",

@@ -29,7 +29,13 @@ from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
-from localcdap.runs.debug.answers import Told, answered, failed, unknown_schema, unwritten
+from localcdap.runs.debug.answers import (
+    Told,
+    build_answer,
+    build_failed_answer,
+    build_sink_answer,
+    build_unknown_schema_answer,
+)
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.runs.model import get_now
 from localcdap.runs.preview.model import MOST_RECORDS
@@ -75,15 +81,15 @@ class DebugService:
         :raises NotFoundError: when there is no such namespace or stage.
         """
         environment = self._resolver.environments.create(request.namespace)
-        answer = self._debugged(request, environment)
+        answer = self._debug_stage(request, environment)
         answer.errors = environment.secrets.clean(answer.errors)
         answer.logs = [environment.secrets.hide(line) for line in answer.logs]
         return answer
 
-    def _debugged(self, request: DebugRequest, environment: NamespaceEnvironment) -> DebugAnswer:
+    def _debug_stage(self, request: DebugRequest, environment: NamespaceEnvironment) -> DebugAnswer:
         if request.document is None:
             arguments = environment.merge_arguments(None, request.arguments)
-            schemas = {each.stage: _schema(each) for each in request.input}
+            schemas = {each.stage: _get_schema(each) for each in request.input}
             use, failures = read_stage(request.stage)
         else:
             document = read_document(request.document, request.file)
@@ -91,7 +97,7 @@ class DebugService:
             use, schemas = self._stage(request, document, environment, arguments)
             failures = []
         if use is None or failures:
-            return failed(failures)
+            return build_failed_answer(failures)
         type = use.plugin.type
         if type and type not in (*DATA_TYPES, *SINKS):
             raise BadRequestError(
@@ -100,10 +106,12 @@ class DebugService:
             )
         unknown = [name for name, schema in schemas.items() if schema is None]
         if unknown:
-            return DebugAnswer([unknown_schema(use.name, name) for name in unknown], None)
-        outcome, failures = self._configured(use, schemas, arguments, environment)
+            return DebugAnswer(
+                [build_unknown_schema_answer(use.name, name) for name in unknown], None
+            )
+        outcome, failures = self._configure_stage(use, schemas, arguments, environment)
         if failures or outcome.request is None:
-            return failed(failures)
+            return build_failed_answer(failures)
         trial = StageDebugOrder(
             stage=_as_run(outcome),
             inputs={each.stage: each.records for each in request.input},
@@ -114,19 +122,21 @@ class DebugService:
             logical_start_ms=get_now(),
             host_directory=str(self._home),
         )
-        return self._tried(trial, environment.plugins.get_info(trial.stage.plugin).grain, request)
+        return self._run_stage(
+            trial, environment.plugins.get_info(trial.stage.plugin).grain, request
+        )
 
-    def _tried(self, trial: StageDebugOrder, grain: str, request: DebugRequest) -> DebugAnswer:
+    def _run_stage(self, trial: StageDebugOrder, grain: str, request: DebugRequest) -> DebugAnswer:
         stage = trial.stage
         if stage.type in SINKS:
-            return unwritten(trial)
+            return build_sink_answer(trial)
         if not stage.input_schemas and stage.type != SOURCE:
             raise BadRequestError(
                 f"Stage '{stage.name}' gets its records from other stages, and none were given.",
                 "Give the records of each input stage, with their schema.",
             )
         if grain in _IN_PYTHON:
-            return self._in_worker(trial)
+            return self._run_in_worker(trial)
         return self._on_engine(trial, request.records)
 
     def _stage(
@@ -137,9 +147,9 @@ class DebugService:
         arguments: dict[str, str],
     ) -> tuple[StageUse, dict[str, Schema | None]]:
         """The stage of the pipeline, and the schemas of its inputs."""
-        given = {each.stage: _schema(each) for each in request.input}
+        given = {each.stage: _get_schema(each) for each in request.input}
         name = request.stage if isinstance(request.stage, str) else ""
-        resolved = self._propagated(document, environment, arguments, name)
+        resolved = self._propagate(document, environment, arguments, name)
         stages = resolved.document.stages
         use = next((each for each in stages if each.name == name), None)
         if use is None:
@@ -160,7 +170,7 @@ class DebugService:
             )
         return use, {k: given.get(k) or schema for k, schema in known_schemas.items()}
 
-    def _propagated(
+    def _propagate(
         self,
         document: PipelineDocument,
         environment: NamespaceEnvironment,
@@ -174,7 +184,7 @@ class DebugService:
             resolved = self._resolver.resolve(document, environment, arguments, connected=True)
         return resolved
 
-    def _configured(
+    def _configure_stage(
         self,
         use: StageUse,
         schemas: dict[str, Schema | None],
@@ -192,7 +202,7 @@ class DebugService:
         outcome.set_output_schemas(common)
         return outcome, [*outcome.failures, *different]
 
-    def _in_worker(self, trial: StageDebugOrder) -> DebugAnswer:
+    def _run_in_worker(self, trial: StageDebugOrder) -> DebugAnswer:
         stage = trial.stage
         who = f"Plugin '{stage.plugin.name}' of stage '{stage.name}'"
         try:
@@ -201,10 +211,12 @@ class DebugService:
             trace = "\n".join(error.traceback) or None
             problem = StageProblem(error.message, error.corrective_action, stage.name, trace=trace)
             return DebugAnswer([problem], None)
-        return answered(result.sample, result.lines)
+        return build_answer(result.sample, result.lines)
 
     def _on_engine(self, trial: StageDebugOrder, records: int) -> DebugAnswer:
-        encode_inputs(trial.stage, trial.inputs)  # what is wrong with them is told at once
+        encode_inputs(
+            trial.stage, trial.inputs
+        )  # raises an error for invalid records before anything runs
         told = Told()
         order = WorkOrder(
             run_id=trial.run_id,
@@ -223,7 +235,7 @@ class DebugService:
         with closing(self._processes.start()) as process:
             process.carry_out(order, told, lambda: get_now() > deadline)
         if told.sample is not None:
-            return answered(told.sample, told.lines)
+            return build_answer(told.sample, told.lines)
         if told.error is not None:
             return DebugAnswer([told.error], None)
         if get_now() > deadline:
@@ -248,7 +260,7 @@ def _as_run(outcome: ConfiguredStage) -> Stage:
     )
 
 
-def _schema(given: GivenRecords) -> Schema | None:
+def _get_schema(given: GivenRecords) -> Schema | None:
     if given.schema is None:
         return None
     try:

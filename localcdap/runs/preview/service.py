@@ -182,7 +182,7 @@ class PreviewService:
     def _begin(self, entry: _Entry, environment: NamespaceEnvironment) -> None:
         self._change(entry, status=PreviewStatus.INIT)
         arguments = environment.merge_arguments(entry.preview.pipeline, entry.request.arguments)
-        resolved = self._resolved(entry, environment, arguments)
+        resolved = self._resolve(entry, environment, arguments)
         if resolved is None:
             return
         text, _ = environment.write_out_templates(entry.document)
@@ -190,11 +190,11 @@ class PreviewService:
         entry.failing = PreviewStatus.RUN_FAILED
         entry.deadline = time.monotonic() + entry.request.timeout_minutes * 60
         if not entry.process.carry_out(
-            order, lambda message: self._heard(entry, message), lambda: self._is_over(entry)
+            order, lambda message: self._apply_message(entry, message), lambda: self._is_over(entry)
         ):
             self._end_silent(entry)
 
-    def _resolved(
+    def _resolve(
         self, entry: _Entry, environment: NamespaceEnvironment, arguments: dict[str, str]
     ) -> ResolvedPipeline | None:
         """The pipeline; None when it has failures, which the preview then has ended with.
@@ -248,7 +248,7 @@ class PreviewService:
         asked = document.num_of_records_preview
         return self._records if asked == _ORIGINAL_RECORDS else min(max(asked, 1), MOST_RECORDS)
 
-    def _heard(self, entry: _Entry, message: PreviewMessage) -> None:
+    def _apply_message(self, entry: _Entry, message: PreviewMessage) -> None:
         preview = entry.preview
         match message:
             case StatusChanged(status=RunStatus.RUNNING):

@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 class Chooser(DialogScreen[_T | None], Generic[_T]):
     """Lets its user choose one; the answer is the value of the choice, None when there is none.
 
-    :param highlighted: is told the value of the choice that the highlight is on, such as a theme to show.
+    :param highlighted: called with the value of the highlighted choice, such as a theme to show.
     """
 
     DEFAULT_CSS = """
@@ -96,24 +96,24 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
         self._fill(self._query)
 
     @on(Input.Changed, "#chooser-input")
-    def _typed(self, event: Input.Changed) -> None:
+    def _handle_typing(self, event: Input.Changed) -> None:
         event.stop()
         self._catch_up()
 
     @on(Input.Submitted, "#chooser-input")
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _handle_submit(self, event: Input.Submitted) -> None:
         event.stop()
         index = self._list.highlighted
         self._choose(self._shown[index] if index is not None else None)
 
     @on(OptionList.OptionSelected)
-    def _clicked(self, event: OptionList.OptionSelected) -> None:
+    def _handle_selection(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         if isinstance(event.option, ValueOption):
             self._choose(event.option.value)
 
     @on(OptionList.OptionHighlighted)
-    def _moved(self, event: OptionList.OptionHighlighted) -> None:
+    def _handle_highlight(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
         choice = self._shown[event.option_index] if event.option_index < len(self._shown) else None
         if choice is None:  # or the list has changed since

@@ -91,15 +91,15 @@ class FilePicker(DialogScreen[Path]):
         self._list_entries(self._typed)
 
     @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
+    def _handle_typing(self, event: Input.Changed) -> None:
         self._list_entries(event.value)
 
     @on(Input.Submitted)
-    def _submitted(self) -> None:
+    def _handle_submit(self) -> None:
         self._when_listed(lambda: self._take(self._highlighted))
 
     @on(OptionList.OptionSelected)
-    def _clicked(self, event: OptionList.OptionSelected) -> None:
+    def _handle_selection(self, event: OptionList.OptionSelected) -> None:
         if isinstance(event.option, ValueOption):
             self._take(event.option.value)
 
@@ -125,11 +125,11 @@ class FilePicker(DialogScreen[Path]):
     def _when_listed(self, do: Callable[[], object]) -> None:
         """Do something with what answers to all that was typed before, once it is listed."""
 
-        def typed() -> None:
+        def run_later() -> None:
             self._waiting.append(do)
             self._go_on()
 
-        self._input.call_later(typed)
+        self._input.call_later(run_later)
 
     def _go_on(self) -> None:
         while self._waiting and self._listed == self._input.value:

@@ -72,12 +72,12 @@ class NoticesDialog(DialogScreen[None]):
             yield Static("Notices, newest first", id="notices-title")
             with VerticalScroll():
                 for notice in self._notices:
-                    yield Static(_shown(notice), classes="notice")
+                    yield Static(_render_notice(notice), classes="notice")
                 if not self._notices:
                     yield Static("Nothing yet.", classes="notice")
 
 
-def _shown(notice: Notice) -> Content:
+def _render_notice(notice: Notice) -> Content:
     when = time.strftime("%H:%M:%S", time.localtime(notice.at))
     first = Content.assemble(
         (f"{when} {_MARKS[notice.severity]} ", _STYLES[notice.severity]), (notice.title, "bold")

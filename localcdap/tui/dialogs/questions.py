@@ -118,7 +118,7 @@ class InputDialog(_Question[str]):
         yield Static(id="dialog-problem")
 
     @on(Input.Changed)
-    def _typed(self) -> None:
+    def _clear_problem(self) -> None:
         self.query_one("#dialog-problem", Static).update("")
 
     @on(Input.Submitted)

@@ -46,9 +46,9 @@ def format_banner(blamed: StageFailures) -> list[Content]:
         )
         lines.append(Content.styled(f"  {offer}", "$foreground 60%"))
     for failure in blamed.others:
-        lines += _told(failure, "✗", "$text-error")
+        lines += _render_failure(failure, "✗", "$text-error")
     for warning in blamed.remarks:
-        lines += _told(warning, "!", "$text-warning")
+        lines += _render_failure(warning, "!", "$text-warning")
     return lines
 
 
@@ -58,7 +58,7 @@ def format_artifact(artifact: ArtifactId | None) -> str:
     return f"{artifact.name} {artifact.version}" + (" user" if artifact.scope == "USER" else "")
 
 
-def _told(failure: ValidationFailure, glyph: str, style: str) -> Iterator[Content]:
+def _render_failure(failure: ValidationFailure, glyph: str, style: str) -> Iterator[Content]:
     yield Content.styled(f"{glyph} {failure.message}", style)
     if failure.corrective_action:
         yield Content.styled(f"  {failure.corrective_action}", "$foreground 60%")
@@ -89,7 +89,7 @@ def _age(state: StageState | None) -> str:
 
 
 class FieldHelp(CachedStatic):
-    """As much of a text as there is room for; all of it stands in the documentation of the plugin."""
+    """Shorten a text to the available space; the complete text is in the documentation of the plugin."""
 
     DEFAULT_CSS = """
     FieldHelp { display: none; height: 4; padding: 0 1; background: $surface; }

@@ -44,7 +44,7 @@ from localcdap.tui.widgets.cached_static import CachedStatic
 _REST_S: Final = 0.04
 """Seconds that the selection rests before its stage is shown: who walks on sees the canvas move at once."""
 _AGE_S: Final = 30.0
-"""Seconds after which the age of what was found in files is told anew."""
+"""Seconds between updates of the age of the connected check."""
 
 
 class Inspector(StudioNode, Vertical):
@@ -105,7 +105,7 @@ class Inspector(StudioNode, Vertical):
         self._editor.selection.subscribe(self, self._selection_moved)
         self.follow(watch_artifacts, self._artifacts_polled)
         self.set_interval(_AGE_S, self._show_title)
-        self._selected(self._editor.selected)
+        self._show_stage(self._editor.selected)
 
     def on_unmount(self) -> None:
         self._rest.cancel()
@@ -188,9 +188,9 @@ class Inspector(StudioNode, Vertical):
         self._rest.schedule()
 
     def _follow_selection(self) -> None:
-        self._selected(self._editor.selected)
+        self._show_stage(self._editor.selected)
 
-    def _selected(self, stage: str | None) -> None:
+    def _show_stage(self, stage: str | None) -> None:
         if stage != self._stage:
             self.form.flush()
             self._stage, self._asked = stage, None
@@ -203,7 +203,7 @@ class Inspector(StudioNode, Vertical):
             self._stage = stage = change.renamed[stage]
             self.form.rename(stage)
         if stage is not None and not self._editor.get_node(stage):
-            self._selected(None)
+            self._show_stage(None)
             return
         if stage is None or stage in change.stages:
             if change.is_edit:
@@ -341,7 +341,7 @@ class Inspector(StudioNode, Vertical):
                 self._ask(chosen)
 
     @on(Form.Asked)
-    def _asked_in_form(self, event: Form.Asked) -> None:
+    def _call_method(self, event: Form.Asked) -> None:
         event.stop()
         self._ask(event.method)
 

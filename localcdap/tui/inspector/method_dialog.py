@@ -131,7 +131,7 @@ class MethodDialog(DialogScreen[str | None]):
         def ask(cdap: Cdap) -> MethodResult:
             return cdap.methods.call(call)
 
-        self.call(ask, self._answered, on_error=self._failed, group="method")
+        self.call(ask, self._show_answer, on_error=self._show_error, group="method")
 
     def action_copy(self) -> None:
         if self.answer:
@@ -145,7 +145,7 @@ class MethodDialog(DialogScreen[str | None]):
             return self._schema is not None
         return super().check_action(action, parameters)
 
-    def _answered(self, result: MethodResult) -> None:
+    def _show_answer(self, result: MethodResult) -> None:
         self._say(f"✓ {result.artifact.name} {result.artifact.version} answered", "$text-success")
         answer = self.query_one("ValueArea.-answer", ValueArea)
         answer.load_text(
@@ -157,7 +157,7 @@ class MethodDialog(DialogScreen[str | None]):
         self._schema = json.dumps(proposed, ensure_ascii=False) if takes else None
         self.refresh_bindings()
 
-    def _failed(self, error: LocalcdapError) -> None:
+    def _show_error(self, error: LocalcdapError) -> None:
         action = f"\n  {error.corrective_action}" if error.corrective_action else ""
         self._say(f"✗ {error.message}{action}", "$text-error")
 

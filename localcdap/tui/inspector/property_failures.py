@@ -30,7 +30,7 @@ class StageFailures(msgspec.Struct):
     others: list[ValidationFailure]
     """Failures of no property that the form shows."""
     remarks: list[ValidationFailure]
-    """Warnings likewise."""
+    """The warnings, in the same form."""
     missing: ValidationFailure | None
     """That the plugin or its artifact is not there, which the form offers to repair."""
 

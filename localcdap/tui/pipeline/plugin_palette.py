@@ -242,7 +242,7 @@ class StagePalette(DialogScreen[PluginSummary]):
         self.query_one("#palette-about", Static).update(Content(about))
 
     @on(FilteredList.Chosen)
-    def _chosen(self, event: FilteredList.Chosen) -> None:
+    def _handle_choice(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self._take(event.key)
 

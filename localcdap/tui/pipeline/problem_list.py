@@ -45,7 +45,7 @@ class ProblemList(Vertical):
 
         :param stage: None for a failure of the pipeline itself.
         :param property: of the stage's plugin; None when the failure names none.
-        :param field: of a schema, likewise.
+        :param field: the field of a schema.
         """
 
         def __init__(self, stage: str | None, property: str | None, field: str | None) -> None:
@@ -79,15 +79,15 @@ class ProblemList(Vertical):
         return self.query_one(OptionList)
 
     def _fill(self) -> None:
-        """List everything anew; the highlight stays on the failure that it was on."""
+        """List all problems again; the highlight stays on its problem."""
         query = self.query_one(Input).value
         errors, warnings = self._editor.failures, self._editor.warnings
         found = [
-            each for each in (*errors, *warnings) if match_query(query, _searched(each)) is not None
+            each for each in (*errors, *warnings) if match_query(query, _search(each)) is not None
         ]
         fixes = sum(find_fix(self._editor, each) is not None for each in found)
         self.query_one(".title", CachedStatic).update_if_changed(
-            _counted(len(errors), len(warnings), fixes, self._editor)
+            _count_problems(len(errors), len(warnings), fixes, self._editor)
         )
         if found == self._shown:
             return
@@ -125,17 +125,17 @@ class ProblemList(Vertical):
         self.post_message(self.Chosen(failure.stage, property, field))
 
     @on(OptionList.OptionHighlighted)
-    def _moved(self, event: OptionList.OptionHighlighted) -> None:
+    def _handle_highlight(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
         self.refresh_bindings()
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _handle_typing(self, event: Input.Changed) -> None:
         event.stop()
         self._fill()
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _handle_submit(self, event: Input.Submitted) -> None:
         event.stop()
         self._list.focus()
 
@@ -180,7 +180,7 @@ class ProblemList(Vertical):
         return None
 
 
-def _counted(errors: int, warnings: int, fixes: int, editor: Editor) -> Content:
+def _count_problems(errors: int, warnings: int, fixes: int, editor: Editor) -> Content:
     if not editor.is_known:
         return Content("… checking")
     parts = []
@@ -195,7 +195,7 @@ def _counted(errors: int, warnings: int, fixes: int, editor: Editor) -> Content:
     return Content("  ".join(parts) or "✓ nothing is wrong")
 
 
-def _searched(failure: ValidationFailure) -> str:
+def _search(failure: ValidationFailure) -> str:
     return f"{failure.stage or ''} {failure.field or ''} {failure.message}"
 
 

@@ -103,7 +103,7 @@ def detect_sheet_schema(config: FileSourceConfig, file: str) -> Schema:
 def make_safe_names(titles: Sequence[str]) -> list[str]:
     """Make unique field names of titles (CDAP 6 ``XlsInputFormatUtils``).
 
-    >>> safe_names([" First name", "", "2 x", "first Name"])
+    >>> make_safe_names([" First name", "", "2 x", "first Name"])
     ['First_name', 'BLANK', 'col_2_x', 'first_Name_2']
     """
     seen: dict[str, int] = {}
@@ -123,7 +123,7 @@ def make_safe_names(titles: Sequence[str]) -> list[str]:
 def get_column_letters(index: int) -> str:
     """Return the letters of a column in a sheet.
 
-    >>> column_letters(0), column_letters(25), column_letters(26)
+    >>> get_column_letters(0), get_column_letters(25), get_column_letters(26)
     ('A', 'Z', 'AA')
     """
     letters = ""

@@ -21,7 +21,7 @@ class LocaleError(ValueError):
 class CurrencyFormat:
     """The notation of amounts in a locale.
 
-    >>> CurrencyFormat("en_US").write(-1234.5)
+    >>> CurrencyFormat("en_US").format(-1234.5)
     '-$1,234.50'
 
     :param name: language and country, ``en_US``.

@@ -153,7 +153,7 @@ def apply_mask(text: str, mask: str) -> str:
     ``#`` shows the character at its position, ``x`` and ``X`` replace it by an ``x``; any other character
     stands for itself, and passes over an equal one of the text.
 
-    >>> masked("000-00-1234", "xxx-xx-####")
+    >>> apply_mask("000-00-1234", "xxx-xx-####")
     'xxx-xx-1234'
     """
     out = []

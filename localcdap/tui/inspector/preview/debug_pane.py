@@ -128,7 +128,7 @@ class DebugPane(StudioNode, Vertical):
         def ask(cdap: Cdap) -> DebugAnswer:
             return cdap.debugging.debug(request)
 
-        self.call(ask, lambda answer: self._take(stage, answer), on_error=self._failed)
+        self.call(ask, lambda answer: self._take(stage, answer), on_error=self._show_error)
 
     def _request(self, stage: str) -> DebugRequest:
         given = []
@@ -153,7 +153,7 @@ class DebugPane(StudioNode, Vertical):
         if stage == self._stage:
             self._show_answer()
 
-    def _failed(self, error: LocalcdapError) -> None:
+    def _show_error(self, error: LocalcdapError) -> None:
         self._started = None
         self._say(error.message, error.corrective_action, is_wrong=True)
 

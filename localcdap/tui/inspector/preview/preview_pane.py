@@ -72,7 +72,7 @@ class PreviewPane(StudioNode, Vertical):
                 listed = cdap.previews.list_previews(namespace)
                 return next((each for each in listed if each.pipeline == title), None)
 
-            self.call(newest, self._found, group="newest")
+            self.call(newest, self._follow_newest, group="newest")
 
     def follow_preview(self, preview: str) -> None:
         """Show a preview and what becomes of it."""
@@ -81,7 +81,7 @@ class PreviewPane(StudioNode, Vertical):
         source = partial(_states, self._editor.namespace, preview)
         self._following = self.follow(source, self._take, on_error=lambda _: self._lost())
 
-    def _found(self, newest: Preview | None) -> None:
+    def _follow_newest(self, newest: Preview | None) -> None:
         self._is_looking = False
         if newest is not None and self._preview is None:
             self.follow_preview(newest.preview)

@@ -24,7 +24,7 @@ def parse_records(text: str, schema: Schema | None) -> list[Any]:
     if not text.strip():
         return []
     if text.lstrip()[0] not in "{[":
-        return _separated(text, schema)
+        return _read_csv(text, schema)
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -44,7 +44,7 @@ def format_records(records: list[Any]) -> str:
     return "[\n  " + ",\n  ".join(lines) + "\n]" if records else "[]"
 
 
-def _separated(text: str, schema: Schema | None) -> list[Any]:
+def _read_csv(text: str, schema: Schema | None) -> list[Any]:
     rows = [row for row in csv.reader(io.StringIO(text)) if row]
     names = [name.strip() for name in rows[0]]
     for number, row in enumerate(rows[1:], start=2):
@@ -54,12 +54,12 @@ def _separated(text: str, schema: Schema | None) -> list[Any]:
                 "Give each line a value for each name; put quotes around one with a comma.",
             )
     return [
-        {name: _typed(cell, name, schema) for name, cell in zip(names, row, strict=True)}
+        {name: _convert_cell(cell, name, schema) for name, cell in zip(names, row, strict=True)}
         for row in rows[1:]
     ]
 
 
-def _typed(cell: str, name: str, schema: Schema | None) -> Any:
+def _convert_cell(cell: str, name: str, schema: Schema | None) -> Any:
     """A value as its field wants it; one that is none of it stays a text, which is then told."""
     field = schema.field(name) if schema is not None else None
     if field is None:

@@ -47,7 +47,7 @@ def read_preview_sample(sample: StageSample) -> SampleResult:
         sheets = [SampleTable("records", sample.records, sample.schema, note)]
     if sample.errors:
         note = _note(len(sample.errors), sample.error_count)
-        sheets.append(SampleTable("errors", _rejected(sample.errors), None, note))
+        sheets.append(SampleTable("errors", _list_rejected(sample.errors), None, note))
     return SampleResult(sheets, sample.problems, [])
 
 
@@ -58,11 +58,11 @@ def read_debug_answer(answer: DebugAnswer) -> SampleResult:
     if answer.output is not None:
         sheets.append(SampleTable("records", answer.output.records, answer.output.schema))
     if answer.error_records:
-        sheets.append(SampleTable("errors", _rejected(answer.error_records), None))
+        sheets.append(SampleTable("errors", _list_rejected(answer.error_records), None))
     return SampleResult(sheets, answer.errors, answer.logs)
 
 
-def _rejected(errors: list[RejectedRecord]) -> list[Any]:
+def _list_rejected(errors: list[RejectedRecord]) -> list[Any]:
     return [
         {"code": each.code, "message": each.message, "record": _text(each.record)}
         for each in errors
@@ -127,7 +127,7 @@ class SampleView(Vertical):
         if findings.logs:
             lines = [{"line": line} for line in findings.logs]
             self._sheets.append(SampleTable("log", lines, None))
-        self.query_one(".problems", CachedStatic).update_lines(_told(findings.problems))
+        self.query_one(".problems", CachedStatic).update_lines(_render_problems(findings.problems))
         self.run_worker(self._fill_tabs(before), group="tabs", exclusive=True)
 
     def show_note(self, note: str) -> None:
@@ -141,7 +141,7 @@ class SampleView(Vertical):
         self.query_one(Tabs).action_next_tab()
 
     @on(Tabs.TabActivated)
-    def _activated(self, event: Tabs.TabActivated) -> None:
+    def _handle_tab(self, event: Tabs.TabActivated) -> None:
         event.stop()
         self._show_sheet()
 
@@ -172,7 +172,7 @@ class SampleView(Vertical):
             self.table.show_records(sheet.records, sheet.schema, sheet.note)
 
 
-def _told(problems: list[StageProblem]) -> list[Content]:
+def _render_problems(problems: list[StageProblem]) -> list[Content]:
     lines: list[Content] = []
     for each in problems[:_MOST_PROBLEMS]:
         record = f"record {each.record}: " if each.record is not None else ""

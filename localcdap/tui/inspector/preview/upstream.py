@@ -49,18 +49,18 @@ class UpstreamRecords:
         if source in behind:
             raise BadRequestError(f"Stage '{source}' is connected to itself.")
         if self._types.get(source) == CONDITION:
-            given = self._given(cdap, source, behind | {source})
+            given = self._collect_inputs(cdap, source, behind | {source})
             return [record for each in given for record in each.records]
         answer = self._answers.get(source)
         if answer is None:
-            answer = self._answers[source] = self._tried(cdap, source, behind | {source})
+            answer = self._answers[source] = self._debug_stage(cdap, source, behind | {source})
         ports = {c.port for c in self._between(source, stage)}
         return _left(answer, ports, takes_errors=self._types.get(stage) == ERROR_TRANSFORM)
 
-    def _tried(self, cdap: Cdap, stage: str, behind: frozenset[str]) -> DebugAnswer:
+    def _debug_stage(self, cdap: Cdap, stage: str, behind: frozenset[str]) -> DebugAnswer:
         request = DebugRequest(
             stage,
-            self._given(cdap, stage, behind),
+            self._collect_inputs(cdap, stage, behind),
             self._namespace,
             self._arguments,
             document=self._text,
@@ -72,7 +72,7 @@ class UpstreamRecords:
             raise BadRequestError(f"Stage '{stage}': {first.message}", first.corrective_action)
         return answer
 
-    def _given(self, cdap: Cdap, stage: str, behind: frozenset[str]) -> list[GivenRecords]:
+    def _collect_inputs(self, cdap: Cdap, stage: str, behind: frozenset[str]) -> list[GivenRecords]:
         sources = dict.fromkeys(c.source for c in self._connections if c.target == stage)
         return [GivenRecords(each, self._arriving(cdap, stage, each, behind)) for each in sources]
 

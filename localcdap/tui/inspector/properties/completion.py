@@ -23,7 +23,7 @@ _HINT: Final = 24
 def find_open_macro(text: str, cursor: int) -> int | None:
     """Where the name of the macro begins that the cursor is in; None outside of one.
 
-    >>> open_macro("${pa", 4), open_macro("${path}/x", 9), open_macro("a${b${c", 7)
+    >>> find_open_macro("${pa", 4), find_open_macro("${path}/x", 9), find_open_macro("a${b${c", 7)
     (2, None, 6)
     """
     depth: list[int] = []
@@ -42,7 +42,7 @@ def find_open_macro(text: str, cursor: int) -> int | None:
 def complete_text(text: str, cursor: int, chosen: str) -> tuple[str, int]:
     """A text after something was chosen for it, and where the cursor is then.
 
-    >>> completed("/data/${pa", 10, "path")
+    >>> complete_text("/data/${pa", 10, "path")
     ('/data/${path}', 13)
     """
     start = find_open_macro(text, cursor)
@@ -55,7 +55,7 @@ def complete_text(text: str, cursor: int, chosen: str) -> tuple[str, int]:
 
 
 class PropertyAutoComplete(QuietAutoComplete):
-    """The list that drops down below a line. It is mounted on the screen, where it has the room.
+    """The list that drops down below a line. It is mounted on the screen, where it has the space.
 
     :param offers: what the field itself has to offer.
     """

@@ -57,7 +57,7 @@ class Control(Widget):
         return None
 
     def say(self) -> None:
-        """Tell of a change."""
+        """Post a message about the change."""
         self.post_message(ControlChanged(self, "" if self.problem else self.value_text))
 
 

@@ -317,7 +317,7 @@ class Field(StudioNode, Vertical):
             glyph = "✗ " if any(not each.is_warning for each in self._blames) else "! "
         style = "$text-error" if glyph == "✗ " else "$text-warning" if glyph else ""
         name = self.plan.name if self.plan.name.isprintable() else ascii(self.plan.name)
-        return Content.assemble((glyph, style) if glyph else mark, (_shortened(name, 24), style))
+        return Content.assemble((glyph, style) if glyph else mark, (_shorten(name, 24), style))
 
     def _show_blames(self) -> None:
         label = next(iter(self.query(".label").results(CachedStatic)), None)
@@ -386,5 +386,5 @@ def _of_secure_key(key: str) -> Choice[str]:
     return Choice(f"use secure key {key}", f"=${{secure({key})}}", group="secure keys")
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -44,7 +44,7 @@ def compare_fields(schema: Schema, before: Iterable[Schema] | None = None) -> li
         for field in each:
             given.setdefault(field.name, []).append(field.schema)
     for field in schema:
-        mark, was = _compared(field, given) if before is not None else (FieldMark.SAME, "")
+        mark, was = _compare_fields(field, given) if before is not None else (FieldMark.SAME, "")
         found += _rows_of(field, 0, mark, was)
     for name, schemas in given.items():
         if schema.field(name) is None:
@@ -52,7 +52,7 @@ def compare_fields(schema: Schema, before: Iterable[Schema] | None = None) -> li
     return found
 
 
-def _compared(field: Field, given: dict[str, list[Schema]]) -> tuple[FieldMark, str]:
+def _compare_fields(field: Field, given: dict[str, list[Schema]]) -> tuple[FieldMark, str]:
     schemas = given.get(field.name)
     if not schemas:
         return FieldMark.ADDED, ""

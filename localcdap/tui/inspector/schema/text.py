@@ -1,7 +1,7 @@
 """Record schemas as lines that are quick to type: a field's name, its type, and ``?`` where null is allowed.
 
 >>> tags = Schema.array(Schema.STRING).as_nullable
->>> print(written(Schema.record("r", [("id", Schema.LONG), ("tags", tags)])))
+>>> print(format_schema(Schema.record("r", [("id", Schema.LONG), ("tags", tags)])))
 id long
 tags array<string>?
 
