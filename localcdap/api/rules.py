@@ -37,7 +37,8 @@ def check_table_key(stage: StageConfigurer, table: str, key: str | None) -> None
     if held is None or held.key == key:
         return
     stage.failures.add(
-        f"The rows of table '{table}' have {_describe_key(held.key)}, those to write {_describe_key(key)}.",
+        f"The rows of table '{table}' have {_describe_key(held.key)}, but the rows to write have "
+        f"{_describe_key(key)}.",
         f"Use {_describe_key(held.key)}, write into another table, or drop the table: "
         f"localcdap tables '{table}' --drop",
     )

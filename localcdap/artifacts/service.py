@@ -23,9 +23,9 @@ from localcdap.artifacts.directories.artifact_paths import (
 from localcdap.artifacts.directories.content_cache import ContentCache
 from localcdap.artifacts.directories.sync import (
     ArtifactIndexState,
+    ArtifactInspector,
     ArtifactSynchronizer,
     Deployer,
-    Inspector,
 )
 from localcdap.artifacts.directories.trash import move_to_trash, put_back
 from localcdap.artifacts.documentation import read_documentation
@@ -70,7 +70,7 @@ class ArtifactService:
     def __init__(
         self,
         store: Store,
-        inspector: Inspector,
+        inspector: ArtifactInspector,
         *,
         system_directory: Path,
         plugin_directories: Sequence[Path],

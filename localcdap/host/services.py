@@ -247,7 +247,7 @@ class HostServices:
     ) -> ArtifactService:
         announce = make_change_publisher(self._topics)
 
-        def changed(tx: Transaction, report: SyncReport) -> None:
+        def publish_change(tx: Transaction, report: SyncReport) -> None:
             announce(tx, report)
             tx.on_commit(self.editing.refresh_soon)
 
@@ -258,7 +258,7 @@ class HostServices:
             plugin_directories=directories,
             cache=home.artifact_cache,
             required_capabilities=required_capabilities,
-            on_change=changed,
+            on_change=publish_change,
             namespaces=self.namespaces,
             deployer=AppDeployer(self.structured_tables),
             trash=home.trash / "artifacts",

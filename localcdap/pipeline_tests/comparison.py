@@ -94,14 +94,14 @@ class _Comparison:
 
     def in_order(self, expected: list[Any], actual: list[Any]) -> list[_Pair]:
         """Records by their place, where some were put in or left out between them."""
-        aligned = list(self._aligned(expected, actual))
+        aligned = list(self._align(expected, actual))
         if len(expected) != len(actual):
             return aligned
         pairs = zip(expected, actual, strict=True)
         by_place = [(one, other) for one, other in pairs if not self._equal(one, other)]
         return by_place if len(by_place) <= len(aligned) else aligned
 
-    def _aligned(self, expected: list[Any], actual: list[Any]) -> Iterator[_Pair]:
+    def _align(self, expected: list[Any], actual: list[Any]) -> Iterator[_Pair]:
         kinds: list[Any] = []
         here_kinds = [self._kind(each, kinds) for each in expected]
         there_kinds = [self._kind(each, kinds) for each in actual]
@@ -210,7 +210,7 @@ class _Comparison:
         else:
             fields = list(self._fields(one, other, ""))
             if fields:
-                label = self._recognised(one, other)
+                label = self._describe_identity(one, other)
                 yield RecordDifference("changed", label, fields)
 
     def _fields(self, one: Any, other: Any, path: str) -> Iterator[FieldDifference]:
@@ -254,7 +254,7 @@ class _Comparison:
         is_floating = isinstance(one, float) or isinstance(other, float)
         return is_floating and abs(one - other) <= RELATIVE_TOLERANCE * max(abs(one), abs(other))
 
-    def _recognised(self, one: dict[str, Any], other: dict[str, Any]) -> str:
+    def _describe_identity(self, one: dict[str, Any], other: dict[str, Any]) -> str:
         """The key of a record, or else the first values that have not changed."""
         names = self._how.key or [
             name for name in one if name in other and self._same(one[name], other[name])

@@ -147,7 +147,7 @@ class _Reader:
         content = self._content()
         if content is None:
             return None
-        self._known((), content, _KEYS)
+        self._check_keys((), content, _KEYS)
         golden = PipelineTest(file=self._file, name=get_test_name(self._file))
         self._which(golden, content)
         golden.description = self._get((), content, "description", values.text)
@@ -238,7 +238,7 @@ class _Reader:
         if not isinstance(value, dict):
             self.note(("fails",), "expected a table with message, stage or when.")
             return None
-        self._known(("fails",), value, _FAILS_KEYS)
+        self._check_keys(("fails",), value, _FAILS_KEYS)
         return ExpectedFailure(
             message=self._get(("fails",), value, "message", values.text),
             stage=self._get(("fails",), value, "stage", values.text),
@@ -289,7 +289,9 @@ class _Reader:
             self.note(path, f"expected {error}, not {values.format_value(value)}.")
             return None
 
-    def _known(self, path: tuple[str, ...], content: dict[str, Any], keys: Sequence[str]) -> None:
+    def _check_keys(
+        self, path: tuple[str, ...], content: dict[str, Any], keys: Sequence[str]
+    ) -> None:
         for key in content:
             if key not in keys:
                 self.note((*path, key), f"there is no such key.{_nearest(key, keys)}")

@@ -25,7 +25,7 @@ class ArgumentSource(msgspec.Struct, frozen=True):
     property: str
 
 
-class Argument(msgspec.Struct):
+class RequiredArgument(msgspec.Struct):
     """A value that a pipeline asks for."""
 
     name: str
@@ -40,7 +40,7 @@ class Argument(msgspec.Struct):
 class Arguments(msgspec.Struct):
     """All that the macros of a pipeline ask for."""
 
-    arguments: list[Argument]
+    arguments: list[RequiredArgument]
     """In the order of the stages; then those that are given or preferred and that nobody asks for."""
     functions: list[str]
     """The calls of macro functions, such as ``secure(key)``."""
@@ -68,7 +68,8 @@ def list_arguments(
                 waiting.append(macro)
     names = dict.fromkeys((*places, *values))
     arguments = [
-        Argument(name, values.get(name), origins.get(name), places.get(name, [])) for name in names
+        RequiredArgument(name, values.get(name), origins.get(name), places.get(name, []))
+        for name in names
     ]
     return Arguments(arguments, list(functions))
 

@@ -240,7 +240,7 @@ class DatasetTables:
             return catalog.to_identifier(namespace, name)
         if held_key != key:
             raise StoreError(
-                f"The rows of table '{name}' have {_describe_key(held_key)}, those to write have "
+                f"The rows of table '{name}' have {_describe_key(held_key)}, but the rows to write have "
                 f"{_describe_key(key)}.",
                 f"Use {_describe_key(held_key)}, write into another table, or drop the table: "
                 f"localcdap tables '{name}' --drop",

@@ -175,7 +175,7 @@ def test_a_table_that_cannot_become_what_is_asked_for(app, cdap_app):
     with pytest.raises(ConflictError, match="Application 'other': Table experiments exists"):
         deployment.deploy("system", [describe_application(OtherApp, "x.OtherApp")])
     with pytest.raises(
-        ConflictError, match="in the namespace 'system' only, and 'catalogue' is in"
+        ConflictError, match="only run in the namespace 'system', but 'catalogue' is in"
     ):
         deployment.deploy("default", [describe_application(Catalogue, "x.Catalogue")])
     assert app.tables.get_schema("experiments") == EXPERIMENTS

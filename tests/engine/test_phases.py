@@ -7,7 +7,7 @@ import pytest
 
 from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import PipelineSpec, PluginSpec, Resources, StageConnection, StageSpec
-from localcdap.engine.plan.phases import Route
+from localcdap.engine.plan.phases import PhaseRoute
 
 TYPES = {
     "s": "batchsource",
@@ -19,7 +19,7 @@ TYPES = {
 }
 
 
-def route(*ways: str) -> Route:
+def route(*ways: str) -> PhaseRoute:
     """Of ways such as ``s1 t1 k1``; the letter of a stage says its type."""
     pairs = [p for way in ways for p in zip(way.split(), way.split()[1:], strict=False)]
     names = list(dict.fromkeys(name for way in ways for name in way.split()))
@@ -35,7 +35,7 @@ def route(*ways: str) -> Route:
     ]
     connections = list(dict.fromkeys(StageConnection(a, b) for a, b in pairs))
     sizes = Resources()
-    return Route(
+    return PhaseRoute(
         PipelineSpec(stages, connections, sizes, sizes, sizes, True, True, 100, {}, [], "SPARK")
     )
 

@@ -148,7 +148,7 @@ def test_two_methods_of_one_name_are_an_error_of_the_artifact(instance: Temporar
 def test_names_that_cannot_stand_in_a_path_are_refused(name: str):
     from localcdap.api import plugin_method
 
-    with pytest.raises(TypeError, match="no name of a plugin method"):
+    with pytest.raises(TypeError, match="not a name of a plugin method"):
         plugin_method(name)
 
 

@@ -313,10 +313,13 @@ def test_the_key_of_a_table_does_not_change(store: Store, upsert, tables, files)
     upsert(PERSON, [person(1, "a")])
 
     with pytest.raises(
-        StoreError, match="rows of table 't' have key 'id', those to write have key 'name'"
+        StoreError, match="rows of table 't' have key 'id', but the rows to write have key 'name'"
     ):
         upsert(PERSON, [], key="name")
-    with pytest.raises(StoreError, match="those to write have no key"), store.transaction() as tx:
+    with (
+        pytest.raises(StoreError, match="but the rows to write have no key"),
+        store.transaction() as tx,
+    ):
         tables.append(tx, "default", "t", PERSON, [])
 
 

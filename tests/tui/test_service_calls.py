@@ -129,7 +129,7 @@ async def test_an_error_is_told_with_what_to_do(asking):
         await driver.settled()
 
         notice = driver.app.notices.newest_first[0]
-        assert (notice.title, notice.detail, notice.kind) == (
+        assert (notice.title, notice.detail, notice.severity) == (
             "This is [wrong].",
             "Do that.",
             "error",

@@ -32,7 +32,7 @@ _BASE_PACKAGES: Final = ("api", "java", "plugin_lib")
 """The packages that plugins build on: with another version of these, a plugin may have other properties."""
 
 
-class Inspector(Protocol):
+class ArtifactInspector(Protocol):
     """Inspects artifacts by running their code; the pool of plugin workers."""
 
     def inspect(self, path: str, digest: str) -> Inspection:
@@ -69,7 +69,7 @@ class ArtifactSynchronizer:
     def __init__(
         self,
         index: ArtifactIndex,
-        inspector: Inspector,
+        inspector: ArtifactInspector,
         copies: ContentCache,
         deployer: Deployer | None = None,
     ) -> None:
@@ -141,7 +141,7 @@ class _Synchronization:
 
     def __init__(
         self,
-        inspector: Inspector,
+        inspector: ArtifactInspector,
         copies: ContentCache,
         old: ArtifactIndexState,
         deployer: Deployer | None,

@@ -69,11 +69,15 @@ class ControlStages:
             plugin.run(context)
             return True
 
-    def _create_context(self, stage: Stage, counts: Mapping[str, RecordCounts]) -> ControlContext:
-        return ControlContext(stage, self._run, self._pipeline, counts, self._arguments.__setitem__)
+    def _create_context(
+        self, stage: Stage, counts: Mapping[str, RecordCounts]
+    ) -> DriverControlContext:
+        return DriverControlContext(
+            stage, self._run, self._pipeline, counts, self._arguments.__setitem__
+        )
 
 
-class ControlContext(DriverContext):
+class DriverControlContext(DriverContext):
     """A :class:`localcdap.api.control.PostActionContext`, which has what every control stage needs."""
 
     def __init__(

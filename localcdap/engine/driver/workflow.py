@@ -15,7 +15,7 @@ from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
-from localcdap.engine.plan.phases import Route, Step, list_actions_before
+from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
 from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
@@ -65,7 +65,7 @@ class Workflow:
         self._counts_records: Final = order.counts or forwarding
 
     @property
-    def _route(self) -> Route:
+    def _route(self) -> PhaseRoute:
         return self._resolved.route
 
     @property

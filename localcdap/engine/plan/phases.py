@@ -28,7 +28,7 @@ class Step(msgspec.Struct):
     """Whether this is a control stage after all data: it sees what the sinks wrote."""
 
 
-class Route:
+class PhaseRoute:
     """The steps of a pipeline in the order in which they run, and what flows between them.
 
     :param spec: a valid pipeline.
@@ -141,7 +141,7 @@ def _compute_closure(direct: list[set[int]]) -> list[set[int]]:
     return before
 
 
-def list_actions_before(route: Route, step: Step) -> set[str]:
+def list_actions_before(route: PhaseRoute, step: Step) -> set[str]:
     """Return the actions that a step comes after."""
     stages = (name for index in step.before for name in route.steps[index].stages)
     return {name for name in stages if route.types[name] in ACTIONS}

@@ -19,7 +19,7 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.host_client import create_table_finder, get_secrets
 from localcdap.engine.messages.flow import CONDITION, DATA_TYPES, SINKS, Flow, Stage
 from localcdap.engine.messages.orders import WorkOrder
-from localcdap.engine.plan.phases import Route
+from localcdap.engine.plan.phases import PhaseRoute
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext
@@ -50,7 +50,9 @@ class ResolvedFlow:
         spark = {key: value for key, value in spec.properties.items() if key.startswith("spark.")}
         self.spark_properties: Final = spark
         """Engine properties of Spark, such as ``spark.sql.shuffle.partitions``."""
-        self.route: Final = Route(msgspec.structs.replace(spec, stages=list(self._specs.values())))
+        self.route: Final = PhaseRoute(
+            msgspec.structs.replace(spec, stages=list(self._specs.values()))
+        )
 
     def create_phase(self, stages: Collection[str], live: Collection[StageConnection]) -> Flow:
         """Return the flow of data stages, in topological order, and of the conditions before and after them.

@@ -13,7 +13,7 @@ from localcdap.api.stage import Record
 from localcdap.artifacts.tracebacks import user_frames
 from localcdap.engine.messages.flow import SPLITTER, Stream
 from localcdap.engine.messages.samples import StageProblem
-from localcdap.engine.preview.records import StageOutput
+from localcdap.engine.preview.records import PreviewStageOutput
 from localcdap.engine.tasks.aggregation import AggregateRunner
 from localcdap.engine.tasks.chunks import Chunk
 from localcdap.engine.tasks.failures import StageFailure
@@ -29,7 +29,7 @@ MOST_RECORDS: Final = 100_000
 """Records that a stage may emit; the input records that remain then are skipped."""
 
 
-def run_python_stage(stage: PassStage, feed: Schema, batch: pa.RecordBatch) -> StageOutput:
+def run_python_stage(stage: PassStage, feed: Schema, batch: pa.RecordBatch) -> PreviewStageOutput:
     """Run a stage of record or batch grain on records.
 
     After an exception for one record the plugin still gets the following records.
@@ -62,11 +62,11 @@ class _PythonStage:
         self._batches: dict[Stream, list[pa.RecordBatch]] = {}
         self._problems: list[StageProblem] = []
 
-    def run(self, batch: pa.RecordBatch) -> StageOutput:
+    def run(self, batch: pa.RecordBatch) -> PreviewStageOutput:
         try:
             runner = create_runner(self._stage)
         except StageFailure as failure:
-            return StageOutput(problems=[self._create_problem(failure)])
+            return PreviewStageOutput(problems=[self._create_problem(failure)])
         try:
             self._process(runner, batch)
             runner.close()
@@ -76,7 +76,7 @@ class _PythonStage:
             stream: self._encode_stream(stream, schema)
             for stream, schema in _list_stream_schemas(self._stage).items()
         }
-        return StageOutput(batches, self._problems)
+        return PreviewStageOutput(batches, self._problems)
 
     def _process(self, runner: Runner, batch: pa.RecordBatch) -> None:
         if isinstance(runner, AggregateRunner):

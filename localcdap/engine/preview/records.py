@@ -25,7 +25,7 @@ Batches = Mapping[Stream, "pa.RecordBatch"]
 
 
 @dataclasses.dataclass
-class StageOutput:
+class PreviewStageOutput:
     """What a stage gave."""
 
     batches: dict[Stream, pa.RecordBatch] = dataclasses.field(default_factory=dict)
@@ -128,7 +128,7 @@ def _get_input_schema(stage: Stage, stream: Stream) -> Schema:
 # -- samples --------------------------------------------------------------------------------
 
 
-def create_sample(stage: Stage, output: StageOutput, shown: int) -> StageSample:
+def create_sample(stage: Stage, output: PreviewStageOutput, shown: int) -> StageSample:
     """Return the sample of what a stage gave.
 
     :param shown: the maximum number of records of each stream.

@@ -24,7 +24,7 @@ from localcdap.engine.messages.orders import StageDebugOrder
 from localcdap.engine.messages.samples import StageDebugResult, StageProblem
 from localcdap.engine.preview.python_stage import run_python_stage
 from localcdap.engine.preview.records import (
-    StageOutput,
+    PreviewStageOutput,
     add_stage_names,
     create_feed,
     create_sample,
@@ -61,7 +61,7 @@ def debug_in_worker(order: StageDebugOrder) -> StageDebugResult:
         except StageFailure as error:
             failure = error.failure
             problem = StageProblem(failure.message, failure.corrective_action, stage.name)
-            output = StageOutput(problems=[problem])
+            output = PreviewStageOutput(problems=[problem])
     return StageDebugResult(create_sample(stage, output, order.shown), lines)
 
 

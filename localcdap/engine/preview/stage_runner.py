@@ -39,7 +39,7 @@ from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.plan.streams import runs_in_python
 from localcdap.engine.preview.python_stage import MOST_RECORDS, run_python_stage
 from localcdap.engine.preview.records import (
-    StageOutput,
+    PreviewStageOutput,
     convert_to_json,
     create_feed,
     create_sample,
@@ -109,19 +109,19 @@ class StageByStageRunner:
             with stage_scope(stage.name), _convert_memory_error(stage.name):
                 output = self._compute(stage)
         except Exception as error:
-            output = StageOutput(problems=[_create_problem(error, stage)])
+            output = PreviewStageOutput(problems=[_create_problem(error, stage)])
         self._report(stage, output)
         if output.problems:
             self.problems.extend(output.problems)
         else:
             self._batches.update(output.batches)
 
-    def _compute(self, stage: Stage) -> StageOutput:
+    def _compute(self, stage: Stage) -> PreviewStageOutput:
         if stage.type == CONDITION:
             self.connectors[stage.name] = self._unite_inputs(stage)
-            return StageOutput()
+            return PreviewStageOutput()
         if stage.type in SINKS:
-            return StageOutput()
+            return PreviewStageOutput()
         plugin: Any = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
         if runs_in_python(plugin):
             streams = self._flow.list_inputs(stage.name)
@@ -131,7 +131,7 @@ class StageByStageRunner:
                 create_pass_stage(stage, data), schema, create_feed(schema, streams, self._batches)
             )
         try:
-            return StageOutput(self._collect(stage, self._apply(stage, plugin)))
+            return PreviewStageOutput(self._collect(stage, self._apply(stage, plugin)))
         finally:
             while self._persisted:
                 self._persisted.pop().unpersist()
@@ -200,7 +200,7 @@ class StageByStageRunner:
 
     # -- reports ----------------------------------------------------------------------------
 
-    def _report(self, stage: Stage, output: StageOutput) -> None:
+    def _report(self, stage: Stage, output: PreviewStageOutput) -> None:
         counts = RecordCounts(
             in_=sum(self._batches[s].num_rows for s in self._flow.list_inputs(stage.name))
         )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from localcdap.plugin_lib.jexl.code import Code
-    from localcdap.plugin_lib.jexl.native import Native
+    from localcdap.plugin_lib.jexl.native import NativeExpression
 
 _MISSING: Final = object()
 _NO_VALUES: Final[Mapping[str, Any]] = {}
@@ -96,7 +96,7 @@ class Expression:
 
     def native(
         self, schema: Schema, column: Callable[[str], Column] | None = None
-    ) -> Native | None:
+    ) -> NativeExpression | None:
         """Return the expression as a Spark column, or None if Spark has no equivalent.
 
         :param schema: a record of all columns; any other column is missing, and null.

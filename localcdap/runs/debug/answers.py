@@ -41,8 +41,8 @@ def build_unknown_schema_answer(stage: str, source: str) -> StageProblem:
     )
 
 
-class Told:
-    """What the process of a trial says."""
+class DebugResultCollector:
+    """Collects the sample, the log lines and the error that a debugging process reports."""
 
     def __init__(self) -> None:
         self.sample: StageSample | None = None

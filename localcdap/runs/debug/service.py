@@ -30,7 +30,7 @@ from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 from localcdap.runs.debug.answers import (
-    Told,
+    DebugResultCollector,
     build_answer,
     build_failed_answer,
     build_sink_answer,
@@ -217,7 +217,7 @@ class DebugService:
         encode_inputs(
             trial.stage, trial.inputs
         )  # raises an error for invalid records before anything runs
-        told = Told()
+        told = DebugResultCollector()
         order = WorkOrder(
             run_id=trial.run_id,
             namespace=trial.namespace,

@@ -34,7 +34,7 @@ from localcdap.tui.inspector.plugin_details import (
     read_plugin_details,
     watch_artifacts,
 )
-from localcdap.tui.inspector.properties.field import Field
+from localcdap.tui.inspector.properties.field import PropertyField
 from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.inspector.property_failures import StageFailures, group_failures
 from localcdap.tui.inspector.tabs import InspectorTabs
@@ -409,7 +409,8 @@ class Inspector(StudioNode, Vertical):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         self.show_selected()
         field = next(
-            (each for each in event.widget.ancestors_with_self if isinstance(each, Field)), None
+            (each for each in event.widget.ancestors_with_self if isinstance(each, PropertyField)),
+            None,
         )
         self.query_one(FieldHelp).show_text(field.help if field is not None else None)
 

@@ -12,7 +12,7 @@ from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.documentation import DocumentationPane
 from localcdap.tui.inspector.preview.debug_pane import DebugPane
 from localcdap.tui.inspector.preview.preview_pane import PreviewPane
-from localcdap.tui.inspector.properties.field import Field
+from localcdap.tui.inspector.properties.field import PropertyField
 from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.inspector.schema.pane import SchemaPane
 
@@ -93,4 +93,4 @@ class InspectorTabs(TabbedContent):
 
 
 def _is_wrong(node: object) -> bool:
-    return isinstance(node, Field) and bool(node.failures)
+    return isinstance(node, PropertyField) and bool(node.failures)

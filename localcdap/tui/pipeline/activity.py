@@ -62,11 +62,13 @@ class ActivityRunner(StudioNode, Widget):
     def find_running(self, namespace: str, pipeline: str) -> None:
         """Follow the newest run of a pipeline when it is still running."""
 
-        def found(runs: list[Run]) -> None:
+        def follow_active(runs: list[Run]) -> None:
             if runs and not runs[0].status.is_end and self.activity is None:
                 self._follow_activity(runs[0], is_new=False)
 
-        self.call(lambda cdap: cdap.runs.list_runs(namespace, pipeline, 1), found, group="find")
+        self.call(
+            lambda cdap: cdap.runs.list_runs(namespace, pipeline, 1), follow_active, group="find"
+        )
 
     def run(self, request: RunRequest) -> None:
         self._start(lambda cdap: cdap.runs.start(request))
@@ -87,15 +89,15 @@ class ActivityRunner(StudioNode, Widget):
             return
         self.is_starting = True
 
-        def started(activity: Run | Preview) -> None:
+        def follow_started(activity: Run | Preview) -> None:
             self.is_starting = False
             self._follow_activity(activity, is_new=True)
 
-        def failed(error: LocalcdapError) -> None:
+        def show_error(error: LocalcdapError) -> None:
             self.is_starting = False
             self.post_message(ActivityRunner.Rejected(error))
 
-        self.call(start, started, on_error=failed, group="start")
+        self.call(start, follow_started, on_error=show_error, group="start")
 
     def _follow_activity(self, activity: Run | Preview, *, is_new: bool) -> None:
         if self._following is not None:

@@ -98,7 +98,7 @@ class PipelineScreen(AreaScreen):
         """Choose what to open among drafts, deployed pipelines and files."""
         namespace = self.studio.namespace
 
-        def listed(cdap: Cdap) -> list[Choice[NavigationTarget]]:
+        def list_choices(cdap: Cdap) -> list[Choice[NavigationTarget]]:
             drafts = cdap.drafts.list_drafts(
                 namespace, sort_by="updatedTimeMillis", sort_order="DESC"
             )
@@ -115,7 +115,7 @@ class PipelineScreen(AreaScreen):
             Choice[NavigationTarget]("a file …", _FILE),
             Choice[NavigationTarget]("a new pipeline", NewPipelineTarget()),
         ]
-        choices += await self.call_and_wait(listed)
+        choices += await self.call_and_wait(list_choices)
         target = await self.studio.choose(choices, title="Open")
         if target is _FILE:
             path = await self.studio.pick_file("Open a pipeline")

@@ -223,8 +223,8 @@ def test_dates_that_python_does_not_have_pass_from_file_to_file(spark, tmp_path)
     ("key", "told"),
     [
         ("id", []),
-        ("name", ["The rows of table 't' have key 'name', those to write have key 'id'."]),
-        (None, ["The rows of table 't' have no key, those to write have key 'id'."]),
+        ("name", ["The rows of table 't' have key 'name', but the rows to write have key 'id'."]),
+        (None, ["The rows of table 't' have no key, but the rows to write have key 'id'."]),
     ],
 )
 def test_a_table_with_another_key_is_told_before_the_run(key: str | None, told: list[str]):

@@ -331,7 +331,7 @@ async def test_where_a_bucket_lies_is_said_by_name_or_in_its_field(open_studio, 
     async with open_studio(target=DocumentTarget("orders", json.dumps(document))) as driver:
         editor = await driver.editor()
         await driver.press("colon")
-        await driver.type("where buckets")
+        await driver.type("map a bucket")
         await driver.press("enter", "enter")
         await driver.type("data/sales")
         await driver.press("enter")
@@ -340,7 +340,7 @@ async def test_where_a_bucket_lies_is_said_by_name_or_in_its_field(open_studio, 
         driver.app.screen.view.show_stage(editor.stages[0], "path")
         await driver.until(lambda: driver.app.screen.view.inspector.form.is_ready)
         await driver.press("f2")
-        await driver.type("say where")
+        await driver.type("map gs")
         await driver.press("enter")
         await driver.type("data/other")
         await driver.press("enter")

@@ -16,9 +16,9 @@ from localcdap.plugin_lib.jexl.functions.decimals import (
     strip_zeros,
     with_scale,
 )
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-arithmetic = Namespace("arithmetic")
+arithmetic = FunctionNamespace("arithmetic")
 
 
 def _widest(values: tuple[Any, ...]) -> type | None:
@@ -168,7 +168,7 @@ def average(*values: Any) -> Any:
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 
-logical = Namespace("logical")
+logical = FunctionNamespace("logical")
 
 
 @logical("L L -> L")

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-arrays = Namespace("arrays")
+arrays = FunctionNamespace("arrays")
 
 
 @arrays("O* -> A!")

@@ -7,9 +7,9 @@ import struct
 from typing import Any
 
 from localcdap.java.numbers import wrap
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-bytes_ = Namespace("bytes")
+bytes_ = FunctionNamespace("bytes")
 
 _Bytes = bytes | None
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from localcdap.java.dates.simple_date_format import parse_simple_date
 from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.jexl.functions import urls
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
 _INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _DOUBLE: Final = re.compile(
@@ -116,7 +116,7 @@ def _expression(pattern: str) -> str:
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 
-quality = Namespace("dq")
+quality = FunctionNamespace("dq")
 
 _CARDS = {
     "isAmex": r"3[47]\d{13}",

@@ -8,9 +8,9 @@ import datetime
 from localcdap.java.dates.patterns import DAYS, MONTHS
 from localcdap.java.unix_time import to_epoch_millis, to_epoch_seconds
 from localcdap.plugin_lib.jexl.functions.data_quality import is_date, is_time
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-date = Namespace("date")
+date = FunctionNamespace("date")
 
 
 _Moment = datetime.datetime | None

@@ -14,9 +14,9 @@ from typing import Any
 from localcdap.java.dates.patterns import MONTHS
 from localcdap.java.unix_time import to_epoch_seconds
 from localcdap.plugin_lib.jexl.functions.date_texts import read_date, read_datetime, read_time
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-moments = Namespace("datetime")
+moments = FunctionNamespace("datetime")
 Date = datetime.date | None
 Time = datetime.time | None
 DateTime = datetime.datetime | None

@@ -7,9 +7,9 @@ from typing import Any
 
 from localcdap.java import numbers
 from localcdap.java.strings import format_double, round_to_float
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-decimal = Namespace("decimal")
+decimal = FunctionNamespace("decimal")
 
 EXACT = Context(prec=2000, rounding=ROUND_HALF_EVEN)
 """The decimal context. ``BigDecimal`` has no limit; this one stops where a value no longer fits a record.
@@ -148,7 +148,7 @@ def sign(value: Decimal | None) -> int:
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 
-number = Namespace("number")
+number = FunctionNamespace("number")
 
 
 @number("N -> D?")

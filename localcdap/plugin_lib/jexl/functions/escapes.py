@@ -8,9 +8,9 @@ import re
 from html.entities import codepoint2name
 from typing import Any
 
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-escape = Namespace("escape")
+escape = FunctionNamespace("escape")
 
 _CONTROLS = {"\b": "\\b", "\n": "\\n", "\t": "\\t", "\f": "\\f", "\r": "\\r"}
 _BACK = {"b": "\b", "n": "\n", "t": "\t", "f": "\f", "r": "\r"}

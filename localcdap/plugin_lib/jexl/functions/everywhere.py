@@ -9,9 +9,9 @@ from localcdap.java.numbers import parse_double, parse_int, parse_long
 from localcdap.java.string_format import format_text
 from localcdap.java.strings import round_to_float
 from localcdap.plugin_lib.jexl.functions.guava import pad_end, pad_start, repeat
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-everywhere = Namespace("")
+everywhere = FunctionNamespace("")
 
 
 def _require_not_null(value: str | None) -> str:

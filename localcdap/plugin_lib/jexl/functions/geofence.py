@@ -7,9 +7,9 @@ import itertools
 import json
 from typing import Any
 
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-geo = Namespace("geo")
+geo = FunctionNamespace("geo")
 
 
 @geo("D D S -> B")

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 from localcdap.plugin_lib.jexl.functions.string_parts import check_length, padding
 from localcdap.plugin_lib.jexl.functions.string_search import common_length
 
-guava = Namespace("strings")
+guava = FunctionNamespace("strings")
 
 
 @guava("S -> S!")

@@ -8,9 +8,9 @@ from typing import Any
 
 from localcdap.java.json_path import NothingFoundError, select
 from localcdap.java.strings import format_json
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-values = Namespace("json")
+values = FunctionNamespace("json")
 
 
 def _read(text: str | None) -> Any:

@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable
 
 from localcdap.java import numbers
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-maths = Namespace("math")
+maths = FunctionNamespace("math")
 
 
 def _of_doubles(run: Callable[..., float], *arguments: float) -> float:

@@ -107,7 +107,7 @@ FUNCTIONS: Final[dict[tuple[str, str], Function]] = {}
 """Every function by namespace ("" is the global one) and name."""
 
 
-class Namespace:
+class FunctionNamespace:
     """The decorator that declares the functions of one namespace."""
 
     def __init__(self, name: str) -> None:

@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 from localcdap.api.schema import Field, Schema, Type
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
-ddl = Namespace("ddl")
+ddl = FunctionNamespace("ddl")
 
 _STEP = re.compile(r"([^\[]+)(?:\[(.*)\])?")
 

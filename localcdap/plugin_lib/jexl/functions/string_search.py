@@ -5,10 +5,10 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 from localcdap.plugin_lib.jexl.operators import count_characters
 
-string = Namespace("string")
+string = FunctionNamespace("string")
 
 
 # ruff: noqa: N802 - functions have the names that expressions call them by

@@ -8,7 +8,7 @@ overflow, and numbers in texts whose type depends on the text.
 
 from __future__ import annotations
 
-from localcdap.plugin_lib.jexl.native.expression import Native, build_native
+from localcdap.plugin_lib.jexl.native.expression import NativeExpression, build_native
 from localcdap.plugin_lib.jexl.native.parts import NoNativeError
 
-__all__ = ["Native", "NoNativeError", "build_native"]
+__all__ = ["NativeExpression", "NoNativeError", "build_native"]

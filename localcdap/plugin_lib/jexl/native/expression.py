@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Native:
+class NativeExpression:
     """An expression over the columns of a DataFrame."""
 
     column: Column
@@ -36,7 +36,7 @@ class Native:
 
 def build_native(
     root: Node, schema: Schema, column: Callable[[str], Column] | None
-) -> Native | None:
+) -> NativeExpression | None:
     """Return the Spark form of an expression, or None if it has none.
 
     :param schema: a record of all columns; any other name is a missing column, and null.
@@ -55,7 +55,7 @@ def build_native(
     if part.failing is not None:
         value = f.when(~part.failing, value)
     shown = part.type.as_nullable if part.nullable else part.type
-    return Native(value, shown, part.failing)
+    return NativeExpression(value, shown, part.failing)
 
 
 def _quote_column(name: str) -> Column:

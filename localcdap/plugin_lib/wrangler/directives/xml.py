@@ -145,7 +145,7 @@ class ParseXmlToJson(FlattenDirective):
             raise make_type_error(self.column, text)
         try:
             value = xml_objects.parse_xml_object(text, keeps_texts=self.keep_string)
-        except xml_objects.XmlError as error:
+        except xml_objects.XmlFormatError as error:
             raise DirectiveError(f"column '{self.column}': {error}") from None
         del row[found]
         self.flatten(value, self.column, row)

@@ -39,7 +39,7 @@ _PLAIN: Final = 1e7
 """From this number on Java writes doubles with an exponent."""
 
 
-class XmlError(ValueError):
+class XmlFormatError(ValueError):
     """A text is not XML."""
 
 
@@ -71,12 +71,12 @@ class _XmlReader:
             self._at = token.end()
             self._handle_token(token)
         if self._open:
-            raise XmlError(f"the element '{self._open[-1][0]}' is not closed")
+            raise XmlFormatError(f"the element '{self._open[-1][0]}' is not closed")
         return self._root
 
-    def _make_error(self, problem: str) -> XmlError:
+    def _make_error(self, problem: str) -> XmlFormatError:
         line = self._text.count("\n", 0, self._at) + 1
-        return XmlError(f"{problem}, line {line}: {self._text[self._at : self._at + 30]!r}")
+        return XmlFormatError(f"{problem}, line {line}: {self._text[self._at : self._at + 30]!r}")
 
     def _handle_token(self, token: re.Match[str]) -> None:
         match token.lastgroup:
@@ -112,7 +112,7 @@ class _XmlReader:
     def _close_element(self, name: str) -> None:
         if not self._open or self._open[-1][0] != name:
             expected = f"'{self._open[-1][0]}' is open" if self._open else "nothing is open"
-            raise XmlError(f"the element '{name}' is closed, but {expected}")
+            raise XmlFormatError(f"the element '{name}' is closed, but {expected}")
         _, members = self._open.pop()
         if len(members) == 1 and members.get(_CONTENT) is not None:
             self._add(name, members[_CONTENT])
@@ -138,7 +138,7 @@ class _XmlReader:
 def _replace_entity(found: re.Match[str]) -> str:
     name, end = found.groups()
     if not end:
-        raise XmlError(f"a ';' is missing after '&{name}'")
+        raise XmlFormatError(f"a ';' is missing after '&{name}'")
     if name.startswith("#"):
         return html.unescape(found[0])
     return _KNOWN.get(name.lower(), found[0])

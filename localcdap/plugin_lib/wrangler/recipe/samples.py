@@ -21,7 +21,7 @@ from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailur
 _MAX_DIGITS: Final = 38
 
 
-class SampleResult(msgspec.Struct):
+class RecipeSampleResult(msgspec.Struct):
     """The output of a recipe for sampled records."""
 
     rows: list[Row]
@@ -36,7 +36,7 @@ def run_sample(
     records: Iterable[Mapping[str, Any]],
     columns: Columns,
     arguments: Mapping[str, str],
-) -> SampleResult:
+) -> RecipeSampleResult:
     """Run directives on records.
 
     :param columns: what is known of the columns after the directives.
@@ -52,7 +52,7 @@ def run_sample(
         else:
             rows += made
     executor.end()
-    return SampleResult(rows, failures, infer_schema(rows, columns))
+    return RecipeSampleResult(rows, failures, infer_schema(rows, columns))
 
 
 def infer_schema(rows: Sequence[Row], columns: Columns) -> Schema | None:

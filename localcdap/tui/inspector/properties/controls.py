@@ -250,9 +250,9 @@ class AreaControl(ValueArea, Control):
     """
 
     def __init__(self, text: str, language: str | None = None) -> None:
-        super().__init__(self.shown(text), language)
+        super().__init__(self.format_text(text), language)
 
-    def shown(self, text: str) -> str:
+    def format_text(self, text: str) -> str:
         """What stands in the area for a value."""
         return text
 
@@ -261,7 +261,7 @@ class AreaControl(ValueArea, Control):
         return self.text
 
     def put(self, text: str) -> None:
-        super().put(self.shown(text))
+        super().put(self.format_text(text))
 
     def take(self, text: str) -> None:
         self.insert(text)
@@ -280,7 +280,7 @@ class SchemaControl(AreaControl):
         self._record = "etlSchemaBody"
         super().__init__(text)
 
-    def shown(self, text: str) -> str:
+    def format_text(self, text: str) -> str:
         if not text.strip():
             return ""
         schema = Schema.parse_record(text)

@@ -46,7 +46,7 @@ _SUFFIXES: Final = {
 }
 
 
-class Field(StudioNode, Vertical):
+class PropertyField(StudioNode, Vertical):
     """A property. ``text`` is what it has, the empty text where it has none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -54,18 +54,18 @@ class Field(StudioNode, Vertical):
         Binding("f4", "editor", "$EDITOR", id="field.editor"),
     ]
     DEFAULT_CSS = """
-    Field { height: auto; }
-    Field > .label { dock: left; width: 27; height: 1; padding-right: 1; }
-    Field > .blame { height: auto; padding-left: 1; }
-    Field.-above > .label { dock: none; width: 100%; }
-    Field.-above > .control { margin-left: 1; }
-    Field.-above > .blame { padding-left: 2; }
+    PropertyField { height: auto; }
+    PropertyField > .label { dock: left; width: 27; height: 1; padding-right: 1; }
+    PropertyField > .blame { height: auto; padding-left: 1; }
+    PropertyField.-above > .label { dock: none; width: 100%; }
+    PropertyField.-above > .control { margin-left: 1; }
+    PropertyField.-above > .blame { padding-left: 2; }
     """
 
     class Edited(Message):
         """The user changed the value."""
 
-        def __init__(self, field: Field, text: str) -> None:
+        def __init__(self, field: PropertyField, text: str) -> None:
             super().__init__()
             self.stage = field.stage
             self.property = field.plan.name
@@ -254,7 +254,7 @@ class Field(StudioNode, Vertical):
         found = []
         prefix = find_prefix(self._original)
         if prefix is not None:
-            label = f"say where {prefix} is on this machine"
+            label = f"map {prefix} to a local folder"
             found.append(Choice(label, "!locate", group="value"))
         if self._kind is not ControlKind.MASKED:
             found.append(Choice("edit in $EDITOR", "!editor", "f4", group="value"))
@@ -324,7 +324,7 @@ class Field(StudioNode, Vertical):
         if label is None:
             return  # it comes when its parts are there
         label.update_if_changed(self._label())
-        lines = list(self._told())
+        lines = list(self._render_failures())
         shown = next(iter(self.query(".blame").results(CachedStatic)), None)
         if shown is not None:
             shown.update_lines(lines)
@@ -335,7 +335,7 @@ class Field(StudioNode, Vertical):
                 (b.element, b.glyph) for b in self._blames if b.element is not None
             )
 
-    def _told(self) -> Iterator[Content]:
+    def _render_failures(self) -> Iterator[Content]:
         problem = self._control.problem
         if problem is not None:
             yield Content.styled(f"✗ {problem}", "$text-error")
@@ -346,11 +346,11 @@ class Field(StudioNode, Vertical):
                 yield Content.styled(f"  {each.corrective_action}", "$foreground 60%")
 
     def _make(self, text: str) -> Control:
-        control = self._made(text)
+        control = self._create_control(text)
         control.add_class("control")
         return control
 
-    def _made(self, text: str) -> Control:
+    def _create_control(self, text: str) -> Control:
         declared = self.plan.declared
         match self._kind:
             case ControlKind.SWITCH:

@@ -22,7 +22,7 @@ from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import FieldContext
-from localcdap.tui.inspector.properties.field import Field
+from localcdap.tui.inspector.properties.field import PropertyField
 from localcdap.tui.inspector.properties.field_plan import plan_form
 from localcdap.tui.inspector.property_failures import PropertyFailure
 from localcdap.tui.studio import get_studio
@@ -78,9 +78,9 @@ class Form(VerticalScroll, can_focus=False):
         """Whether all fields of the stage are there."""
 
     @property
-    def fields(self) -> dict[str, Field]:
+    def fields(self) -> dict[str, PropertyField]:
         """By property."""
-        return {each.plan.name: each for each in self.children if isinstance(each, Field)}
+        return {each.plan.name: each for each in self.children if isinstance(each, PropertyField)}
 
     class Asked(Message):
         """Its user wants to call a method of the plugin."""
@@ -111,7 +111,7 @@ class Form(VerticalScroll, can_focus=False):
                 self._put(properties)
             else:
                 await self._build(
-                    self._composed(stage, properties) if stage is not None else iter(())
+                    self._compose_fields(stage, properties) if stage is not None else iter(())
                 )
             self.scroll_home(animate=False)
         if self._wanted is not None:
@@ -133,8 +133,8 @@ class Form(VerticalScroll, can_focus=False):
             if not self._lacks(properties):
                 self._put(properties)
                 return
-            focused = self._focused_property()
-            await self._build(self._composed(self._stage, properties))
+            focused = self._find_focused_property()
+            await self._build(self._compose_fields(self._stage, properties))
         if focused is not None:
             self.go_to(focused)
 
@@ -165,7 +165,7 @@ class Form(VerticalScroll, can_focus=False):
             if self._editor.get_node(stage):
                 self._send(stage, name, text)
 
-    def on_field_edited(self, event: Field.Edited) -> None:
+    def on_property_field_edited(self, event: PropertyField.Edited) -> None:
         event.stop()
         self._typed[event.stage, event.property] = event.text
         if self._timer is None:
@@ -192,13 +192,13 @@ class Form(VerticalScroll, can_focus=False):
         self._last = (stage, name, now)
         self._editor.apply(SetProperty(stage, name, text or None, continues), origin=self)
 
-    def _composed(self, stage: str, properties: Mapping[str, str]) -> Iterator[Widget]:
+    def _compose_fields(self, stage: str, properties: Mapping[str, str]) -> Iterator[Widget]:
         groups, left_out = plan_form(self._declared, list(properties))
         for group in groups:
             if group.heading:
                 yield Static(Content(group.heading), classes="group")
             for plan in group.fields:
-                yield Field(plan, stage, properties.get(plan.name, ""), self._known)
+                yield PropertyField(plan, stage, properties.get(plan.name, ""), self._known)
         if left_out:
             note = f"{left_out:,} more properties are not shown; they are kept as they are."
             yield Static(note, classes="left-out")
@@ -232,7 +232,7 @@ class Form(VerticalScroll, can_focus=False):
         shown = [name for name in self.fields if name in wanted or name not in typed]
         return not self.is_ready or shown != wanted
 
-    def _focused_property(self) -> str | None:
+    def _find_focused_property(self) -> str | None:
         return next((n for n, each in self.fields.items() if each.has_focus_within), None)
 
     def _fit(self) -> None:

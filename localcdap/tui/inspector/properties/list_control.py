@@ -61,7 +61,7 @@ class Element(Horizontal):
         for line, cell in zip(self._lines, row, strict=True):
             line.put(cell)
 
-    def blame(self, glyph: str) -> None:
+    def mark_failure(self, glyph: str) -> None:
         """Mark the row as wrong; an empty glyph takes the mark away."""
         shown = self.query(".glyph")
         self.set_class(bool(glyph), "-blamed")
@@ -139,7 +139,7 @@ class ListControl(Control):
         self.run_worker(self._fit(wanted), group="rows", exclusive=True)
 
     def take(self, text: str) -> None:
-        line = self._focused()
+        line = self._find_focused_line()
         target = line[1] if line is not None else self.elements[-1].lines[0]
         target.insert_text_at_cursor(text)
 
@@ -150,7 +150,7 @@ class ListControl(Control):
         """
         glyphs = {_bare(text): glyph for text, glyph in elements}
         for each in self.elements:
-            each.blame(glyphs.get(_bare(self._form.format(each.row)), ""))
+            each.mark_failure(glyphs.get(_bare(self._form.format(each.row)), ""))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -164,7 +164,7 @@ class ListControl(Control):
         self.action_add()
 
     def on_key(self, event: events.Key) -> None:
-        found = self._focused()
+        found = self._find_focused_line()
         if event.key != "backspace" or found is None or any(found[0].row):
             return
         if found[0] is not self.elements[-1]:
@@ -173,7 +173,7 @@ class ListControl(Control):
 
     def action_add(self) -> None:
         """Begin a row below the one with the focus, or go on where that is empty."""
-        found = self._focused()
+        found = self._find_focused_line()
         if found is None or not any(found[0].row):
             self.screen.focus_next()
             return
@@ -190,7 +190,7 @@ class ListControl(Control):
         self.call_after_refresh(added.lines[0].focus)
 
     def action_remove(self) -> None:
-        found, elements = self._focused(), self.elements
+        found, elements = self._find_focused_line(), self.elements
         if found is None or len(elements) < 2:
             return
         place = elements.index(found[0])
@@ -198,7 +198,7 @@ class ListControl(Control):
         self.run_worker(self._without(found[0]), group="rows")
 
     def action_move(self, by: int) -> None:
-        found, elements = self._focused(), self.elements
+        found, elements = self._find_focused_line(), self.elements
         if found is None:
             return
         place = elements.index(found[0])
@@ -208,7 +208,7 @@ class ListControl(Control):
             self.move_child(elements[below], before=elements[above])
             self.say()
 
-    def _focused(self) -> tuple[Element, ValueInput] | None:
+    def _find_focused_line(self) -> tuple[Element, ValueInput] | None:
         for element in self.elements:
             for line in element.lines:
                 if line.has_focus:

@@ -24,7 +24,7 @@ def suggest_joined_fields(inputs: Mapping[str, Schema]) -> list[Suggestion]:
     found = []
     for stage, schema in inputs.items():
         for field in schema:
-            names = (field.name, *_numbered(f"{stage}_{field.name}".replace(" ", "_")))
+            names = (field.name, *_number_name(f"{stage}_{field.name}".replace(" ", "_")))
             name = next(name for name in names if name not in taken)
             taken.add(name)
             found.append(Suggestion(f"{stage}.{field.name} as {name}", field.schema.display_name))
@@ -58,7 +58,7 @@ def suggest_join_keys(inputs: Mapping[str, Schema]) -> list[Suggestion]:
     return found
 
 
-def _numbered(name: str) -> tuple[str, ...]:
+def _number_name(name: str) -> tuple[str, ...]:
     return (name, *(f"{name}_{number}" for number in range(2, 1000)))
 
 

@@ -99,11 +99,11 @@ class SchemaPane(StudioNode, Vertical):
         known = [schema for schema in given.values() if schema is not None]
         incoming: list[Text] = []
         for stage, schema in given.items():
-            incoming += _titled(stage if len(given) > 1 else "", schema, None)
+            incoming += _render_schema(stage if len(given) > 1 else "", schema, None)
         self._output = state.output_schema if state is not None else None
         outgoing: list[Text] = []
         for title, schema in _outputs(state).items():
-            outgoing += _titled(title, schema, known if given else None)
+            outgoing += _render_schema(title, schema, known if given else None)
         self.query_one("#schema-in", TextLines).put(incoming or [Text("no input", "dim")])
         self.query_one("#schema-out", TextLines).put(outgoing or [Text("no output", "dim")])
 
@@ -132,7 +132,7 @@ def _outputs(state: StageState | None) -> Mapping[str, Schema | None]:
     return found
 
 
-def _titled(title: str, schema: Schema | None, before: list[Schema] | None) -> list[Text]:
+def _render_schema(title: str, schema: Schema | None, before: list[Schema] | None) -> list[Text]:
     heading = [Text(title, "italic")] if title else []
     if schema is None:
         return [*heading, Text("not known", "dim")]

@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Static
 
-from localcdap.runs.arguments import Argument, Arguments
+from localcdap.runs.arguments import Arguments, RequiredArgument
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.log.layout import sanitize_lines, sanitize_name
 from localcdap.tui.screens.runs.tables import ORIGINS
@@ -40,7 +40,7 @@ class ArgumentRow(Horizontal):
         Binding("f4", "empty", "set to empty text", id="arguments.empty"),
     ]
 
-    def __init__(self, argument: Argument, given: str | None) -> None:
+    def __init__(self, argument: RequiredArgument, given: str | None) -> None:
         super().__init__()
         self.argument = argument
         self.given = given
@@ -174,7 +174,9 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
     async def _show(self, found: Arguments) -> None:
         named = {each.name for each in found.arguments}
         listed = list(found.arguments)
-        listed += [Argument(name, None, None, []) for name in self._given if name not in named]
+        listed += [
+            RequiredArgument(name, None, None, []) for name in self._given if name not in named
+        ]
         # Preferences that the pipeline does not use would only hide its arguments.
         listed = [
             each for each in listed if each.places or each.name in self._given or not each.origin
@@ -217,7 +219,9 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
                 row.given = value
                 row.query_one(Input).value = value
                 return True
-        self.query_one("#arguments-rows").mount(ArgumentRow(Argument(name, None, None, []), value))
+        self.query_one("#arguments-rows").mount(
+            ArgumentRow(RequiredArgument(name, None, None, []), value)
+        )
         return True
 
     @on(Input.Submitted)

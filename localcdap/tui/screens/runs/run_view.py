@@ -23,7 +23,7 @@ from localcdap.tui.log.layout import sanitize_lines, sanitize_name
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
 from localcdap.tui.screens.runs.run_list import format_start_time
-from localcdap.tui.screens.runs.run_watcher import RunWatcher
+from localcdap.tui.screens.runs.run_watcher import RunFollower
 from localcdap.tui.screens.runs.tables import ArgumentTable, StageTable
 
 _DELAY_S: Final = 0.12
@@ -126,15 +126,15 @@ class RunView(Vertical):
         self.post_message(self.Changed(self.run))
 
     def _watch_run(self) -> None:
-        self.query(RunWatcher).remove()
+        self.query(RunFollower).remove()
         self.query_one(RunLog).run_id = self.run_id
         if self.run_id is None:
             self.run = None
         else:
-            self.mount(RunWatcher(self.run_id))
+            self.mount(RunFollower(self.run_id))
 
-    @on(RunWatcher.Changed)
-    def _update_run(self, event: RunWatcher.Changed) -> None:
+    @on(RunFollower.Changed)
+    def _update_run(self, event: RunFollower.Changed) -> None:
         event.stop()
         if event.run.run == self.run_id:
             self.run = event.run

@@ -18,13 +18,13 @@ _WAIT_S: Final = 1.0
 """The longest wait for a change, in seconds; the thread then sees whether the widget is still there."""
 
 
-class RunWatcher(StudioNode, Widget):
+class RunFollower(StudioNode, Widget):
     """Follows a run until the run has ended or the widget is removed.
 
-    It posts :class:`RunWatcher.Changed` for each change.
+    It posts :class:`RunFollower.Changed` for each change.
     """
 
-    DEFAULT_CSS = "RunWatcher { display: none; }"
+    DEFAULT_CSS = "RunFollower { display: none; }"
 
     class Changed(Message):
         """The status, the counts or the error of the run have changed."""

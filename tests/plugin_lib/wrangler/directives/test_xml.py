@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.formats.xml import XmlError, parse_xml_object
+from localcdap.plugin_lib.wrangler.formats.xml import XmlFormatError, parse_xml_object
 from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 BOOKS = """<?xml version="1.0" encoding="UTF-16"?>
@@ -201,5 +201,5 @@ def test_a_path_that_is_none_is_told_at_once():
 def test_any_text_is_read_or_refused(text):
     try:
         parse_xml_object(text, keeps_texts=False)
-    except XmlError:
+    except XmlFormatError:
         return

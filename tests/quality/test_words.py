@@ -1,0 +1,145 @@
+"""No invented words in names and sentences: the terms are those of ``docs/glossary.md``."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGES = ("localcdap", "plugins_dir")
+
+DIALECT = (
+    r"anew|likewise|heed(?:s|ed|ing)?|whoever|judg(?:e[sd]?|ing|ement)|culprits?|misfits?|surroundings"
+    r"|is told|are told|tells? of|of its own accord|the house|rooms?|what comes of it|besides which"
+)
+"""Words and turns that have no meaning in the field, or that are not plain technical English."""
+INVENTED = {
+    "anew", "blame", "blamed", "culprit", "desk", "discreet", "footprint", "goldens", "habits",
+    "harmless", "heed", "heeded", "heeding", "judge", "judgement", "keeper", "manners", "misfit",
+    "misfits", "surroundings",
+    "teller", "telling", "told", "trial", "trials", "unsaid",
+}  # fmt: skip
+"""Words that are no part of an identifier."""
+GERUNDS = {
+    "authoring",
+    "editing",
+    "loading",
+    "logging",
+    "messaging",
+    "planning",
+    "routing",
+    "string",
+    "testing",
+    "typing",
+}
+"""Module names in -ing that are standard terms."""
+PARTICIPLES = re.compile(
+    r"_?(?:[a-z]+ed|chosen|drawn|found|given|heard|held|kept|known|made|said|seen|shown|taken|told"
+    r"|written)(?:_|$)"
+)
+PUBLIC = {"namespaced_table", "renamed", "sorted_rows"}
+"""Names of ``localcdap.api`` that authors use."""
+VERBS_IN_ED = {
+    "embed",
+    "exceed",
+    "feed",
+    "need",
+    "proceed",
+    "read",
+    "seed",
+    "shed",
+    "speed",
+    "succeed",
+}
+
+
+def sources(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((REPOSITORY / folder).rglob("*.py"))]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(REPOSITORY))
+
+
+def sentences(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of docstrings, messages and comments of a module, with their numbers."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type in (tokenize.STRING, tokenize.COMMENT):
+                yield from enumerate(token.string.splitlines(), token.start[0])
+
+
+def definitions(path: Path) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def words_of(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+
+
+def is_property(node: ast.AST) -> bool:
+    return "property" in " ".join(map(ast.dump, getattr(node, "decorator_list", [])))
+
+
+@pytest.mark.parametrize("path", sources(*PACKAGES), ids=name_of)
+def test_sentences_have_no_dialect(path: Path):
+    pattern = re.compile(rf"\b(?:{DIALECT})\b", re.IGNORECASE)
+    found = [f"{line}: {m[0]}" for line, text in sentences(path) for m in pattern.finditer(text)]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        *sorted(f"docs/{p.name}" for p in (REPOSITORY / "docs").glob("*.md")),
+    ],
+)
+def test_documents_have_no_dialect(document: str):
+    text = (REPOSITORY / document).read_text(encoding="utf-8")
+
+    assert re.findall(rf"\b(?:{DIALECT})\b", text, re.IGNORECASE) == []
+
+
+@pytest.mark.parametrize("path", sources(*PACKAGES), ids=name_of)
+def test_names_are_terms_of_the_field(path: Path):
+    invented = [node.name for node in definitions(path) if words_of(node.name) & INVENTED]
+    participles = [
+        node.name
+        for node in definitions(path)
+        if not isinstance(node, ast.ClassDef)
+        and not is_property(node)
+        and (match := PARTICIPLES.match(node.name))
+        and match[0].strip("_") not in VERBS_IN_ED
+        and node.name not in PUBLIC
+    ]
+
+    assert invented == []
+    assert participles == []
+
+
+def test_modules_are_nouns():
+    modules = {path for path in sources(*PACKAGES) if path.stem.endswith("ing")}
+    packages = {p for folder in PACKAGES for p in (REPOSITORY / folder).rglob("*ing") if p.is_dir()}
+
+    assert [name_of(each) for each in modules | packages if each.stem not in GERUNDS] == []
+
+
+def test_a_class_name_has_one_meaning():
+    places = defaultdict(list)
+    for path in sources("localcdap"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name_of(path))
+
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
