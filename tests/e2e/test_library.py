@@ -117,7 +117,7 @@ def test_a_draft_is_saved_compared_restored_and_deleted(
     assert command("drafts", "save", half, "--name", "my draft", "--based-on", "1")[0] == 0
     code, _, err = command("drafts", "save", file, "--name", "my draft", "--based-on", "1")
     assert code == 1
-    assert "made from revision 1, the latest is revision 2" in err
+    assert "based on revision 1, the latest is revision 2" in err
     code, out, _ = command("diff", "draft:my draft@1", "draft:my draft")
     assert code == 1
     assert "- Out  batchsink File" in out

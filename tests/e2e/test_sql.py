@@ -9,7 +9,7 @@ def test_a_query_is_read_from_stdin_and_more_rows_are_told(command):
     code, out, err = command("sql", "-", "--limit", "2", input="SELECT range AS n FROM range(5)")
     assert code == 0
     assert out.split() == ["n", "0", "1"]
-    assert "more than the 2 rows" in err
+    assert "Only the first 2 rows are shown" in err
 
 
 def test_values_are_plain_json(command):
@@ -29,6 +29,6 @@ def test_what_is_wrong_is_told(command):
     assert 'Line 1, column 15: syntax error at or near "x"' in err
     code, _, err = command("sql", "DROP TABLE x")
     assert code == 2
-    assert "only reads" in err
+    assert "only queries can run here" in err
     code, _, err = command("sql", "SELECT 1", "--limit", "-1")
     assert code == 2

@@ -118,12 +118,12 @@ def test_closing_ends_all_calls(workers, held):
 
 def test_connected_results_are_kept_with_their_time(workers, request_of):
     plain, connected = request_of("pass"), request_of("pass", locations=HERE)
-    assert workers.detected(plain) is None
+    assert workers.find_connected(plain) is None
     before = time.time() * 1000
     result = workers.configure(connected)
-    kept = workers.detected(plain)
+    kept = workers.find_connected(plain)
     assert kept is not None
     assert kept.result == result
     assert before - 1 <= kept.at_ms <= time.time() * 1000
     assert workers.configure(plain).failures == []
-    assert workers.detected(request_of("pass", properties={"column": "other"})) is None
+    assert workers.find_connected(request_of("pass", properties={"column": "other"})) is None

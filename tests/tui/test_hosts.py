@@ -51,7 +51,7 @@ async def test_a_client_works_as_the_host_does(own_home, host):
         assert not driver.app.is_host
         assert driver.app.host_pid == host.pid
         title = str(driver.app.screen.query_one("#home-title").render())
-        assert "served by another process" in title
+        assert "hosted by another process" in title
         assert "plugins" in title
 
 
@@ -62,7 +62,7 @@ async def test_when_the_host_is_killed_the_studio_takes_its_place_and_says_so(ow
         await driver.until(lambda: driver.app.is_host)
 
         told = [notice.title for notice in driver.app.notices.newest_first]
-        assert f"Process {host.pid}, which served the instance, has gone." in told
+        assert f"Process {host.pid}, the host of the instance, has ended." in told
         assert not [n for n in driver.app.notices.newest_first if n.severity == "error"]
         driver.app.screen.reload()
         await driver.settled()

@@ -102,7 +102,7 @@ def test_the_editor_gets_the_terminal_and_gives_it_back(terminal, tmp_path):
     opened.until("plugin.directories")
     opened.type("e")
     opened.until("in the editor")
-    opened.until("Kept.")
+    opened.until("Saved.")
     opened.type(QUIT)
 
     assert opened.end() == 0
@@ -125,10 +125,10 @@ def test_a_second_studio_is_a_client_of_the_first_and_takes_its_place(terminal):
     first = terminal()
     first.until("plugins")
     second = terminal()
-    second.until("served by another process")
+    second.until("hosted by another process")
     first.process.kill()
     first.process.wait(20)
-    second.until("This studio serves it now.")
+    second.until("This process is now the host.")
     second.type(QUIT)
 
     assert second.end() == 0

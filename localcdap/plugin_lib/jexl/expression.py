@@ -30,7 +30,7 @@ class Batch(NamedTuple):
     """The errors by row number; the value of such a row is None."""
 
 
-class Expression:
+class JexlExpression:
     """A parsed and checked expression, made by :func:`parse`. It is pickled as its text."""
 
     def __init__(self, text: str, root: Node) -> None:
@@ -42,11 +42,11 @@ class Expression:
         """
         self._code: Code | None = None
 
-    def __reduce__(self) -> tuple[Callable[[str], Expression], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[[str], JexlExpression], tuple[str]]:
         return parse, (self.text,)
 
     def __repr__(self) -> str:
-        return f"Expression({self.text!r})"
+        return f"JexlExpression({self.text!r})"
 
     @property
     def code(self) -> Code:
@@ -128,7 +128,7 @@ def _context() -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=512)
-def parse(text: str) -> Expression:
+def parse(text: str) -> JexlExpression:
     """Parse and check the text of an expression.
 
     :raises JexlError: with every problem found.
@@ -139,7 +139,7 @@ def parse(text: str) -> Expression:
     problems = find_problems(root)
     if problems:
         raise JexlError(text, problems)
-    return Expression(text, root)
+    return JexlExpression(text, root)
 
 
 def to_truth(value: Any) -> bool | None:

@@ -81,7 +81,7 @@ class _Entries(dict[str, Any]):
         return self[key]
 
 
-def parse_condition(text: str) -> jexl.Expression:
+def parse_condition(text: str) -> jexl.JexlExpression:
     """Parse an expression that reads the variables of a condition.
 
     :raises jexl.JexlError: for a text that is no expression, or that reads other variables.

@@ -32,7 +32,8 @@ async def test_what_cannot_be_done_says_why_and_is_not_done(open_studio):
         await driver.press("comma")
         actions = {action.id: action for action in list_actions(driver.app.screen)}
         assert (
-            actions["settings.apply"].reason == "nothing was changed since the instance was opened"
+            actions["settings.apply"].reason
+            == "no setting was changed since the instance was opened"
         )
 
         await driver.press("question_mark")
