@@ -260,7 +260,7 @@ def test_an_expression_about_no_stage_fails_the_run(program: Program, tmp_path: 
     assert not (tmp_path / "out").exists()
     assert (failure["field"], failure["message"]) == (
         "expression",
-        "Invalid expression: it ends too early.",
+        "Invalid expression: The expression ends too early - at line 1, column 14 of the expression.",
     )
 
 
