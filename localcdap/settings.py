@@ -18,6 +18,7 @@ import msgspec
 
 from localcdap.api.capability import Capabilities, normalize_capability
 from localcdap.api.errors import SettingsError
+from localcdap.decoders import convert
 from localcdap.engine.endpoint import find_address_error, hide_parameters
 from localcdap.text import nearest_name
 
@@ -192,9 +193,7 @@ def _assign(
         problems.append(f"{position}: unknown setting '{key}'.{_suggest_key(key)}")
         return
     try:
-        converted = msgspec.convert(
-            _to_standard_form(attribute, value), _TYPES[attribute], strict=False
-        )
+        converted = convert(_to_standard_form(attribute, value), _TYPES[attribute], strict=False)
         problem = _find_range_problem(attribute, converted)
     except msgspec.ValidationError as error:
         problem = str(error)
@@ -227,7 +226,7 @@ def _read_table(
             values[name] = _read_entry(table, name, entry, found)
         else:
             try:
-                values[name] = msgspec.convert(entry, str)
+                values[name] = convert(entry, str)
             except msgspec.ValidationError as error:
                 found.append(("", str(error)))
         for key, problem in found:
@@ -255,7 +254,7 @@ def _read_entry(table: str, name: str, entry: object, problems: list[tuple[str, 
         try:
             if key not in fields:
                 raise ValueError(f"Unknown key; known are: {', '.join(fields)}")
-            values[key] = msgspec.convert(_normalize(key, value), fields[key].type)
+            values[key] = convert(_normalize(key, value), fields[key].type)
         except (msgspec.ValidationError, ValueError) as error:
             problems.append((f".{key}", str(error)))
     return None if problems else kind(**values)

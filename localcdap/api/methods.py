@@ -19,6 +19,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import decode_schema, encode_schema
+from localcdap.decoders import convert
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _MARK: Final = "__localcdap_method__"
@@ -105,7 +106,7 @@ class CallableMethod:
     def _convert_request(self, request: Any) -> Any:
         try:
             given = {} if request is None else request
-            return msgspec.convert(given, self._request, dec_hook=decode_schema)
+            return convert(given, self._request, hook=decode_schema)
         except msgspec.ValidationError as error:
             what, _, place = str(error).partition(" - at `$")
             field = place.rstrip("`").lstrip(".")

@@ -31,6 +31,7 @@ from localcdap.datasets.transactions import (
     HostTransactionRunner,
     TransactionService,
 )
+from localcdap.decoders import decode_msgpack
 from localcdap.messaging.service import MessagingService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
@@ -117,7 +118,7 @@ def main() -> None:
     """Serve until the host kills this process; it also ends when the host ends."""
     supervisor = int(sys.argv[1])
     end_with_parent(supervisor)
-    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=AppStartRequest)
+    order = decode_msgpack(sys.stdin.buffer.read(), type=AppStartRequest)
     limit_memory(order.memory_mb)
     Server(order.address, bytes.fromhex(order.host.authkey), {ENDPOINT: AppEndpoint(order)})
     while os.getppid() == supervisor:  # for systems that do not signal the end of the parent

@@ -20,6 +20,7 @@ from localcdap.api.app.routes import BODY, RouteHandler, RouteParameter, find_ro
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.apps.model import AppAnswer, AppRequest, listener_key
+from localcdap.decoders import convert, decode_json
 
 _LOG: Final = logging.getLogger(__name__)
 Spaces = Callable[[str], NamespaceSummary | None]
@@ -152,10 +153,10 @@ class _Arguments:
             return parameter.default
         if isinstance(body, bytes) and parameter.type is not bytes:
             try:
-                body = body.decode() if parameter.type is str else msgspec.json.decode(body)
+                body = body.decode() if parameter.type is str else decode_json(body)
             except (UnicodeDecodeError, msgspec.DecodeError) as error:
                 raise BadRequestError(str(error)) from None
-        return msgspec.convert(body, parameter.type, dec_hook=decode_schema)
+        return convert(body, parameter.type, hook=decode_schema)
 
     def _add_missing(self, parameter: RouteParameter, message: str) -> None:
         if parameter.required:
@@ -172,7 +173,7 @@ def _read_query_value(
 
 
 def _convert(text: str | list[str], type: Any) -> Any:
-    return msgspec.convert(text, type, strict=False, dec_hook=decode_schema)
+    return convert(text, type, strict=False, hook=decode_schema)
 
 
 def _to_plain(value: Any) -> Any:

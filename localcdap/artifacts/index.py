@@ -9,6 +9,7 @@ import msgspec
 
 from localcdap.api.app.application import ApplicationClass
 from localcdap.artifacts.model import Inspection, PluginClass
+from localcdap.decoders import decode_json
 from localcdap.store.store import Store, Transaction
 
 _COLUMNS: Final = (
@@ -140,8 +141,8 @@ def _to_content(
 ) -> ArtifactContent:
     return ArtifactContent(
         digest,
-        msgspec.json.decode(plugins, type=list[PluginClass]),
-        msgspec.json.decode(errors, type=list[str]),
+        decode_json(plugins, type=list[PluginClass]),
+        decode_json(errors, type=list[str]),
         inspected_by,
-        msgspec.json.decode(applications, type=list[ApplicationClass]),
+        decode_json(applications, type=list[ApplicationClass]),
     )

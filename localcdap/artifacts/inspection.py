@@ -27,6 +27,7 @@ from localcdap.artifacts.loading import (
 )
 from localcdap.artifacts.model import Inspection, PluginClass
 from localcdap.artifacts.tracebacks import summarize_error, user_frames
+from localcdap.decoders import convert, decode_json
 
 _Described = TypeVar("_Described")
 _LONGEST_ERROR: Final = 4000
@@ -139,7 +140,7 @@ def _encode_and_decode(described: _Described, type: type[_Described]) -> _Descri
 
     :raises Exception: when a value has a wrong type, or cannot be encoded.
     """
-    return msgspec.convert(msgspec.json.decode(msgspec.json.encode(described)), type)
+    return convert(decode_json(msgspec.json.encode(described)), type)
 
 
 def _to_encodable(text: str) -> str:

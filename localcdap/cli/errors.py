@@ -11,11 +11,11 @@ import sys
 from typing import Any, Final
 
 import click
-import msgspec
 
 from localcdap.api import errors
 from localcdap.api.failures import ValidationFailure
 from localcdap.cli.output import print_failures, print_json
+from localcdap.decoders import convert
 from localcdap.home import find_home
 from localcdap.host import crash_reports as reports
 
@@ -99,7 +99,7 @@ def discard_stdout() -> None:
 
 def _get_failures(error: errors.LocalcdapError) -> list[ValidationFailure]:
     found = error.failures if isinstance(error, errors.InvalidPipelineError) else []
-    return msgspec.convert(found, list[ValidationFailure])
+    return convert(found, list[ValidationFailure])
 
 
 def _find_home_option(arguments: list[str]) -> str | None:

@@ -22,6 +22,7 @@ from localcdap.api.app.events import (
     SystemEventListener,
 )
 from localcdap.api.app.namespaces import GENERATION, NAMESPACE
+from localcdap.decoders import convert
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import TopicMessage
 from localcdap.store.columns import quote_identifier
@@ -98,7 +99,7 @@ class TableListenerDelivery:
         if _read_position(context, self._name) >= message.id:
             return  # another process has delivered it
         try:
-            event: Any = msgspec.convert(message.payload, SystemEvent)
+            event: Any = convert(message.payload, SystemEvent)
         except msgspec.ValidationError as error:  # published by a newer version of localcdap
             _LOG.warning("event %d cannot be decoded and is skipped: %s", message.id, error)
             event = None

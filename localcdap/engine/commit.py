@@ -24,6 +24,7 @@ import msgspec
 
 from localcdap.api.errors import ConflictError
 from localcdap.api.serialization.structs import decode_schema, encode_schema
+from localcdap.decoders import decode_json
 from localcdap.engine.messages.host import TableLoad
 
 _LOG: Final = logging.getLogger("localcdap.engine")
@@ -207,7 +208,7 @@ def read_journal(run_directory: Path) -> Journal | None:
     journal = run_directory / _JOURNAL
     if not journal.exists():
         return None
-    return msgspec.json.decode(journal.read_bytes(), type=Journal, dec_hook=decode_schema)
+    return decode_json(journal.read_bytes(), type=Journal, hook=decode_schema)
 
 
 def list_staging_directories(run_directory: Path) -> list[str]:
@@ -219,7 +220,7 @@ def list_staging_directories(run_directory: Path) -> list[str]:
     if not path.exists():
         return []
     lines = path.read_bytes().split(b"\n")
-    return [msgspec.json.decode(line, type=Move).staging for line in lines[:-1] if line]
+    return [decode_json(line, type=Move).staging for line in lines[:-1] if line]
 
 
 def _write_synced(path: Path, data: bytes) -> None:

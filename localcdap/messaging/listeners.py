@@ -16,6 +16,7 @@ import msgspec
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent, SystemEventListener
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
+from localcdap.decoders import convert
 from localcdap.messaging import retention
 from localcdap.messaging.topics import TopicMessage, Topics
 from localcdap.store.store import Store, Transaction
@@ -235,7 +236,7 @@ class ListenerThread:
 
     def _call_listener(self, tx: Transaction, message: TopicMessage) -> None:
         try:
-            event: Any = msgspec.convert(message.payload, SystemEvent)
+            event: Any = convert(message.payload, SystemEvent)
         except msgspec.ValidationError as error:  # published by a newer version of localcdap
             _LOG.warning("event %d cannot be decoded and is skipped: %s", message.id, error)
             return

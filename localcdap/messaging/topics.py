@@ -17,6 +17,7 @@ import msgspec
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.api.serialization.structs import encode_schema
+from localcdap.decoders import decode_json
 from localcdap.store.store import Store, Transaction
 
 PAYLOAD_LIMIT: Final = 4 * 1024 * 1024
@@ -146,9 +147,7 @@ class Topics:
         Messages older than the limit of their topic are included until they are deleted.
         """
         rows = tx.execute(_READ, (namespace, list(names), after, limit))
-        return [
-            TopicMessage(topic, id, at, msgspec.json.decode(text)) for topic, id, at, text in rows
-        ]
+        return [TopicMessage(topic, id, at, decode_json(text)) for topic, id, at, text in rows]
 
     def fetch(
         self, namespace: str, names: Sequence[str], after: int, limit: int, wait_s: float

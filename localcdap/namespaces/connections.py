@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.decoders import convert, decode_json
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
@@ -187,7 +188,7 @@ def _read(document: Any) -> Connection:
     kind = plugin.get("name") if isinstance(plugin, dict) else None
     given = {"connectionType": kind} | document if isinstance(document, dict) else document
     try:
-        return msgspec.convert(given, Connection)
+        return convert(given, Connection)
     except msgspec.ValidationError as error:
         raise BadRequestError(
             f"The JSON is not a connection: {error}.",
@@ -203,7 +204,7 @@ def _find(tx: Transaction, namespace: str, id: str) -> Connection | None:
 
 def _to_connection(row: tuple[Any, ...]) -> Connection:
     name, kind, description, plugin, created, updated = row
-    decoded = msgspec.json.decode(plugin, type=ConnectionPlugin)
+    decoded = decode_json(plugin, type=ConnectionPlugin)
     return Connection(name, kind, decoded, description, created, updated)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
+from localcdap.decoders import decode_json
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
@@ -158,7 +159,7 @@ def _to_key(level: PreferenceLevel) -> tuple[str, str, str]:
 
 def _read(tx: Transaction, level: PreferenceLevel) -> dict[str, str]:
     rows = tx.execute(f"SELECT preferences {_OF_LEVEL}", _to_key(level))
-    return msgspec.json.decode(rows[0][0], type=dict[str, str]) if rows else {}
+    return decode_json(rows[0][0], type=dict[str, str]) if rows else {}
 
 
 def _remove_all(tx: Transaction, namespace: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.decoders import decode_json
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import Vault
@@ -158,7 +159,7 @@ def _find(tx: Transaction, namespace: str, name: str) -> SecureKey | None:
 
 def _to_secure_key(row: tuple[Any, ...]) -> SecureKey:
     name, description, properties, created, modified, vault = row
-    return SecureKey(name, description, created, modified, msgspec.json.decode(properties), vault)
+    return SecureKey(name, description, created, modified, decode_json(properties), vault)
 
 
 def _write(tx: Transaction, namespace: str, key: SecureKey) -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from localcdap.api.app.events import Entity, EntityCreated, EntityDeleted
 from localcdap.api.errors import ConflictError, LocalcdapError
+from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.model import (
     RESERVED,
@@ -281,7 +282,7 @@ def _set_state(tx: Transaction, name: str, state: str) -> None:
 
 def _to_namespace(row: tuple[Any, ...]) -> Namespace:
     name, description, config, generation, _ = row
-    return Namespace(name, description, msgspec.json.decode(config), generation)
+    return Namespace(name, description, decode_json(config), generation)
 
 
 def _to_entity(name: str) -> Entity:

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 import msgspec
 
 from localcdap.api.errors import StoreError
+from localcdap.decoders import decode_json
 
 _Values = dict[str, dict[str, str]]
 """Values by namespace and key."""
@@ -67,7 +68,7 @@ class FileVault:
 
     def _read(self) -> _Values:
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=_Values)
+            return decode_json(self._path.read_bytes(), type=_Values)
         except FileNotFoundError:
             return {}
         except OSError as error:

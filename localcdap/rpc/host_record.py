@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import HostError
+from localcdap.decoders import decode_json
 
 RECORD_FILE: Final = "host.json"
 _MOST_ADDRESS_BYTES: Final = 100
@@ -33,7 +34,7 @@ class HostRecord(msgspec.Struct, frozen=True):
 def read_host_record(home: Path) -> HostRecord | None:
     """Return the record of the instance in ``home``; None when it is missing or invalid."""
     try:
-        return msgspec.json.decode((home / RECORD_FILE).read_bytes(), type=HostRecord)
+        return decode_json((home / RECORD_FILE).read_bytes(), type=HostRecord)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.decoders import decode_json
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, StageCounts
 from localcdap.store.store import Store
@@ -124,7 +125,7 @@ def _where(namespace: str, filter: RunFilter) -> tuple[str, list[Any]]:
 
 
 def _decode_run(record: str) -> Run:
-    return msgspec.json.decode(record, type=Run)
+    return decode_json(record, type=Run)
 
 
 _RECENT: Final = """

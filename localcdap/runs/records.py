@@ -10,6 +10,7 @@ import msgspec
 
 from localcdap.api.app.events import RunStatusChanged
 from localcdap.api.errors import NotFoundError
+from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
@@ -198,7 +199,7 @@ def _encode_run(run: Run) -> str:
 
 
 def _decode_run(record: str) -> Run:
-    return msgspec.json.decode(record, type=Run)
+    return decode_json(record, type=Run)
 
 
 class RunDocuments:

@@ -14,6 +14,7 @@ from localcdap.api.plugin import Plugin
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import to_plugin_error
+from localcdap.decoders import decode_json
 
 
 class MethodRequest(msgspec.Struct):
@@ -52,7 +53,7 @@ def call_method(request: MethodRequest) -> MethodAnswer:
         plugin = _make_plugin(cls, request)
         answer = method.call(plugin, request.request)
         # Encoding turns the plugin's objects into plain values.
-        return MethodAnswer(msgspec.json.decode(msgspec.json.encode(answer)))
+        return MethodAnswer(decode_json(msgspec.json.encode(answer)))
     except (MemoryError, NotFoundError, BadRequestError):
         raise
     except (Exception, SystemExit) as error:

@@ -14,6 +14,7 @@ import msgspec
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Partitioning
+from localcdap.decoders import decode_json
 from localcdap.store.columns import quote_identifier, to_column_type
 from localcdap.store.store import Transaction
 
@@ -67,7 +68,7 @@ def read_partitioning(tx: Transaction, namespace: str, name: str) -> Partitionin
 
 
 def parse_partitioning(document: str | None) -> Partitioning | None:
-    return None if document is None else msgspec.json.decode(document, type=Partitioning)
+    return None if document is None else decode_json(document, type=Partitioning)
 
 
 def create(

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from localcdap.api.app.namespaces import NamespaceSummary
+from localcdap.decoders import check_type
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 ROUTE_MARK: Final = "__localcdap_route__"
@@ -117,7 +118,7 @@ class RouteHandler:
             yield f"a {route.method} request has no body"
         for each in self.parameters:
             try:
-                msgspec.json.Decoder(each.type)
+                check_type(each.type)
             except TypeError as error:
                 yield f"nothing can be converted to the type of '{each.name}': {error}"
         for name in self.namespaced:

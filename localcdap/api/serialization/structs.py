@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.schema import Schema
+from localcdap.decoders import decode_msgpack
 
 
 def encode_schema(value: Any) -> Any:
@@ -54,7 +55,7 @@ def unpack(data: bytes | memoryview | msgspec.Raw, type: Any) -> Any:
     :raises SchemaError: when a schema is invalid.
     """
     try:
-        return _get_decoder(type).decode(data)
+        return decode_msgpack(data, type, hook=decode_schema)
     except (
         UnicodeDecodeError,
         RecursionError,
@@ -90,8 +91,3 @@ _KEPT_TYPES: Final = (
 _ENCODER: Final = msgspec.msgpack.Encoder(enc_hook=_encode_schema_text)
 _format_schema: Final = lru_cache(maxsize=2048)(Schema.__str__)
 _parse_schema: Final = lru_cache(maxsize=2048)(Schema.parse)
-
-
-@lru_cache(maxsize=1024)
-def _get_decoder(type: Any) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(type, dec_hook=decode_schema)

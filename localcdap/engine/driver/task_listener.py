@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Self
 import msgspec
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.decoders import decode_json
 from localcdap.engine.messages.spool import LogLine, LogLines
 from localcdap.engine.tasks.pass_plan import CountKey
 from localcdap.engine.tasks.task_messages import TaskCounts, TaskLog, TaskMessage
@@ -27,7 +28,6 @@ _PAUSE_S: Final = 0.25
 _MOST_LINES: Final = 5_000
 """Log lines of all tasks of a run."""
 _NAME: Final = re.compile(r"(\d+)-(\d+)-(\d+)-(\d+)")
-_DECODER: Final = msgspec.json.Decoder(TaskMessage)
 
 
 class TaskAttempt(NamedTuple):
@@ -128,7 +128,7 @@ class TaskListener:
         for line in complete.split(b"\n")[:-1]:
             # A line that a full disk cut short is skipped.
             with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-                yield _DECODER.decode(line)
+                yield decode_json(line, TaskMessage)
 
     def _take_counts(self, task: TaskAttempt, counts: TaskCounts) -> None:
         key = task.stage, task.partition

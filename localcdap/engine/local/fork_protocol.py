@@ -15,6 +15,8 @@ from typing import Final
 
 import msgspec
 
+from localcdap.decoders import decode_msgpack
+
 SOCKET: Final = "template.sock"
 """In the engine's directory. Every process that may write to the socket can start processes."""
 TIMEOUT_S: Final = 1.0
@@ -82,7 +84,7 @@ def request_fork(engine: Path, run_directory: Path, input: int, output: int) -> 
         data = msgspec.msgpack.encode(request)
         socket.send_fds(end, [_LENGTH.pack(len(data))], [input, output])
         end.sendall(data)
-        return msgspec.msgpack.decode(_receive_message(end), type=ForkReply).pid
+        return decode_msgpack(_receive_message(end), type=ForkReply).pid
     return None
 
 
@@ -98,7 +100,7 @@ def receive_request(end: socket.socket) -> tuple[ForkRequest, list[int]]:
         if len(head) < _LENGTH.size or len(descriptors) < 2:
             raise EOFError
         data = _receive_exactly(end, _LENGTH.unpack(head)[0])
-        return msgspec.msgpack.decode(data, type=ForkRequest), descriptors
+        return decode_msgpack(data, type=ForkRequest), descriptors
     except BaseException:
         for each in descriptors:
             os.close(each)

@@ -8,6 +8,8 @@ from typing import Final
 
 import msgspec
 
+from localcdap.decoders import decode_json
+
 LOCK: Final = "server.lock"
 """Locked while a supervisor lives; contains its process id."""
 RECORD: Final = "server.json"
@@ -57,7 +59,7 @@ class ServerRecord(msgspec.Struct, frozen=True):
 def read_server_record(directory: Path) -> ServerRecord | None:
     """Read the record of the server that was started last; None when there is no readable one."""
     try:
-        return msgspec.json.decode((directory / RECORD).read_bytes(), type=ServerRecord)
+        return decode_json((directory / RECORD).read_bytes(), type=ServerRecord)
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -24,6 +24,7 @@ from typing import Final
 import msgspec
 import psutil
 
+from localcdap.decoders import decode_json
 from localcdap.engine.local.child_processes import ForkServerSupervisor, IdleWorkers
 from localcdap.engine.local.class_archive import ClassArchive, TrainingServer
 from localcdap.engine.local.java_runtime import find_java
@@ -271,4 +272,4 @@ def _request_stop(_number: int, _frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
-    supervise(Path(sys.argv[1]), msgspec.json.decode(sys.stdin.buffer.read(), type=ServerOptions))
+    supervise(Path(sys.argv[1]), decode_json(sys.stdin.buffer.read(), type=ServerOptions))

@@ -19,6 +19,7 @@ from localcdap.api.errors import EngineError
 from localcdap.api.locations import Locations
 from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.artifacts.model import PluginRef
+from localcdap.decoders import decode_json
 from localcdap.engine.messages.flow import Stage, Stream
 
 ORDER: Final = "order.json"
@@ -153,7 +154,7 @@ def read_order(run_directory: Path) -> WorkOrder:
     """
     path = run_directory / ORDER
     try:
-        return msgspec.json.decode(path.read_bytes(), type=WorkOrder, dec_hook=decode_schema)
+        return decode_json(path.read_bytes(), type=WorkOrder, hook=decode_schema)
     except (OSError, msgspec.DecodeError) as error:
         raise EngineError(f"The work order {path} cannot be read: {error}.") from error
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.decoders import decode_json
 
 RAISED: Final = (Exception, SystemExit, KeyboardInterrupt)
 """What plugin code may raise: a call of ``sys.exit`` must not look like the end of a task."""
@@ -67,7 +68,7 @@ def parse_failure(text: str) -> Failure | None:
     if found is None:
         return None
     try:
-        return msgspec.json.decode(found.group(1), type=Failure)
+        return decode_json(found.group(1), type=Failure)
     except msgspec.DecodeError:
         return None
 

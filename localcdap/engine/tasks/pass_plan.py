@@ -17,6 +17,7 @@ import msgspec
 from localcdap.api.arrow import to_arrow_schema
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
+from localcdap.decoders import decode_msgpack
 from localcdap.engine.messages.flow import Stream
 from localcdap.engine.tasks.context import StageContextData
 
@@ -179,7 +180,6 @@ class TaskReport(msgspec.Struct, array_like=True):
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(TaskReport)
 
 
 def encode_report(report: TaskReport) -> bytes:
@@ -189,4 +189,4 @@ def encode_report(report: TaskReport) -> bytes:
 
 def decode_report(data: bytes) -> TaskReport:
     """Decode a report of a row."""
-    return _DECODER.decode(data)
+    return decode_msgpack(data, TaskReport)

@@ -10,6 +10,7 @@ import msgspec
 
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ArtifactId
+from localcdap.decoders import decode_json
 from localcdap.pipeline.library.application_model import LATEST, Application, ChangeDetail
 from localcdap.store.store import Transaction
 from localcdap.text import nearest_names
@@ -112,7 +113,7 @@ def _read_application(row: Sequence[Any]) -> Application:
         version=version,
         number=number,
         description=description,
-        artifact=msgspec.json.decode(artifact, type=ArtifactId),
+        artifact=decode_json(artifact, type=ArtifactId),
         change=ChangeDetail(author, change, created, latest),
     )
 

@@ -9,6 +9,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.api.failures import ArtifactId
+from localcdap.decoders import decode_json
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.store.store import Transaction
 from localcdap.text import nearest_names
@@ -160,7 +161,7 @@ def _read_draft(row: Sequence[Any]) -> Draft:
         id,
         name,
         description,
-        msgspec.json.decode(artifact, type=ArtifactId),
+        decode_json(artifact, type=ArtifactId),
         revision,
         hash,
         parent,

@@ -9,6 +9,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.model import ArtifactSelector
+from localcdap.decoders import decode_json
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.source import require_text
@@ -160,8 +161,8 @@ def _read_template(row: Sequence[Any]) -> PluginTemplate:
         name=name,
         plugin_type=type,
         plugin_name=plugin,
-        properties=msgspec.json.decode(properties, type=dict[str, str]),
-        locked=msgspec.json.decode(locked, type=list[str]),
-        artifact=msgspec.json.decode(artifact, type=ArtifactSelector),
+        properties=decode_json(properties, type=dict[str, str]),
+        locked=decode_json(locked, type=list[str]),
+        artifact=decode_json(artifact, type=ArtifactSelector),
         description=description,
     )

@@ -11,6 +11,7 @@ import msgspec
 from localcdap.api.errors import SchemaError
 from localcdap.api.pipeline import OutputPort, PipelineSpec, StageSpec
 from localcdap.api.schema import Schema
+from localcdap.decoders import convert
 from localcdap.pipeline.macros.functions import Connections, SecureStore
 from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, create_call, create_lookup
 
@@ -77,9 +78,7 @@ class Secrets:
         """Return copies of structs with the values removed from all of their texts."""
         if not self._list_forms:
             return list(structs)
-        return [
-            msgspec.convert(self._clean(msgspec.to_builtins(each)), type(each)) for each in structs
-        ]
+        return [convert(self._clean(msgspec.to_builtins(each)), type(each)) for each in structs]
 
     def clean_schema(self, schema: Schema | None) -> Schema | None:
         """Return the schema with the values removed from its names; None when it is no valid schema then.

@@ -16,6 +16,7 @@ from localcdap.api.errors import (
     NotFoundError,
     TransactionConflictError,
 )
+from localcdap.decoders import decode_json
 from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.sql import TYPES, TableSql
@@ -30,8 +31,7 @@ class TableRegistry:
     def __init__(self, store: Store) -> None:
         rows = store.read("SELECT name, specification FROM structured_tables")
         self._specifications: Mapping[str, StructuredTableSpecification] = {
-            name: msgspec.json.decode(text, type=StructuredTableSpecification)
-            for name, text in rows
+            name: decode_json(text, type=StructuredTableSpecification) for name, text in rows
         }
 
     def list_names(self) -> list[str]:

@@ -10,6 +10,8 @@ from typing import Final
 import msgspec
 import platformdirs
 
+from localcdap.decoders import decode_json
+
 _MAX_FILES: Final = 20
 
 
@@ -34,7 +36,7 @@ def get_state_file() -> Path:
 def read_user_state() -> UserState:
     """Return the saved state; an empty one when it cannot be read."""
     try:
-        return msgspec.json.decode(get_state_file().read_bytes(), type=UserState)
+        return decode_json(get_state_file().read_bytes(), type=UserState)
     except (OSError, msgspec.DecodeError):
         return UserState()
 

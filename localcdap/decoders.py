@@ -1,0 +1,97 @@
+"""How localcdap decodes JSON, MessagePack and plain values into Structs, from any thread.
+
+msgspec builds what it knows of a Struct when the type is used for the first time, and stores it on the type
+before it is complete. A second thread that decodes the same type meanwhile reads a half-built table and the
+process crashes (msgspec 0.22: four threads that decode the same new type crash nearly every time). The host
+works with many threads, so all decoders are made here, one after another; decoding itself takes no lock.
+Nothing else in localcdap makes a decoder: a rule of the linter sees to it. The module imports nothing of
+localcdap.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeAlias, TypeVar, overload
+
+import msgspec
+
+_T = TypeVar("_T")
+DecodeHook: TypeAlias = Callable[[Any, Any], Any]
+"""Takes a type that msgspec does not know, and a plain value; returns the value of that type."""
+
+
+@overload
+def decode_json(
+    data: bytes | str, type: type[_T], *, strict: bool = True, hook: DecodeHook | None = None
+) -> _T: ...
+@overload
+def decode_json(
+    data: bytes | str, type: Any = Any, *, strict: bool = True, hook: DecodeHook | None = None
+) -> Any: ...
+def decode_json(
+    data: bytes | str, type: Any = Any, *, strict: bool = True, hook: DecodeHook | None = None
+) -> Any:
+    """Decode JSON as a value of the given type.
+
+    :raises msgspec.ValidationError: when the value is of another type; the message says where.
+    :raises msgspec.DecodeError: when the data is not JSON.
+    """
+    return _get_json_decoder(type, strict, hook).decode(data)
+
+
+@overload
+def decode_msgpack(
+    data: bytes | memoryview, type: type[_T], *, hook: DecodeHook | None = None
+) -> _T: ...
+@overload
+def decode_msgpack(
+    data: bytes | memoryview, type: Any, *, hook: DecodeHook | None = None
+) -> Any: ...
+def decode_msgpack(data: bytes | memoryview, type: Any, *, hook: DecodeHook | None = None) -> Any:
+    """Decode MessagePack as a value of the given type; raises what :func:`decode_json` raises."""
+    return _get_msgpack_decoder(type, hook).decode(data)
+
+
+@overload
+def convert(
+    value: Any, type: type[_T], *, strict: bool = True, hook: DecodeHook | None = None
+) -> _T: ...
+@overload
+def convert(
+    value: Any, type: Any, *, strict: bool = True, hook: DecodeHook | None = None
+) -> Any: ...
+def convert(value: Any, type: Any, *, strict: bool = True, hook: DecodeHook | None = None) -> Any:
+    """Convert a value of plain types to the given type. ``strict=False`` also takes numbers as text.
+
+    :raises msgspec.ValidationError: when the value does not fit; the message says where.
+    """
+    _get_msgpack_decoder(type, hook)  # makes msgspec build what it knows of the type
+    return msgspec.convert(value, type, strict=strict, dec_hook=hook)
+
+
+def check_type(type: Any) -> None:
+    """Check that JSON can be decoded as a type.
+
+    :raises TypeError: when it cannot; the message says why.
+    """
+    _get_json_decoder(type, True, None)
+
+
+# A lock that its holder may take again: an annotation that is evaluated may import a module.
+_LOCK = threading.RLock()
+
+
+@lru_cache(maxsize=1024)
+def _get_json_decoder(
+    type: Any, strict: bool, hook: DecodeHook | None
+) -> msgspec.json.Decoder[Any]:
+    with _LOCK:
+        return msgspec.json.Decoder(type, strict=strict, dec_hook=hook)
+
+
+@lru_cache(maxsize=1024)
+def _get_msgpack_decoder(type: Any, hook: DecodeHook | None) -> msgspec.msgpack.Decoder[Any]:
+    with _LOCK:
+        return msgspec.msgpack.Decoder(type, dec_hook=hook)
