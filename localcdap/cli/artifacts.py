@@ -1,4 +1,4 @@
-"""``localcdap artifacts``: what lies in the plugin folders."""
+"""``localcdap artifacts``: list the artifacts in the plugin folders."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from localcdap.cli.output import print_json, print_table
 
 
 @click.command("artifacts")
-@click.option("--errors", is_flag=True, help="Only artifacts that something is wrong with.")
+@click.option("--errors", is_flag=True, help="List only the artifacts that have errors.")
 @click.option(
-    "--retry", is_flag=True, help="Look at broken ones again first, though they did not change."
+    "--retry",
+    is_flag=True,
+    help="First inspect the artifacts with errors again, for instance after pip install.",
 )
 @instance_options
 def command(instance: Instance, errors: bool, retry: bool) -> None:
     """List the artifacts of the namespace and of the system, with their load errors.
 
-    All artifacts are listed, and of their plugins those that can be used here: one that lacks a capability
-    which the instance requires is neither listed nor counted.
+    An artifact is a file, folder or wheel with plugins or a system application, in a plugin folder. The
+    numbers of plugins leave out plugins that lack a capability which the setting
+    plugin.required.capabilities requires.
     """
     with instance.connect() as cdap:
         if retry:

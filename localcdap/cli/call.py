@@ -30,10 +30,17 @@ from localcdap.pipeline.methods import MethodCall, MethodPlugin
     help="Set a property of the plugin; repeatable.",
 )
 @click.option(
-    "-a", "arguments", multiple=True, metavar="K=V", help="Set the value of a macro; repeatable."
+    "-a",
+    "arguments",
+    multiple=True,
+    metavar="K=V",
+    help="Set a runtime argument, the value of the macro ${K}; repeatable.",
 )
 @click.option(
-    "--artifact", metavar="NAME[:VERSION]", default="", help="The artifact of the plugin."
+    "--artifact",
+    metavar="NAME[:VERSION]",
+    default="",
+    help="The artifact of the plugin; VERSION may be a range. Default: the newest with the plugin.",
 )
 @instance_options
 def command(
@@ -48,7 +55,9 @@ def command(
 ) -> None:
     """Call METHOD of a plugin and print its answer, which is JSON.
 
-    'localcdap plugin TYPE NAME' lists the methods of a plugin and the requests that they take.
+    TYPE and NAME are those of the plugin. 'localcdap plugin TYPE NAME' lists its methods and their requests.
+
+    Example: localcdap call transform Wrangler directives
     """
     artifact_name, _, version = artifact.partition(":")
     call = MethodCall(

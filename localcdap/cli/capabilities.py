@@ -13,7 +13,9 @@ from localcdap.cli.output import print_json, print_table
 def command(instance: Instance) -> None:
     """List the known capabilities and how many plugins have each.
 
-    'localcdap plugins --capability NAME' lists the plugins that have one.
+    A capability says what a plugin is able to do or where it can run, for instance mode_native or PII.
+    Settings and compute profiles require capabilities. 'localcdap plugins --capability NAME' lists the
+    plugins that have one.
     """
     with instance.connect() as cdap:
         counts = cdap.artifacts.list_capabilities(instance.namespace)

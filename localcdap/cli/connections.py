@@ -15,7 +15,10 @@ from localcdap.cli.output import format_time, print_json, print_table
 )
 @click.argument("name", required=False, metavar="[NAME | FILE]")
 @click.option(
-    "--type", "kind", metavar="TYPE", help="The type: BigQuery, GCS, S3, PostgreSQL … (put)."
+    "--type",
+    "kind",
+    metavar="TYPE",
+    help="The type of the other system: BigQuery, GCS, S3, PostgreSQL … (put).",
 )
 @click.option(
     "-p", "properties", multiple=True, metavar="K=V", help="Set a property; repeatable (put)."
@@ -31,6 +34,8 @@ def command(
     description: str,
 ) -> None:
     """List the connections of the namespace, show one, put one, import one from FILE, or delete one.
+
+    A connection has the address and the credentials of another system; stages use it as ${conn(NAME)}.
 
     FILE is the JSON of a connection that Data Fusion exports. Values of properties with secret names, such as
     passwords, are stored as secure keys and never shown.

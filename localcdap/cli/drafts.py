@@ -28,15 +28,16 @@ _ACTIONS = ["list", "save", "show", "revisions", "restore", "delete"]
     metavar="N",
     help="The revision that FILE is based on (save).",
 )
-@click.option("--revision", type=int, metavar="N", help="An earlier revision (show, restore).")
+@click.option("--revision", type=int, metavar="N", help="The number of a revision (show, restore).")
 @click.option(
     "--sort",
     "sort_by",
     default="name",
     metavar="COLUMN",
-    help="The column that orders the list [name].",
+    show_default=True,
+    help="The column by which the list is ordered (list).",
 )
-@click.option("--descending", is_flag=True, help="Reverse the order of the list.")
+@click.option("--descending", is_flag=True, help="Reverse the order (list).")
 @click.option("--filter", "part", metavar="TEXT", help="Only names that contain TEXT (list).")
 @instance_options
 def command(
@@ -54,8 +55,9 @@ def command(
     """List the drafts; save FILE ('-' is standard input) as a draft; show the JSON of a draft; list its
     revisions; restore an earlier revision; or delete the draft.
 
-    A draft may be invalid. Each save adds a revision; 'localcdap diff draft:NAME@1 draft:NAME' compares two.
-    With --based-on, a save is rejected when the draft has a newer revision.
+    A draft is an unfinished pipeline, which may be invalid. Each save adds a revision; 'localcdap diff
+    draft:NAME@1 draft:NAME' compares two revisions. With --based-on, a save is rejected when the draft
+    has a newer revision.
     """
     if action == "list":
         _list(instance, sort_by, descending, part)

@@ -12,9 +12,10 @@ from localcdap.cli.output import print_json
 @click.argument("action", type=click.Choice(["status", "start", "stop"]), default="status")
 @instance_options
 def command(instance: Instance, action: str) -> None:
-    """Show the local Spark server, start it ahead of its first use, or stop it.
+    """Show the status of the local Spark server, start it, or stop it.
 
-    The server starts with the first run and stops after 'engine.idle_minutes' without one.
+    All local runs and previews share the server. It starts with the first run and stops after the time of the
+    setting engine.idle_minutes without a run.
     """
     from localcdap.host import make_engine_server
     from localcdap.settings import load_settings

@@ -60,8 +60,8 @@ def command(
     """Deploy the pipeline in FILE ('-' is standard input) as a new version of the pipeline of that name.
 
     A pipeline with failures is not deployed. FILE is an export of CDAP 3 to 6 or Data Fusion, or the
-    spec.json (or the folder) of a package of the hub, whose pipelines are deployed. 'localcdap export
-    NAME' writes the file again.
+    spec.json (or the folder) of a package of the CDAP Hub, whose pipelines are then deployed.
+    'localcdap export NAME' writes the JSON of a deployed pipeline.
     """
     request = DeployRequest(
         None, instance.namespace, name, fix=fix, change=change, parent_version=based_on

@@ -27,8 +27,8 @@ _COMMANDS: Final = {
     "pipelines": "List, show or delete the deployed pipelines.",
     "drafts": "Save unfinished pipelines, with every revision.",
     "preview": "Run a pipeline on a few records and show the records of each stage.",
-    "debug": "Try one stage of a pipeline on given records.",
-    "test": "Run tests of pipelines, which compare the output with expected records.",
+    "debug": "Run one stage of a pipeline on given records.",
+    "test": "Run pipeline tests, which compare the output with expected records.",
     "plugins": "List the plugins that pipelines can use.",
     "templates": "Manage plugin templates: plugins with preset properties.",
     "plugin": "Describe one plugin and its properties.",
@@ -87,15 +87,18 @@ class _LazyGroup(click.Group):
 @click.group(
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done; 1 the answer is no (invalid pipeline, failed run, nothing found); "
-    "2 wrong usage or unreadable input; 3 an internal error of localcdap.",
+    epilog="Exit codes: 0 done; 1 the answer is negative (invalid pipeline, failed run, nothing found); "
+    "2 wrong options or arguments, or unreadable input; 3 an internal error of localcdap.",
 )
 @click.version_option(package_name="localcdap", prog_name="localcdap")
 def cli() -> None:
     """CDAP data pipelines for one person and one machine.
 
-    Without a command, localcdap opens the terminal studio; 'localcdap demo' runs a sample pipeline. Every
-    command takes --home DIR, --namespace NS and --json.
+    Without a command, localcdap opens the terminal studio; 'localcdap demo' runs a sample pipeline.
+
+    An instance is a folder with a database, settings, plugins and runs. Every command has the options
+    --home DIR (the folder of the instance), --namespace NS (default: default) and --json (print one JSON
+    document). 'localcdap COMMAND --help' describes a command.
     """
 
 

@@ -17,7 +17,7 @@ from localcdap.cli.output import format_time, print_json, print_table
     "config",
     multiple=True,
     metavar="K=V",
-    help="Set a property of the namespace; repeatable.",
+    help="Set a property of the namespace (create, update); repeatable.",
 )
 @click.option("--force", is_flag=True, help="Stop the active runs of the namespace first (delete).")
 @instance_options
@@ -31,9 +31,11 @@ def command(
 ) -> None:
     """List the namespaces, or create, update or delete the namespace NAME.
 
-    'delete' also deletes the namespace's runs with their logs, tables, topics, preferences and secure
-    keys, and moves its plugin folder into the folder 'trash' of the instance. A namespace with active
-    runs is deleted only with --force, which stops them.
+    A namespace is a separate set of pipelines, plugins, runs, tables, preferences and secure keys. Every
+    command has the option --namespace, which selects one.
+
+    'delete' also deletes everything in the namespace, and moves its plugin folder into the folder
+    'trash' of the instance. A namespace with active runs is deleted only with --force, which stops them.
     """
     if action == "list":
         _list(instance)

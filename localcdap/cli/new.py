@@ -21,7 +21,10 @@ from localcdap.settings import load_settings
 
 @click.group("new")
 def command() -> None:
-    """Scaffold a plugin."""
+    """Scaffold the source code of a plugin.
+
+    Example: localcdap new plugin CleanText --type transform
+    """
 
 
 @command.command("plugin", short_help="Scaffold an artifact with a plugin and its tests.")
@@ -43,18 +46,21 @@ def command() -> None:
 @instance_options
 def plugin(instance: Instance, name: str, type_: str, directory: Path | None) -> None:
     """Scaffold an artifact with a working plugin NAME, its documentation, a test without Spark and a
-    test with Spark. NAME is the name of the class, for instance CleanText.
+    test with Spark. NAME is the name of its Python class, for instance CleanText.
+
+    Without --directory, the artifact is written to the plugin folder, and the instance lists the plugin
+    at once.
     """
     names = derive_names(name)
-    get_plugin_folder = _find_plugin_folder(instance)
-    place = get_plugin_folder if directory is None else directory.absolute()
+    plugin_folder = _find_plugin_folder(instance)
+    parent = plugin_folder if directory is None else directory.absolute()
     _reject_taken_names(instance, names, type_)
-    folder = write_artifact(names, type_, place)
+    folder = write_artifact(names, type_, parent)
     if instance.json:
         print_json({"artifact": names.artifact, "type": type_, "name": name, "path": str(folder)})
     else:
         _print_next_steps(
-            folder, f"{type_} {names.plugin}", get_plugin_folder, _format_instance_options(instance)
+            folder, f"{type_} {names.plugin}", plugin_folder, _format_instance_options(instance)
         )
 
 
@@ -97,18 +103,18 @@ def _format_instance_options(instance: Instance) -> str:
     return options
 
 
-def _print_next_steps(folder: Path, plugin: str, get_plugin_folder: Path, options: str) -> None:
+def _print_next_steps(folder: Path, plugin: str, plugin_folder: Path, options: str) -> None:
     click.echo(f"Written to {folder}:")
     for file in sorted(each for each in folder.rglob("*") if each.is_file()):
         click.echo(f"  {file.relative_to(folder)}")
-    python, place = shlex.quote(sys.executable), shlex.quote(str(folder))
+    python, artifact = shlex.quote(sys.executable), shlex.quote(str(folder))
     click.secho("Run its tests:", bold=True)
     if importlib.util.find_spec("pytest") is None:
         click.echo(f"  {python} -m pip install pytest")
-    click.echo(f"  {python} -m pytest {place}")
+    click.echo(f"  {python} -m pytest {artifact}")
     click.secho("See it in the instance:", bold=True)
-    if folder.parent != get_plugin_folder:
-        target = shlex.quote(str(get_plugin_folder))
-        click.echo(f"  mkdir -p {target} && cp -r {place} {target}")
+    if folder.parent != plugin_folder:
+        target = shlex.quote(str(plugin_folder))
+        click.echo(f"  mkdir -p {target} && cp -r {artifact} {target}")
     click.echo(f"  localcdap plugins{options}")
     click.echo(f"  localcdap plugin {plugin}{options}")

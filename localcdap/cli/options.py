@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 arguments_option = click.option(
-    "-a", "arguments", multiple=True, metavar="K=V", help="Set a runtime argument; repeatable."
+    "-a",
+    "arguments",
+    multiple=True,
+    metavar="K=V",
+    help="Set a runtime argument, the value of the macro ${K}; repeatable.",
 )
 fix_option = click.option(
     "--fix", is_flag=True, help="Replace missing plugin versions with installed ones."
@@ -74,7 +78,12 @@ def instance_options(function: _Function) -> _Function:
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout."),
         click.option(
-            "--namespace", "-n", default="default", metavar="NS", help="The namespace [default]."
+            "--namespace",
+            "-n",
+            default="default",
+            metavar="NS",
+            help="The namespace.",
+            show_default=True,
         ),
         click.option(
             "--home",

@@ -19,13 +19,23 @@ from localcdap.pipeline.validation.plugin_templates import PluginTemplate, index
 @click.argument("type_", metavar="TYPE")
 @click.argument("name")
 @click.option(
-    "--artifact", metavar="NAME[:VERSION]", default="", help="The artifact of the plugin."
+    "--artifact",
+    metavar="NAME[:VERSION]",
+    default="",
+    help="The artifact of the plugin; VERSION may be a range. Default: the newest with the plugin.",
 )
-@click.option("--scope", type=click.Choice(["SYSTEM", "USER"], case_sensitive=False))
+@click.option(
+    "--scope",
+    type=click.Choice(["SYSTEM", "USER"], case_sensitive=False),
+    help="Only a shipped plugin (SYSTEM), or only a plugin of the plugin folders (USER).",
+)
 @instance_options
 def command(instance: Instance, type_: str, name: str, artifact: str, scope: str | None) -> None:
-    """Describe a plugin or a plugin template and its properties, for instance
-    'localcdap plugin batchsource File'.
+    """Describe a plugin or a plugin template: its properties, methods and capabilities.
+
+    TYPE is the type of the plugin, for instance batchsource; 'localcdap plugins' lists types and names.
+
+    Example: localcdap plugin batchsource File
     """
     artifact_name, _, version = artifact.partition(":")
     selector = ArtifactSelector(scope, artifact_name, version)

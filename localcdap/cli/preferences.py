@@ -11,14 +11,18 @@ from localcdap.cli.output import print_json, print_table
 @click.command("preferences")
 @click.argument("action", type=click.Choice(["list", "set", "delete"]), default="list")
 @click.argument("values", nargs=-1, metavar="[K=V | K]...")
-@click.option("--instance", "whole", is_flag=True, help="Preferences of the whole instance.")
-@click.option("--application", metavar="NAME", help="Only preferences of this pipeline.")
+@click.option("--instance", "whole", is_flag=True, help="The preferences of the whole instance.")
+@click.option("--application", metavar="NAME", help="The preferences of this deployed pipeline.")
 @click.option(
     "--program",
     metavar="TYPE/NAME",
-    help="Only preferences of this program of it, such as workflows/NAME.",
+    help="The preferences of this program of the pipeline, for instance workflows/DataPipelineWorkflow.",
 )
-@click.option("--resolved", is_flag=True, help="List the effective values of all levels together.")
+@click.option(
+    "--resolved",
+    is_flag=True,
+    help="List the effective values: those of this level and of the levels above it.",
+)
 @instance_options
 def command(
     instance: Instance,
@@ -31,8 +35,9 @@ def command(
 ) -> None:
     """List the preferences of the namespace, set some (K=V), or delete some (K; without K, all).
 
-    The value of the macro ${K} is the runtime argument of the run (-a), else the preference of the
-    program, else of the application, of the namespace, of the instance.
+    A preference is the default value of the macro ${K} in pipelines. The value in a run is the runtime
+    argument (-a), else the preference of the program, else that of the pipeline, of the namespace, of
+    the instance.
     """
     from localcdap.namespaces.preferences import PreferenceLevel
 

@@ -38,7 +38,11 @@ _MOST_ON_SCREEN: Final = 10
 @click.command("preview")
 @click.argument("file")
 @click.option("--stage", metavar="S", help="Show this stage only, with all of its records.")
-@click.option("--limit", type=int, help="The most records read from each source [preview.records].")
+@click.option(
+    "--limit",
+    type=int,
+    help="The most records read from each source. Default: the setting preview.records.",
+)
 @arguments_option
 @click.option(
     "--timeout",
@@ -61,8 +65,8 @@ def command(
     """Run the pipeline in FILE ('-' is standard input) on the first records of its sources, and show the
     records of every stage.
 
-    Sinks write nothing; the preview shows the records that they would write. Actions and conditions run; post
-    actions do not.
+    Sinks write nothing; the preview shows the records that they would write. Actions and conditions run
+    as in a run, so actions do change files and databases. Post actions do not run.
     """
     request = PreviewRequest(
         document=read_text(file),

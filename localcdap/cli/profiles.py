@@ -13,8 +13,10 @@ from localcdap.cli.output import print_json, print_table
 def command(instance: Instance) -> None:
     """List the compute profiles: the local Spark server and the clusters in [profiles] of the settings.
 
-    The list has the capabilities that each profile requires of plugins. Runs use the default profile unless
-    --profile or the argument system.profile.name names another one.
+    A compute profile says where runs take place. The column 'requires' has the capabilities that the
+    profile requires of every plugin of a pipeline. Runs use the default profile unless the option
+    --profile of 'localcdap run', or the runtime argument or preference system.profile.name, names
+    another one. 'native' is the local Spark server.
     """
     with instance.connect() as cdap:
         profiles = cdap.runs.profiles(instance.namespace)

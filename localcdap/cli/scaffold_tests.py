@@ -13,7 +13,7 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import read_pipeline
 from localcdap.cli.options import Instance
 from localcdap.cli.output import print_json
-from localcdap.cli.test_report import print_verdict
+from localcdap.cli.test_report import print_report
 from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
 from localcdap.pipeline_tests.case_orders import create_case_request
 from localcdap.pipeline_tests.reader import get_test_name, read_test
@@ -55,20 +55,20 @@ def scaffold_test(
         (result,) = run_cases(cdap.cases, instance.namespace, [request])
         _raise_failure(result)
         write_new_test(file, source, arguments, document, result)
-        golden, mistakes = read_test(file)
-        assert golden is not None, mistakes
+        test, mistakes = read_test(file)
+        assert test is not None, mistakes
         (again,) = run_cases(
             cdap.cases,
             instance.namespace,
-            [create_case_request(golden, document, use_suggested=fix)],
+            [create_case_request(test, document, use_suggested=fix)],
         )
-    verdict = evaluate(golden, again)
+    report = evaluate(test, again)
     if instance.json:
-        print_json({"file": str(file), "tests": [verdict]})
+        print_json({"file": str(file), "tests": [report]})
     else:
         click.echo(f"Wrote {file}. Read it before you rely on it.")
-        print_verdict(verdict)
-    return 0 if verdict.outcome is Outcome.PASSED else NO
+        print_report(report)
+    return 0 if report.outcome is Outcome.PASSED else NO
 
 
 def _raise_failure(result: CaseResult) -> None:

@@ -19,7 +19,7 @@ def command(instance: Instance, action: str, name: str | None, description: str)
     """List the secure keys of the namespace, put one, or delete one.
 
     A pipeline uses the value of a key as ${secure(NAME)}. 'put' asks for the value, or reads it from
-    standard input without its last line end; the value is never shown again. It is stored in the
+    standard input without the final newline; the value is never shown again. It is stored in the
     system's keyring if the Python package 'keyring' is installed and finds one, else in the file
     'secrets.json' of the instance, which is not encrypted but readable only by its owner.
     """

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @click.command("sql")
 @click.argument("query")
-@click.option("--limit", default=1000, show_default=True, help="The most rows to show.")
+@click.option(
+    "--limit", default=1000, show_default=True, help="The most rows of the result to show."
+)
 @click.option(
     "--time-limit",
     default=60.0,
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
 def command(instance: Instance, query: str, limit: int, time_limit: float) -> None:
     """Run one read-only QUERY in DuckDB's SQL; '-' reads it from stdin.
 
-    A table of the namespace has its plain name, a table of another namespace NAMESPACE.TABLE ("default".TABLE
-    in quotes), and a table of a system application structured.TABLE. SHOW ALL TABLES lists them. A query
-    cannot read files or change anything.
+    A query names a table of the namespace TABLE, a table of another namespace NAMESPACE.TABLE (in quotes for
+    the namespace default: "default".TABLE), and a structured table of a system application structured.TABLE.
+    SHOW ALL TABLES lists them. A query cannot read files or change anything.
+
+    Example: localcdap sql "SELECT city, sum(spent) FROM spending GROUP BY ALL"
     """
     from localcdap.datasets.sql import SqlRequest
 

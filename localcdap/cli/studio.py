@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def command(instance: Instance, pipeline: str | None) -> int:
     """Open the terminal studio, as 'localcdap' without a command does.
 
-    PIPELINE is a pipeline file, or the name of a deployed pipeline.
+    PIPELINE is a pipeline file, or the name of a deployed pipeline. The studio lists its keys with '?'.
     """
     if instance.json:
-        raise click.UsageError("The studio has no --json; the other commands have.")
+        raise click.UsageError("The studio is interactive and has no --json.")
     if not is_terminal():
         raise click.UsageError(
             f"The studio needs a terminal{_describe_terminal_fault()}. 'localcdap --help' lists the commands."
@@ -48,7 +48,7 @@ def _describe_terminal_fault() -> str:
     """Return what the terminal lacks, as the end of a sentence; empty if there is none."""
     if not _is_dumb():
         return ""
-    return f" that can be drawn on; TERM={os.environ['TERM']} says that this one cannot"
+    return f" that can move the cursor, which TERM={os.environ['TERM']} cannot"
 
 
 def _find_target(pipeline: str) -> NavigationTarget:

@@ -14,7 +14,11 @@ from localcdap.cli.output import print_json, print_table
 @click.option("--drop", is_flag=True, help="Drop the table NAME with its rows.")
 @instance_options
 def command(instance: Instance, name: str | None, limit: int, drop: bool) -> None:
-    """List the tables of the namespace, or show the first rows of the table NAME."""
+    """List the tables of the namespace, or show the first rows of the table NAME.
+
+    The sinks Table, KVTable, BigQueryTable and BigQueryMultiTable write tables into the database of the
+    instance.
+    """
     if drop and name is None:
         raise click.UsageError("--drop needs the NAME of a table.")
     with instance.connect() as cdap:

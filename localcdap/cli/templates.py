@@ -47,9 +47,9 @@ def command(
 ) -> None:
     """List the plugin templates, or create, show or delete the template NAME.
 
-    A stage whose plugin has the name of a template uses the template's plugin and properties. The stage
-    may set other properties and change those that are not locked. Deployed and exported pipelines name
-    the plugin itself.
+    A plugin template is a plugin with preset properties. A stage whose plugin has the name of a template
+    uses the template's plugin and properties. The stage may set other properties and change those that
+    are not locked. Deployed and exported pipelines name the plugin itself.
     """
     if action == "list":
         _list(instance)

@@ -1,4 +1,4 @@
-"""``localcdap test``: run golden tests of pipelines."""
+"""``localcdap test``: run pipeline tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localcdap.cli.options import Instance, fix_option, instance_options, parse_
 from localcdap.cli.output import print_json
 from localcdap.cli.pipelines import split_version
 from localcdap.cli.scaffold_tests import scaffold_test
-from localcdap.cli.test_report import print_summary, print_verdict
+from localcdap.cli.test_report import print_report, print_summary
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline_tests.case_model import CaseResult
@@ -34,9 +34,50 @@ if TYPE_CHECKING:
 _NEW_RECORDS: Final = 20
 
 
-@click.command("test")
+_HELP: Final = """Run the pipeline tests in the files and folders PATH (default: the current folder),
+which are named *.test.toml or *.test.json.
+
+A test has a pipeline, the records that replace the output of sources or other stages, and the records
+that are expected of stages and sinks:
+
+\b
+  pipeline = "pipeline.json"
+  [arguments]
+  "input.date" = "2026-01-02"
+  [given]                             # a missing field is null
+  Purchases = [{ customer = "ada", price = 1.2 }, { customer = "ada" }]
+  Customers = "customers.csv"         # or .json, .jsonl
+  [expect]
+  Spending = [{ customer = "ada", spent = 1.2 }]
+  "Check.errors" = 1                  # a number of records
+  [expect."By customer"]
+  records = "expected.json"
+  ordered = true                      # fields = ["customer"], key = […], tolerance = 0.01
+
+"Stage.port" is a port of a splitter, "Stage.errors" the error records of a stage. Other keys:
+
+\b
+  application = "NAME[@VERSION]"      # a deployed pipeline, in place of a file
+  start = 2026-01-02T03:04:05Z        # the start time of the run
+  records = 10000                     # the most records read from a source that is not replaced
+  timeout = 60                        # seconds
+  skip = ["Action"]                   # actions that do not run
+  [decisions]
+  "Condition" = true                  # the results of conditions, which are not evaluated
+  [fails]                             # the pipeline must fail
+  when = "validation"                 # or "run"
+  stage = "Parse"
+  message = "a part of the message"
+
+Sinks write nothing. Sinks and replaced stages need no values for their macros. Everything else runs
+as in a preview, in one Spark session for all tests. The exit code is 1 when a test fails, 2 for
+mistakes in test files.
+"""
+
+
+@click.command("test", help=_HELP)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
-@click.option("-k", "part", metavar="TEXT", help="Only tests whose path contains TEXT.")
+@click.option("-k", "part", metavar="TEXT", help="Run only tests whose path contains TEXT.")
 @click.option("--stage", metavar="S", help="Compare the records of this stage only.")
 @click.option(
     "--update",
@@ -81,33 +122,7 @@ def command(
     arguments: tuple[str, ...],
     fix: bool,
 ) -> int:
-    """Run the tests in the files and folders PATH [the current folder], named *.test.toml or *.test.json.
-
-    A test names a pipeline, the records that replace the output of sources or other stages, and the records
-    that are expected of stages and sinks:
-
-    \b
-      pipeline = "pipeline.json"
-      [arguments]
-      "input.date" = "2026-01-02"
-      [given]                             # a missing field is null
-      Purchases = [{ customer = "ada", price = 1.2 }, { customer = "ada" }]
-      Customers = "customers.csv"         # or .json, .jsonl
-      [expect]
-      Spending = [{ customer = "ada", spent = 1.2 }]
-      "Check.errors" = 1                  # a number of records
-      [expect."By customer"]
-      records = "expected.json"
-      ordered = true                      # fields = ["customer"], key = […], tolerance = 0.01
-
-    Also: application = "NAME[@VERSION]" in place of pipeline, start, records, timeout, skip = ["Action"],
-    [decisions] "Condition" = true, and [fails] with when = "validation" or "run", stage and message, for a
-    pipeline that must fail. "Stage.port" is a port of a splitter, "Stage.errors" its error records.
-
-    Sinks write nothing. Sinks and replaced stages need no values for their macros. Everything else runs
-    as in a preview, in one Spark session for all tests. The exit code is 1 when a test fails, 2 for
-    mistakes in test files.
-    """  # noqa: D301
+    """Run, update or scaffold pipeline tests. The exit code is 1 when a test fails."""
     if new is not None:
         return scaffold_test(instance, new, paths, limit, parse_pairs(arguments, "-a"), fix=fix)
     files = [each for each in find_tests(paths or [Path()]) if (part or "") in str(each)]
@@ -116,32 +131,32 @@ def command(
             "No tests found.",
             "Write one with 'localcdap test --new pipeline.json', or name the folder of the tests.",
         )
-    verdicts = _run(instance, files, stage, updates=updates, fix=fix)
+    reports = _run(instance, files, stage, updates=updates, fix=fix)
     if junit is not None:
-        write_junit(junit, verdicts)
+        write_junit(junit, reports)
     if instance.json:
-        print_json({"tests": verdicts})
+        print_json({"tests": reports})
     else:
-        print_summary(verdicts)
-    return 0 if all(each.outcome is Outcome.PASSED for each in verdicts) else NO
+        print_summary(reports)
+    return 0 if all(each.outcome is Outcome.PASSED for each in reports) else NO
 
 
 def _run(
     instance: Instance, files: Sequence[Path], stage: str | None, *, updates: bool, fix: bool
 ) -> list[PipelineTestReport]:
     """Run the tests and, without --json, print a line for each."""
-    verdicts = []
+    reports = []
     with instance.connect() as cdap:
-        goldens, documents = _read(cdap, instance, files, stage)
-        for golden, result in _run_cases(cdap, instance, goldens, documents, fix=fix):
-            verdict = evaluate(golden, result, _list_outputs(golden, documents[golden.file], stage))
-            changed = updates and _update(golden, verdict, result)
-            verdicts.append(verdict)
+        tests, documents = _read(cdap, instance, files, stage)
+        for test, result in _run_cases(cdap, instance, tests, documents, fix=fix):
+            report = evaluate(test, result, _list_outputs(test, documents[test.file], stage))
+            changed = updates and _update(test, report, result)
+            reports.append(report)
             if not instance.json:
-                print_verdict(verdict, updated=changed)
-            if changed and not verdict.reasons:
-                verdict.outcome = Outcome.PASSED
-    return verdicts
+                print_report(report, updated=changed)
+            if changed and not report.reasons:
+                report.outcome = Outcome.PASSED
+    return reports
 
 
 def _read(
@@ -151,18 +166,18 @@ def _read(
 
     :raises BadRequestError: with every mistake in any of the files.
     """
-    goldens: list[PipelineTest] = []
+    tests: list[PipelineTest] = []
     documents: dict[Path, PipelineDocument] = {}
     mistakes: list[TestFileProblem] = []
     for file in files:
-        golden, found = read_test(file)
-        if golden is not None and not any(
+        test, found = read_test(file)
+        if test is not None and not any(
             each.key in ("", "pipeline", "application") for each in found
         ):
             try:
-                document = documents[file] = _read_document(cdap, instance.namespace, golden)
-                found += check_stages(golden, document)
-                goldens.append(golden)
+                document = documents[file] = _read_document(cdap, instance.namespace, test)
+                found += check_stages(test, document)
+                tests.append(test)
             except LocalcdapError as error:
                 found.append(TestFileProblem(file, 1, "", error.full_message))
         mistakes += found
@@ -179,40 +194,40 @@ def _read(
             f"No pipeline of these tests has a stage '{stage}'.",
             f"Their stages: {', '.join(sorted(known))}.",
         )
-    return goldens, documents
+    return tests, documents
 
 
-def _read_document(cdap: Cdap, namespace: str, golden: PipelineTest) -> PipelineDocument:
-    if golden.pipeline is not None:
-        return read_pipeline(str(golden.pipeline))
-    name, version = split_version(golden.application or "")
+def _read_document(cdap: Cdap, namespace: str, test: PipelineTest) -> PipelineDocument:
+    if test.pipeline is not None:
+        return read_pipeline(str(test.pipeline))
+    name, version = split_version(test.application or "")
     return read_document(cdap.applications.export(namespace, name, version))
 
 
 def _run_cases(
     cdap: Cdap,
     instance: Instance,
-    goldens: Sequence[PipelineTest],
+    tests: Sequence[PipelineTest],
     documents: dict[Path, PipelineDocument],
     *,
     fix: bool,
 ) -> Iterator[tuple[PipelineTest, CaseResult]]:
     requests = [
-        create_case_request(each, documents[each.file], use_suggested=fix) for each in goldens
+        create_case_request(each, documents[each.file], use_suggested=fix) for each in tests
     ]
     for result in run_cases(cdap.cases, instance.namespace, requests):
-        yield goldens[result.case], result
+        yield tests[result.case], result
 
 
 def _list_outputs(
-    golden: PipelineTest, document: PipelineDocument, stage: str | None
+    test: PipelineTest, document: PipelineDocument, stage: str | None
 ) -> list[str] | None:
     if stage is None:
         return None
     names = [each.name for each in document.stages]
-    streams = {output: parse_output(output, names) for output in golden.expect}
+    streams = {output: parse_output(output, names) for output in test.expect}
     return [output for output, stream in streams.items() if stream and stream.stage == stage]
 
 
-def _update(golden: PipelineTest, verdict: PipelineTestReport, result: CaseResult) -> bool:
-    return bool(verdict.outputs) and bool(update_test(golden, verdict, result))
+def _update(test: PipelineTest, report: PipelineTestReport, result: CaseResult) -> bool:
+    return bool(report.outputs) and bool(update_test(test, report, result))

@@ -14,26 +14,26 @@ from localcdap.pipeline_tests.report_formats import MARKS, format_details
 _COLOURS: Final = {"missing": "red", "unexpected": "green", "changed": "yellow"}
 
 
-def print_verdict(verdict: PipelineTestReport, *, updated: bool = False) -> None:
+def print_report(report: PipelineTestReport, *, updated: bool = False) -> None:
     mark, colour = {
         Outcome.PASSED: ("✓", "green"),
         Outcome.FAILED: ("✗", "red"),
         Outcome.STOPPED: ("-", "yellow"),
-    }[verdict.outcome]
+    }[report.outcome]
     if updated:
         mark, colour = "↻", "yellow"
     note = "  updated" if updated else ""
     click.secho(mark, fg=colour, bold=True, nl=False)
-    click.echo(f" {verdict.file}  {verdict.took_ms / 1000:.1f} s{note}")
-    for line in format_details(verdict):
+    click.echo(f" {report.file}  {report.took_ms / 1000:.1f} s{note}")
+    for line in format_details(report):
         kind = next(
             (k for k, each in MARKS.items() if re.match(rf" +{re.escape(each)} ", line)), ""
         )
         click.secho(f"    {line}", fg=_COLOURS.get(kind))
 
 
-def print_summary(verdicts: Sequence[PipelineTestReport]) -> None:
-    counts = {each: sum(v.outcome is each for v in verdicts) for each in Outcome}
+def print_summary(reports: Sequence[PipelineTestReport]) -> None:
+    counts = {each: sum(v.outcome is each for v in reports) for each in Outcome}
     parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
-    colour = "green" if counts[Outcome.PASSED] == len(verdicts) else "red"
+    colour = "green" if counts[Outcome.PASSED] == len(reports) else "red"
     click.secho(", ".join(parts), fg=colour, bold=True)

@@ -12,27 +12,27 @@ from localcdap.pipeline_tests.model import PipelineTest, parse_output
 
 
 def create_case_request(
-    golden: PipelineTest, document: PipelineDocument, *, use_suggested: bool = False
+    test: PipelineTest, document: PipelineDocument, *, use_suggested: bool = False
 ) -> CaseRequest:
     """What is asked for a test, whose stages the document has."""
     stages = [each.name for each in document.stages]
     given = [
         GivenStream(stream, records.records, records.are_text)
-        for output, records in golden.given.items()
+        for output, records in test.given.items()
         if (stream := parse_output(output, stages)) is not None
     ]
-    wanted = [stream.stage for each in golden.expect if (stream := parse_output(each, stages))]
+    wanted = [stream.stage for each in test.expect if (stream := parse_output(each, stages))]
     return CaseRequest(
         document=document.text,
-        name=golden.name,
-        arguments=golden.arguments,
+        name=test.name,
+        arguments=test.arguments,
         given=given,
         wanted=wanted,
-        skip=golden.skip,
-        decisions=golden.decisions,
-        records=golden.records,
-        logical_start_ms=golden.start_ms,
-        timeout_s=golden.timeout_s,
+        skip=test.skip,
+        decisions=test.decisions,
+        records=test.records,
+        logical_start_ms=test.start_ms,
+        timeout_s=test.timeout_s,
         use_suggested=use_suggested,
     )
 

@@ -110,13 +110,13 @@ def find_tests(paths: Sequence[Path]) -> list[Path]:
 def read_test(file: Path) -> tuple[PipelineTest | None, list[TestFileProblem]]:
     """The test in a file, and everything that is wrong with it; None where nothing of it can be read."""
     reader = _Reader(file)
-    return reader.golden(), reader.mistakes
+    return reader.test(), reader.mistakes
 
 
-def check_stages(golden: PipelineTest, document: PipelineDocument) -> list[TestFileProblem]:
+def check_stages(test: PipelineTest, document: PipelineDocument) -> list[TestFileProblem]:
     """Names of stages that the pipeline does not have, or that cannot be what they are named as."""
-    reader = _Reader(golden.file)
-    reader.check_stages(golden, document)
+    reader = _Reader(test.file)
+    reader.check_stages(test, document)
     return reader.mistakes
 
 
@@ -143,34 +143,34 @@ class _Reader:
 
     # -- the whole ------------------------------------------------------------------------------
 
-    def golden(self) -> PipelineTest | None:
+    def test(self) -> PipelineTest | None:
         content = self._content()
         if content is None:
             return None
         self._check_keys((), content, _KEYS)
-        golden = PipelineTest(file=self._file, name=get_test_name(self._file))
-        self._which(golden, content)
-        golden.description = self._get((), content, "description", values.text)
+        test = PipelineTest(file=self._file, name=get_test_name(self._file))
+        self._which(test, content)
+        test.description = self._get((), content, "description", values.text)
         arguments = self._get((), content, "arguments", values.table) or {}
         for name, value in arguments.items():
-            golden.arguments[name] = self._one(("arguments", name), value, values.argument) or ""
+            test.arguments[name] = self._one(("arguments", name), value, values.argument) or ""
         for output, value in (self._get((), content, "given", values.table) or {}).items():
             records = self._records(("given", output), value)
             if records is not None:
-                golden.given[output] = records
-        golden.skip = self._get((), content, "skip", values.texts) or []
+                test.given[output] = records
+        test.skip = self._get((), content, "skip", values.texts) or []
         for name, value in (self._get((), content, "decisions", values.table) or {}).items():
-            golden.decisions[name] = bool(self._one(("decisions", name), value, values.boolean))
+            test.decisions[name] = bool(self._one(("decisions", name), value, values.boolean))
         for output, value in (self._get((), content, "expect", values.table) or {}).items():
-            golden.expect[output] = self._expectation(("expect", output), value)
+            test.expect[output] = self._expectation(("expect", output), value)
         if "fails" in content:
-            golden.fails = self._fails(content["fails"])
-        golden.start_ms = self._get((), content, "start", values.moment)
-        golden.records = self._get((), content, "records", values.positive) or golden.records
-        golden.timeout_s = self._get((), content, "timeout", values.seconds) or golden.timeout_s
-        if not golden.expect and golden.fails is None and "expect" not in content:
+            test.fails = self._fails(content["fails"])
+        test.start_ms = self._get((), content, "start", values.moment)
+        test.records = self._get((), content, "records", values.positive) or test.records
+        test.timeout_s = self._get((), content, "timeout", values.seconds) or test.timeout_s
+        if not test.expect and test.fails is None and "expect" not in content:
             self.note((), "it expects nothing; add [expect] or [fails].")
-        return golden
+        return test
 
     def _content(self) -> dict[str, Any] | None:
         if self.mistakes:
@@ -194,16 +194,16 @@ class _Reader:
             return None
         return content
 
-    def _which(self, golden: PipelineTest, content: dict[str, Any]) -> None:
+    def _which(self, test: PipelineTest, content: dict[str, Any]) -> None:
         pipeline = self._get((), content, "pipeline", values.text)
-        golden.application = self._get((), content, "application", values.text)
+        test.application = self._get((), content, "application", values.text)
         if pipeline is not None:
-            golden.pipeline = self._file.parent / pipeline
-            if golden.application is not None:
+            test.pipeline = self._file.parent / pipeline
+            if test.application is not None:
                 self.note(("application",), "there is 'pipeline' already; name one of them.")
-            if not golden.pipeline.is_file():
-                self.note(("pipeline",), f"there is no file {golden.pipeline}.")
-        elif golden.application is None and not {"pipeline", "application"} & content.keys():
+            if not test.pipeline.is_file():
+                self.note(("pipeline",), f"there is no file {test.pipeline}.")
+        elif test.application is None and not {"pipeline", "application"} & content.keys():
             self.note((), 'it names no pipeline: write pipeline = "FILE" or application = "NAME".')
 
     # -- the parts ------------------------------------------------------------------------------
@@ -298,28 +298,28 @@ class _Reader:
 
     # -- against the pipeline -------------------------------------------------------------------
 
-    def check_stages(self, golden: PipelineTest, document: PipelineDocument) -> None:
+    def check_stages(self, test: PipelineTest, document: PipelineDocument) -> None:
         types = {stage.name: stage.plugin.type for stage in document.stages}
         given = set()
-        for output in golden.given:
+        for output in test.given:
             if self._stage(("given", output), types, output):
                 stream = parse_output(output, list(types))
                 given.add(stream.stage if stream else output)
-        for output in golden.expect:
+        for output in test.expect:
             stream = parse_output(output, list(types))
             self._stage(("expect", output), types, output)
             if stream and stream.stage in given:
                 self.note(("expect", output), "its records are given: it is not run.")
-        for name in golden.skip:
+        for name in test.skip:
             if self._stage(("skip",), types, name) and types[name] not in _ACTIONS:
                 self.note(
                     ("skip",), f"'{name}' is no action; put its records under [given] instead."
                 )
-        for name in golden.decisions:
+        for name in test.decisions:
             if self._stage(("decisions", name), types, name) and types[name] != "condition":
                 self.note(("decisions", name), f"it is no condition but of type {types[name]}.")
-        if golden.fails is not None and golden.fails.stage is not None:
-            self._stage(("fails", "stage"), types, golden.fails.stage)
+        if test.fails is not None and test.fails.stage is not None:
+            self._stage(("fails", "stage"), types, test.fails.stage)
 
     def _stage(self, path: tuple[str, ...], types: dict[str, str], output: str) -> bool:
         if parse_output(output, list(types)) is not None:

@@ -57,26 +57,24 @@ class ActualOutput(msgspec.Struct):
 
 
 def evaluate(
-    golden: PipelineTest, result: CaseResult, outputs: list[str] | None = None
+    test: PipelineTest, result: CaseResult, outputs: list[str] | None = None
 ) -> PipelineTestReport:
     """Compare the result of a pipeline with what the test expects.
 
     :param outputs: the only outputs that are compared; None for all.
     """
-    verdict = PipelineTestReport(
-        golden.name, str(golden.file), Outcome.PASSED, took_ms=result.took_ms
-    )
+    report = PipelineTestReport(test.name, str(test.file), Outcome.PASSED, took_ms=result.took_ms)
     if result.status is CaseStatus.KILLED and result.error is None:
-        verdict.outcome = Outcome.STOPPED
-        return verdict
-    verdict.reasons = _end_reasons(golden.fails, result)
-    if golden.fails is not None or result.status is CaseStatus.COMPLETED:
-        for output, expectation in golden.expect.items():
+        report.outcome = Outcome.STOPPED
+        return report
+    report.reasons = _end_reasons(test.fails, result)
+    if test.fails is not None or result.status is CaseStatus.COMPLETED:
+        for output, expectation in test.expect.items():
             if outputs is None or output in outputs:
-                _compare(output, expectation, get_actual_output(output, result), verdict)
-    if verdict.reasons or verdict.outputs:
-        verdict.outcome = Outcome.FAILED
-    return verdict
+                _compare(output, expectation, get_actual_output(output, result), report)
+    if report.reasons or report.outputs:
+        report.outcome = Outcome.FAILED
+    return report
 
 
 def get_actual_output(output: str, result: CaseResult) -> ActualOutput:
@@ -105,10 +103,10 @@ def _ports(stage: str, sample: StageSample) -> str:
 
 
 def _compare(
-    output: str, how: Expectation, given: ActualOutput, verdict: PipelineTestReport
+    output: str, how: Expectation, given: ActualOutput, report: PipelineTestReport
 ) -> None:
     if given.problem is not None:
-        verdict.reasons.append(f"{output}: {given.problem}.")
+        report.reasons.append(f"{output}: {given.problem}.")
         return
     wanted = how.count
     found: list[RecordDifference] = []
@@ -119,7 +117,7 @@ def _compare(
         wanted = len(records) if wanted is None else wanted
         found = list_differences(records, given.records, how, given.schema)
     if found or (wanted is not None and wanted != given.count):
-        verdict.outputs.append(OutputDifference(output, wanted or 0, given.count, found))
+        report.outputs.append(OutputDifference(output, wanted or 0, given.count, found))
 
 
 def _end_reasons(fails: ExpectedFailure | None, result: CaseResult) -> list[str]:

@@ -16,10 +16,10 @@ _MOST_RECORDS: Final = 20
 MARKS: Final = {"missing": "-", "unexpected": "+", "changed": "~"}
 
 
-def format_details(verdict: PipelineTestReport) -> list[str]:
+def format_details(report: PipelineTestReport) -> list[str]:
     """What is wrong, as a diff: ``-`` missing, ``+`` unexpected, ``~`` changed."""
-    lines = [line for reason in verdict.reasons for line in reason.splitlines()]
-    for output in verdict.outputs:
+    lines = [line for reason in report.reasons for line in reason.splitlines()]
+    for output in report.outputs:
         lines += _output(output)
     return lines
 
@@ -45,17 +45,17 @@ _UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U00
 """Characters that XML cannot hold."""
 
 
-def write_junit(file: Path, verdicts: Sequence[PipelineTestReport]) -> None:
+def write_junit(file: Path, reports: Sequence[PipelineTestReport]) -> None:
     """Write a report; a file that is there is replaced."""
     counted = {
-        "tests": str(len(verdicts)),
-        "failures": str(sum(each.outcome is Outcome.FAILED for each in verdicts)),
-        "skipped": str(sum(each.outcome is Outcome.STOPPED for each in verdicts)),
+        "tests": str(len(reports)),
+        "failures": str(sum(each.outcome is Outcome.FAILED for each in reports)),
+        "skipped": str(sum(each.outcome is Outcome.STOPPED for each in reports)),
         "errors": "0",
-        "time": _seconds(sum(each.took_ms for each in verdicts)),
+        "time": _seconds(sum(each.took_ms for each in reports)),
     }
     suite = ET.Element("testsuite", {"name": "localcdap", **counted})
-    for each in verdicts:
+    for each in reports:
         case = ET.SubElement(
             suite,
             "testcase",

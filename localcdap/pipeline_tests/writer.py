@@ -55,32 +55,32 @@ def write_new_test(
     file.write_text(tomlkit.dumps(content), encoding="utf-8")
 
 
-def update_test(golden: PipelineTest, verdict: PipelineTestReport, result: CaseResult) -> list[str]:
+def update_test(test: PipelineTest, report: PipelineTestReport, result: CaseResult) -> list[str]:
     """Put what came into the place of what was expected, where that differs; the rest of the file stays.
 
     :returns: the outputs whose expectations were changed.
     """
-    text = golden.file.read_text(encoding="utf-8-sig")
+    text = test.file.read_text(encoding="utf-8-sig")
     content: Any
-    if golden.file.suffix == ".json":
+    if test.file.suffix == ".json":
         content = json.loads(text)
     else:
         import tomlkit
 
         content = tomlkit.parse(text)
-    changed = [each.output for each in verdict.outputs]
+    changed = [each.output for each in report.outputs]
     for output in changed:
-        _update(golden, content["expect"], output, result)
-    if golden.file.suffix == ".json":
+        _update(test, content["expect"], output, result)
+    if test.file.suffix == ".json":
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     else:
         text = tomlkit.dumps(content)
-    golden.file.write_text(text, encoding="utf-8")
+    test.file.write_text(text, encoding="utf-8")
     return changed
 
 
-def _update(golden: PipelineTest, expect: Any, output: str, result: CaseResult) -> None:
-    how, given = golden.expect[output], get_actual_output(output, result)
+def _update(test: PipelineTest, expect: Any, output: str, result: CaseResult) -> None:
+    how, given = test.expect[output], get_actual_output(output, result)
     is_table = isinstance(expect[output], dict)
     if how.count is not None:
         if is_table:
@@ -93,9 +93,7 @@ def _update(golden: PipelineTest, expect: Any, output: str, result: CaseResult) 
     if how.records.file is not None:
         write_records(how.records.file, records)
         return
-    value = (
-        records if golden.file.suffix == ".json" else _format_records(golden.file, output, records)
-    )
+    value = records if test.file.suffix == ".json" else _format_records(test.file, output, records)
     if is_table:
         expect[output]["records"] = value
     else:
