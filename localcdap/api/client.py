@@ -15,8 +15,18 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
     ...     cdap.artifacts.list_plugins("default")
 
     :param home: the folder of the instance; by default found as the command line finds it.
-    :returns: a context manager that gives ``localcdap.host.Cdap``, with the services ``artifacts``,
-        ``studio``, ``runs`` and ``tables``.
+    :returns: a context manager that gives ``localcdap.host.Cdap``, whose attributes are the services:
+
+        - ``studio``: validate pipelines and stages; ``editing``: edit a pipeline step by step
+        - ``applications``, ``drafts``, ``templates``: deployed and unfinished pipelines, plugin templates
+        - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records
+        - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications
+        - ``tables``, ``sql``: the tables of a namespace
+        - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain
+        - ``messaging``, ``database``: topics and events; backups
+        - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them
+
+        ``table_exports``, ``table_statements`` and ``transaction_service`` serve localcdap's own processes.
     :raises SettingsError: when the settings of the instance are wrong.
     :raises StoreError: when its database cannot be used.
     :raises HostError: when the process that owns it does not answer.

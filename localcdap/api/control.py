@@ -51,7 +51,7 @@ class ActionContext(ControlContext, Protocol):
         changes: Sequence[str] = (),
         makes: Sequence[CreatedTable] = (),
     ) -> TableResult:
-        """Run SQL statements on the structured datasets of this namespace, in one transaction.
+        """Run SQL statements on the tables of this namespace, in one transaction.
 
         :param statements: single statements in the SQL of DuckDB, with the names of the tables.
         :param changes: the names of all tables that the statements change, create or drop.

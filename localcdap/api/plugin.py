@@ -126,7 +126,7 @@ class _DataTransform(Plugin):
         return None
 
     def lookup_tables(self) -> Sequence[str]:
-        """Return the names of the structured datasets for ``context.lookup`` (record and batch grain only).
+        """Return the names of the tables for ``context.lookup`` (record and batch grain only).
 
         The tables must exist when a run begins; their rows are copied to the workers.
         """

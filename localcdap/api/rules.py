@@ -22,7 +22,7 @@ def check_reference_name(stage: StageConfigurer, name: str | None) -> None:
 
 
 def check_table_name(stage: StageConfigurer, config: PluginConfig) -> None:
-    """Add a failure when the property ``name`` is not a valid name of a dataset."""
+    """Add a failure when the property ``name`` is not a valid name of a table."""
     name: str | None = getattr(config, "name", None)
     if name is not None and not config.contains_macro("name") and _NAME.fullmatch(name) is None:
         stage.failures.add(f"Invalid table name '{name}'.", _ALLOWED).with_config_property("name")

@@ -30,7 +30,7 @@ FindPlugin = Callable[[str, str], "type[Any] | None"]
 """Returns the class of a plugin by type and name; None when there is no such plugin."""
 
 FindTable = Callable[[str], "TableShape | None"]
-"""Returns the columns of a structured dataset by name; None when there is no such dataset."""
+"""Returns the columns of a table by name; None when there is no such table."""
 
 
 class StageConfigurer:
@@ -68,7 +68,7 @@ class StageConfigurer:
         self.locations: Locations | None = None
         """Resolves paths; None until ``configure_connected`` is called."""
         self.find_table: FindTable = lambda _: None
-        """Returns the columns of a structured dataset of this namespace; only in ``configure_connected``."""
+        """Returns the columns of a table of this namespace; only in ``configure_connected``."""
         self.find_plugin: FindPlugin = lambda *_: None
         """Returns the class of another plugin by type and name, which a property of the form
         ``{plugin:TYPE}`` names; None when there is no such plugin.
@@ -171,7 +171,7 @@ class StageContext(Protocol):
         ...
 
     def lookup(self, table: str) -> Lookup:
-        """Return the lookup of a structured dataset of this namespace.
+        """Return the lookup of a table of this namespace.
 
         A transform of record or batch grain must name its tables in ``lookup_tables``.
 
@@ -250,13 +250,13 @@ class SparkContext(StageContext, Protocol):
         """Return a DataFrame without rows."""
 
     def read_table(self, name: str) -> DataFrame:
-        """Return the rows of a structured dataset of this namespace, as a snapshot of now.
+        """Return the rows of a table of this namespace, as a snapshot of now.
 
         :raises NotFoundError: when there is no such table.
         """
 
     def find_table(self, name: str) -> TableShape | None:
-        """Return the current columns of a structured dataset of this namespace; None when there is none."""
+        """Return the current columns of a table of this namespace; None when there is none."""
 
     def lookup(self, table: str) -> Lookup:
         """As :meth:`StageContext.lookup`; picklable, for functions of :meth:`in_batches`."""

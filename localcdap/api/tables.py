@@ -1,9 +1,13 @@
-"""Structured tables as plugins see them: their columns, lookups by key, and writes."""
+"""Tables of a namespace as plugins use them: their columns, lookups by key, and writes.
+
+Sinks write these tables and sources read them. The structured tables of system applications are in
+:mod:`localcdap.api.app`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import msgspec
 
@@ -12,9 +16,6 @@ from localcdap.api.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-from typing import Literal
 
 
 class SortField(msgspec.Struct, frozen=True):
@@ -84,7 +85,7 @@ VALUE: Final = "value"
 
 
 class TableShape(msgspec.Struct):
-    """The columns of a structured table."""
+    """The columns of a table."""
 
     schema: Schema
     key: str | None = None

@@ -1,4 +1,4 @@
-"""The service for dataset tables: listing them, reading rows, and exporting snapshots for runs."""
+"""The service for tables: listing them, reading rows, and exporting snapshots for runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store
-from localcdap.store.tables import DatasetTables, TableDetail, TableSnapshot
+from localcdap.store.tables import NamespaceTables, TableDetail, TableSnapshot
 
 
 class TableRows(msgspec.Struct):
@@ -28,7 +28,7 @@ class TableService:
 
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
         self._store = store
-        self._tables = DatasetTables(store)
+        self._tables = NamespaceTables(store)
         self._namespaces = namespaces
         namespaces.register_resource(NamespaceResource("tables", remove=self._tables.drop_all))
 

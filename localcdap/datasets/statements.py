@@ -19,7 +19,7 @@ from localcdap.store.columns import to_column_type
 from localcdap.store.query import QueryLimits, QueryTable, to_arrow_stream
 from localcdap.store.store import Store, Transaction
 from localcdap.store.table_catalog import list_table_identifiers
-from localcdap.store.tables import DatasetTables
+from localcdap.store.tables import NamespaceTables
 
 _LIMITS: Final = QueryLimits(rows=1, seconds=120.0, memory_mb=1024)
 """The limits are strict because no other transaction can write to the database meanwhile."""
@@ -30,7 +30,7 @@ class StatementService:
 
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
         self._store = store
-        self._tables = DatasetTables(store)
+        self._tables = NamespaceTables(store)
         self._namespaces = namespaces
 
     @non_idempotent

@@ -86,11 +86,11 @@ def flush_to_host(order: WorkOrder) -> None:
         _LOG.warning("What the sinks wrote may reach its tables later: %s", error.message)
 
 
-# -- structured tables ----------------------------------------------------------------------
+# -- tables ---------------------------------------------------------------------------------
 
 
 class HostTables:
-    """Asks the host for snapshots of structured tables.
+    """Asks the host for snapshots of tables.
 
     :param home: the instance's folder.
     :param directory: each snapshot gets a sub-directory in it.
@@ -137,7 +137,7 @@ class NoHostTables:
 
 
 def create_table_source(order: WorkOrder, run_directory: Path) -> HostTables | NoHostTables:
-    """Return where a run reads structured tables."""
+    """Return where a run reads tables."""
     if order.host_directory is None:
         return NoHostTables()
     return HostTables(Path(order.host_directory), run_directory / "snapshots")

@@ -34,7 +34,7 @@ Templates = Callable[[str], Sequence[PluginTemplate]]
 Preferences = Callable[[str, str | None], Mapping[str, str]]
 """Returns macro values by namespace and pipeline name; None: only those of the namespace."""
 Tables = Callable[[str], Mapping[str, TableShape]]
-"""Returns the columns of the structured datasets of a namespace, by name."""
+"""Returns the columns of the tables of a namespace, by name."""
 
 
 class NamespaceEnvironment:
@@ -70,7 +70,7 @@ class NamespaceEnvironment:
 
     @cached_property
     def tables(self) -> dict[str, TableShape]:
-        """The columns of the structured datasets of the namespace, by name."""
+        """The columns of the tables of the namespace, by name."""
         return dict(self._tables(self.namespace))
 
     def merge_arguments(self, pipeline: str | None, given: Mapping[str, str]) -> dict[str, str]:
@@ -129,7 +129,7 @@ class EnvironmentFactory:
     :param preferences: the values of macros that arguments do not define.
     :param secrets: by default there are no secure keys.
     :param templates: the plugin templates of a namespace.
-    :param tables: the structured datasets that connected checks see.
+    :param tables: the tables that connected checks see.
     """
 
     def __init__(

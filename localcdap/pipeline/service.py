@@ -1,4 +1,7 @@
-"""The service ``studio``: validates pipelines and single stages, and propagates their schemas."""
+"""The service ``studio``: validates pipelines and single stages, and propagates their schemas.
+
+It has the name of CDAP's studio service and is not part of the terminal studio, which is one of its clients.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from localcdap.runs.model import (
 )
 from localcdap.runs.records import RunRecords
 from localcdap.store.store import Store, Transaction
-from localcdap.store.tables import DatasetTables
+from localcdap.store.tables import NamespaceTables
 
 
 class RunEffects:
@@ -44,7 +44,7 @@ class RunEffects:
     def __init__(self, store: Store, records: RunRecords, run: str) -> None:
         self._store = store
         self._records = records
-        self._tables = DatasetTables(store)
+        self._tables = NamespaceTables(store)
         self._id = run
 
     def apply(self, transaction: Transaction, message: Message) -> None:

@@ -41,7 +41,7 @@ class ConfigureRequest(msgspec.Struct):
     locations: Locations | None = None
     """The locations of paths for connected checks (files, databases, network); None for no such checks."""
     tables: dict[str, TableShape] = {}
-    """The dataset tables of the namespace, for connected checks."""
+    """The tables of the namespace, for connected checks."""
 
 
 class ConfigureResult(msgspec.Struct):
@@ -70,7 +70,7 @@ def configure_stage(
     properties cannot be parsed, the plugin's own code is not called; the schema that its configuration
     declares is still the output schema, so that the stages downstream can be validated.
 
-    :param find_table: finds dataset tables for connected checks; by default among those of the request.
+    :param find_table: finds tables for connected checks; by default among those of the request.
     :raises MemoryError: when the plugin takes more memory than there is.
     """
     inputs = request.input_schemas

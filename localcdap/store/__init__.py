@@ -1,1 +1,1 @@
-"""The owner of the instance's DuckDB file: opening, migrations, transactions, and dataset tables."""
+"""The owner of the instance's DuckDB file: opening, migrations, transactions, and tables."""

@@ -45,7 +45,7 @@ _STORED_AS: Final = {
     "TIMESTAMP_MS": "TIMESTAMP",
     "TIMESTAMP_NS": "TIMESTAMP",
 }
-"""DuckDB types that a dataset table cannot have, and the types that replace them."""
+"""DuckDB types that a table cannot have, and the types that replace them."""
 
 
 class ChangedTable(msgspec.Struct):
@@ -172,7 +172,7 @@ def _write(
     columns: Sequence[tuple[str, str, bool]],
     file: Path,
 ) -> None:
-    """Write the rows of a table into a Parquet file, converted to types that dataset tables can have."""
+    """Write the rows of a table into a Parquet file, converted to types that tables can have."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

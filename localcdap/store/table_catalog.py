@@ -1,4 +1,4 @@
-"""The catalog of dataset tables: for each its DuckDB table, schema, key and partitioning.
+"""The catalog of tables: for each its DuckDB table, schema, key and partitioning.
 
 The table ``name`` of a namespace is the DuckDB table of that name in the DuckDB schema of the namespace's
 name, so that SQL can read it as ``namespace.name``.

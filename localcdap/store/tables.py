@@ -1,4 +1,4 @@
-"""Dataset tables: tables in the instance's database that pipelines write and read."""
+"""Tables in the instance's database that pipelines write and read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TableSnapshot(msgspec.Struct):
     """The field that identifies a row; None for a table without a key."""
 
 
-class DatasetTables:
+class NamespaceTables:
     """The tables of all namespaces."""
 
     def __init__(self, store: Store) -> None:

@@ -46,7 +46,7 @@ def validate_stage(
     :param arguments: the values of macros.
     :param runtime: whether every macro must have a value, as in a run.
     :param locations: when given, ``configure_connected`` is called too.
-    :param find_table: returns structured tables for ``configure_connected``; there are none by default.
+    :param find_table: returns tables for ``configure_connected``; there are none by default.
     """
     start = int(START.timestamp() * 1000)
     configure = StageConfiguration(

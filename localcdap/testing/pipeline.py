@@ -49,7 +49,7 @@ class PipelineTester:
 
     :param folder: the folder that relative paths are relative to.
     :param locations: the locations of foreign paths, as ``[locations]`` in the settings.
-    :param tables: structured tables by name, or another source of tables.
+    :param tables: tables by name, or another source of tables.
     :param arguments: the values of macros.
     """
 
@@ -78,7 +78,7 @@ class PipelineTester:
     def table(
         self, name: str, schema: Schema, rows: Sequence[Record], key: str | None = None
     ) -> None:
-        """Add a structured table for stages that are added later.
+        """Add a table for stages that are added later.
 
         :param key: the key field.
         :raises BadRequestError: when the tester was created with another source of tables.

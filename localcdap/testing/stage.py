@@ -51,7 +51,7 @@ class StageTester:
         called too.
     :param locations: the locations of foreign paths, as ``[locations]`` in the settings; used with
         ``directory``.
-    :param tables: structured tables by name; when given, ``configure_connected`` is called too.
+    :param tables: tables by name; when given, ``configure_connected`` is called too.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Structured tables of a test, instead of those of an instance."""
+"""Tables of a test, instead of those of an instance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMESPACE: Final = "default"
 
 
 class TableData(msgspec.Struct):
-    """A structured table and its rows.
+    """A table and its rows.
 
     >>> GivenTable(PEOPLE, [{"id": "1", "name": "ada"}], key="id")  # doctest: +SKIP
     """

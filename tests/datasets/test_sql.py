@@ -18,7 +18,7 @@ from localcdap.api.app import FieldType, StructuredTableSpecification
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError, QueryError
 from localcdap.api.schema import Schema
 from localcdap.datasets.sql import SqlRequest, SqlService
-from localcdap.store.tables import DatasetTables
+from localcdap.store.tables import NamespaceTables
 
 from .conftest import Instance
 
@@ -55,7 +55,7 @@ def put(instance: Instance, tmp_path: Path) -> Callable[..., None]:
         file = tmp_path / "rows.parquet"
         schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
         pq.write_table(pa.Table.from_pylist(rows, schema), file)
-        tables = DatasetTables(instance.store)
+        tables = NamespaceTables(instance.store)
         with instance.store.transaction() as tx:
             if key is None:
                 tables.append(tx, namespace, name, PERSON, [file])

@@ -17,7 +17,7 @@ from localcdap.engine.messages.host import StatementBatch, StatementResult
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
-from localcdap.store.tables import DatasetTables
+from localcdap.store.tables import NamespaceTables
 
 ITEMS = Schema.record(
     "item",
@@ -42,7 +42,7 @@ ROWS = [
 class World:
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder / "db")
-        self.tables = DatasetTables(self.store)
+        self.tables = NamespaceTables(self.store)
         namespaces = NamespaceService(self.store, Topics(self.store))
         self.service = StatementService(self.store, namespaces)
         file = folder / "rows.parquet"

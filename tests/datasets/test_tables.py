@@ -11,7 +11,7 @@ import pytest
 from localcdap.api.errors import NotFoundError
 from localcdap.api.schema import Schema
 from localcdap.datasets.service import TableService
-from localcdap.store.tables import DatasetTables
+from localcdap.store.tables import NamespaceTables
 
 from .conftest import Instance
 
@@ -24,7 +24,7 @@ def test_a_dropped_table_can_be_written_anew_with_another_key(instance: Instance
     pq.write_table(pa.table({"id": [1, 2]}), file)
 
     def write(name: str, key: str | None) -> None:
-        store = DatasetTables(instance.store)
+        store = NamespaceTables(instance.store)
         with instance.store.transaction() as tx:
             if key is None:
                 store.append(tx, "default", name, ROW, [file])

@@ -294,3 +294,36 @@ def test_the_examples_in_docstrings_are_true(path: Path):
     name = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
 
     assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def find_definition(path: str) -> object:
+    """The module, class or function at a path below the package ``localcdap``."""
+    name = f"localcdap.{path}"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        module, _, attribute = name.rpartition(".")
+        return getattr(importlib.import_module(module), attribute)
+
+
+def glossary_rows() -> list[list[str]]:
+    lines = [line for line in text_of("docs/glossary.md").splitlines() if line.startswith("| ")]
+    return [
+        line.strip("| ").split(" | ") for line in lines if not line.startswith(("| ---", "| term"))
+    ]
+
+
+@pytest.mark.parametrize("row", glossary_rows(), ids=lambda row: row[0])
+def test_a_term_of_the_glossary_is_in_the_code(row):
+    _, meaning, code = row
+    paths = in_backticks(code)
+
+    assert meaning
+    assert paths
+    assert all(find_definition(each) for each in paths)
+
+
+def test_a_term_of_the_glossary_is_explained_once():
+    terms = [term for row in glossary_rows() for term in row[0].split(", ")]
+
+    assert sorted(set(terms)) == sorted(terms)

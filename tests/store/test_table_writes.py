@@ -18,7 +18,7 @@ from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Partitioning, SortField, TableWrite
 from localcdap.store.store import Store
-from localcdap.store.tables import DatasetTables
+from localcdap.store.tables import NamespaceTables
 
 Rows = list[dict[str, Any]]
 ITEM = Schema.record(
@@ -48,7 +48,7 @@ def table(store: Store, tmp_path: Path) -> Callable[..., Rows]:
 def written(
     store: Store, folder: Path, name: str, schema: Schema, *parts: tuple[TableWrite, Rows]
 ) -> Rows:
-    tables = DatasetTables(store)
+    tables = NamespaceTables(store)
     for how, rows in parts:
         file = folder / f"{next(NUMBERS)}.parquet"
         pq.write_table(pa.Table.from_batches([RecordCodec(schema).encode(rows)]), file)
@@ -143,9 +143,10 @@ def test_a_condition_is_no_more_than_that(table, among, told):
 def test_a_table_keeps_what_it_is_parted_by(store, tmp_path):
     def parted(how: TableWrite, schema: Schema = ITEM) -> Partitioning | None:
         written(store, tmp_path, "d.parted", schema, (how, []))
-        shape = DatasetTables(store).read_shapes("default")["d.parted"]
+        shape = NamespaceTables(store).read_shapes("default")["d.parted"]
         assert (
-            DatasetTables(store).describe("default", "d.parted").partitioning == shape.partitioning
+            NamespaceTables(store).describe("default", "d.parted").partitioning
+            == shape.partitioning
         )
         return shape.partitioning
 

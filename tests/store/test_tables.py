@@ -16,7 +16,7 @@ from localcdap.api.arrow import RecordCodec, to_arrow_schema
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.store.store import Store
-from localcdap.store.tables import DatasetTables
+from localcdap.store.tables import NamespaceTables
 
 Rows = list[dict[str, Any]]
 Files = Callable[..., list[Path]]
@@ -80,8 +80,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def tables(store: Store) -> DatasetTables:
-    return DatasetTables(store)
+def tables(store: Store) -> NamespaceTables:
+    return NamespaceTables(store)
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def files(tmp_path: Path) -> Files:
 
 
 @pytest.fixture
-def upsert(store: Store, tables: DatasetTables, files: Files) -> Callable[..., int]:
+def upsert(store: Store, tables: NamespaceTables, files: Files) -> Callable[..., int]:
     def upsert(
         schema: Schema, *parts: Rows, key: str = "id", name: str = "t", space="default"
     ) -> int:
@@ -113,7 +113,7 @@ def upsert(store: Store, tables: DatasetTables, files: Files) -> Callable[..., i
 
 
 @pytest.fixture
-def rows(tables: DatasetTables, tmp_path: Path) -> Callable[..., Rows]:
+def rows(tables: NamespaceTables, tmp_path: Path) -> Callable[..., Rows]:
     """The records of a table by way of a snapshot, sorted by ``key``."""
 
     def rows(name: str = "t", key: str = "id", space: str = "default") -> Rows:
@@ -130,7 +130,7 @@ def person(number: int, name: str | None) -> dict[str, Any]:
     return {"id": number, "name": name}
 
 
-def test_every_type_comes_back_as_it_went_in(upsert, rows, tables: DatasetTables):
+def test_every_type_comes_back_as_it_went_in(upsert, rows, tables: NamespaceTables):
     other = EVERYTHING_ROW | {"id": 2, "union": [1, 2], "map": {}, "array": []}
     third = EVERYTHING_ROW | {"id": 3, "union": None, "deep": []}
     assert upsert(EVERYTHING, [EVERYTHING_ROW, other, third]) == 3
@@ -165,7 +165,7 @@ def test_every_simple_type_can_be_the_key(upsert, rows, field: str, value: Any):
     assert rows(key=field) == [{field: value, "n": 2}]
 
 
-def test_many_rows_in_many_files(upsert, tables: DatasetTables, store: Store):
+def test_many_rows_in_many_files(upsert, tables: NamespaceTables, store: Store):
     parts = [[person(i, f"{p}") for i in range(p * 500, p * 500 + 1000)] for p in range(10)]
     assert upsert(PERSON, *parts) == 5500
 
@@ -205,7 +205,7 @@ def test_several_writes_in_one_transaction_may_change_the_table(store: Store, ta
 # -- evolution ------------------------------------------------------------------------------
 
 
-def test_new_fields_become_columns_and_absent_ones_null(upsert, rows, tables: DatasetTables):
+def test_new_fields_become_columns_and_absent_ones_null(upsert, rows, tables: NamespaceTables):
     upsert(PERSON, [person(1, "a")])
     upsert(Schema.record("p", [("age", Schema.INT), ("id", Schema.LONG)]), [{"id": 2, "age": 7}])
 
@@ -291,7 +291,7 @@ def test_types_that_do_not_fit_are_refused_by_name(upsert, rows, held, written, 
 # -- refusals -------------------------------------------------------------------------------
 
 
-def test_a_null_key_is_refused(upsert, tables: DatasetTables):
+def test_a_null_key_is_refused(upsert, tables: NamespaceTables):
     schema = Schema.record("r", [("id", Schema.INT.as_nullable)])
 
     with pytest.raises(
@@ -357,7 +357,7 @@ def test_names_that_differ_in_case_only_are_refused(upsert):
 # -- appending, listing, dropping -----------------------------------------------------------
 
 
-def test_appended_rows_stay_beside_each_other(store: Store, tables: DatasetTables, files, rows):
+def test_appended_rows_stay_beside_each_other(store: Store, tables: NamespaceTables, files, rows):
     for _ in range(2):
         with store.transaction() as tx:
             written = files(PERSON, [person(1, "a"), person(1, "a")], [person(2, "b")])
@@ -367,7 +367,7 @@ def test_appended_rows_stay_beside_each_other(store: Store, tables: DatasetTable
     assert tables.describe("default", "t").key is None
 
 
-def test_tables_are_listed_described_and_dropped(store: Store, upsert, tables: DatasetTables):
+def test_tables_are_listed_described_and_dropped(store: Store, upsert, tables: NamespaceTables):
     upsert(PERSON, [person(1, "a")], name="b")
     upsert(PERSON, [], name="a")
     upsert(PERSON, [], name="c", space="other")

@@ -98,7 +98,7 @@ class Directive(Plugin):
         return self.variables
 
     def tables(self) -> Iterable[str]:
-        """Return the names of the structured datasets for lookups, see :attr:`RowContext.lookups`."""
+        """Return the names of the tables for lookups, see :attr:`RowContext.lookups`."""
         return ()
 
     def propagate(self, columns: Columns) -> None:

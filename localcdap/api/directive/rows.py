@@ -81,8 +81,8 @@ class Columns:
         self.open: bool = open
         """Whether rows may have more columns than are known. Set it to True, never to False."""
         self.find_table: FindTable = find_table
-        """Returns the columns of a structured dataset by name; None when there is no such dataset, or
-        datasets are not available.
+        """Returns the columns of a table by name; None when there is no such table, or
+        tables are not available.
         """
         self.problems: list[tuple[str, str | None]] = []
         """The messages and corrective actions given to :meth:`fail`."""

@@ -108,7 +108,7 @@ class DriverControlContext(DriverContext):
         changes: Sequence[str] = (),
         makes: Sequence[CreatedTable] = (),
     ) -> TableResult:
-        """Execute SQL statements on the structured tables of the namespace."""
+        """Execute SQL statements on the tables of the namespace."""
         batch = StatementBatch(self.namespace, list(statements), list(changes), list(makes))
         try:
             return execute_statements(self._host_directory, batch)

@@ -53,14 +53,14 @@ _LOG: Final = logging.getLogger("localcdap.engine")
 ARCHIVES: Final = "archives"
 """Sub-directory of a run's directory: the code that was sent to a cluster."""
 TABLES: Final = "tables"
-"""Sub-directory of a run's directory: rows for structured tables that wait for the commit."""
+"""Sub-directory of a run's directory: rows for tables that wait for the commit."""
 
 
 class RunDriver:
     """Carries out a work order. Everything that happens is reported through the spool of the run.
 
     :param run_directory: of the order, the spool and the journal of the commit.
-    :param tables: where structured tables are read; by default the host is asked.
+    :param tables: where tables are read; by default the host is asked.
     """
 
     def __init__(

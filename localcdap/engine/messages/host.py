@@ -27,7 +27,7 @@ CONNECTIONS: Final = "connections"
 
 
 class TableFiles(msgspec.Struct):
-    """A snapshot of a structured table, as files."""
+    """A snapshot of a table, as files."""
 
     schema: Schema
     files: list[str]
@@ -37,7 +37,7 @@ class TableFiles(msgspec.Struct):
 
 
 class TableLoad(msgspec.Struct):
-    """Rows that the host writes into a structured table when the run has committed."""
+    """Rows that the host writes into a table when the run has committed."""
 
     namespace: str
     name: str
@@ -83,7 +83,7 @@ class RunMessages:
 
 
 class TableExports:
-    """Reads of structured tables."""
+    """Reads of tables."""
 
     def export(self, namespace: str, name: str, directory: str) -> TableFiles:
         """Write the rows of a table as Parquet files into a directory of the run.
@@ -98,7 +98,7 @@ class TableExports:
 
 
 class TableStatements:
-    """SQL on structured tables."""
+    """SQL on tables."""
 
     @non_idempotent
     def carry_out(self, statements: StatementBatch) -> StatementResult:

@@ -105,7 +105,7 @@ class LogLines(msgspec.Struct, tag="logs", tag_field="kind"):
 
 
 class TableLoads(msgspec.Struct, tag="tables", tag_field="kind"):
-    """Rows to write into structured tables, all in one transaction.
+    """Rows to write into tables, all in one transaction.
 
     A recovered run may send this again: the ``run_id`` tells whether it has been applied.
     """

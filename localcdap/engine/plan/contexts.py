@@ -63,7 +63,7 @@ class RunContext:
     tables: TableSource
     staging: Staging
     table_directory: Path
-    """Where rows for structured tables wait for the end of the run."""
+    """Where rows for tables wait for the end of the run."""
     host_directory: str | None = None
     """The instance's folder, by which the host is found; None when there is no host."""
     shipment: Shipment | None = None
@@ -238,7 +238,7 @@ class DriverContext(WorkerStageContext):
         return numbers.mapInArrow(function, spark_schema(schema, nullable=True))
 
     def read_table(self, name: str) -> DataFrame:
-        """Return the rows of a structured table.
+        """Return the rows of a table.
 
         :raises NotFoundError: when the table does not exist.
         """
@@ -254,7 +254,7 @@ class DriverContext(WorkerStageContext):
             raise self.fail(message, error.corrective_action) from None
 
     def find_table(self, name: str) -> TableShape | None:
-        """Return the columns of a structured table; None when it does not exist."""
+        """Return the columns of a table; None when it does not exist."""
         return self._run.tables.find(self.namespace, name)
 
     def lookup(self, table: str) -> Lookup:
@@ -270,12 +270,12 @@ class DriverContext(WorkerStageContext):
             raise self.fail(error.message, error.corrective_action) from None
 
     def write_table(self, name: str, df: DataFrame, schema: Schema, key: str) -> None:
-        """Upsert rows into a structured table when the run commits."""
+        """Upsert rows into a table when the run commits."""
         self._require_fields(name, schema, [key])
         self._add_load(name, df, schema, key, TableWrite())
 
     def load_table(self, name: str, df: DataFrame, schema: Schema, how: TableWrite) -> None:
-        """Write rows into a structured table without a primary key when the run commits."""
+        """Write rows into a table without a primary key when the run commits."""
         self._require_fields(name, schema, how.keys)
         self._add_load(name, df, schema, None, how)
 

@@ -1,4 +1,4 @@
-"""Structured tables on their way into Spark and out of it, and as files for lookups.
+"""Tables on their way into Spark and out of it, and as files for lookups.
 
 A run reads tables as snapshots that the host writes (:class:`TableSource`), and leaves rows for the host in
 Parquet files. A cluster does not see the files of this machine: rows pass through this process.
@@ -31,7 +31,7 @@ _LOOKUP_FILE: Final = "rows.arrow"
 
 
 class TableSource(Protocol):
-    """Where a run gets the rows of structured tables from."""
+    """Where a run gets the rows of tables from."""
 
     def export(self, namespace: str, name: str) -> TableFiles:
         """Write the current rows of a table into files that stay until the run has ended.

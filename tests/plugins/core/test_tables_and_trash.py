@@ -16,7 +16,7 @@ from localcdap.api.stage import StageConfigurer
 from localcdap.api.tables import TableShape
 from localcdap.engine.messages.host import TableFiles, TableLoad
 from localcdap.store.store import Store
-from localcdap.store.tables import DatasetTables
+from localcdap.store.tables import NamespaceTables
 from localcdap.testing import PipelineTester, artifact_ref, run_stage
 from tests.plugins.core.support import (
     ARTIFACT,
@@ -35,7 +35,7 @@ class Tables:
 
     def __init__(self, path: Path) -> None:
         self.store = Store(path / "tables.duckdb")
-        self.tables = DatasetTables(self.store)
+        self.tables = NamespaceTables(self.store)
         self.snapshots = path / "snapshots"
 
     def apply(self, load: TableLoad) -> None:

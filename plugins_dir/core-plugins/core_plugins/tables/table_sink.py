@@ -32,7 +32,7 @@ _KEY = "schema.row.field"
 @plugin(
     type="batchsink",
     name="Table",
-    description="Writes each record as a row of a structured table; a row with the same key is replaced.",
+    description="Writes each record as a row of a table; a row with the same key is replaced.",
 )
 class TableSink(BatchSink):
     class Config(PluginConfig):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @plugin(
     type="batchsource",
     name="Table",
-    description="Reads all rows of a structured table of this namespace, as they are when the run starts.",
+    description="Reads all rows of a table of this namespace, as they are when the run starts.",
 )
 class TableSource(BatchSource):
     class Config(PluginConfig):

@@ -10,7 +10,7 @@ import pytest
 from textual.widgets import TabbedContent
 
 from localcdap.api.schema import Schema
-from localcdap.store.tables import DatasetTables
+from localcdap.store.tables import NamespaceTables
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.browser import TableBrowser
@@ -43,7 +43,7 @@ def write(cdap, folder: Path, name: str, data: dict) -> None:
     pq.write_table(pa.table(data, schema), file)
     store = cdap.tables._tables._store
     with store.transaction() as tx:
-        DatasetTables(store).upsert_parquet(tx, "default", name, SPENDING, "id", [file])
+        NamespaceTables(store).upsert_parquet(tx, "default", name, SPENDING, "id", [file])
 
 
 def column(driver, name: str, which: str = "#rows") -> list:
