@@ -6,7 +6,7 @@ from typing import Final
 
 from localcdap.api import PluginConfig, Schema, SchemaError, SinkContext, StageConfigurer, Type
 
-from .bigquery.tables import accepts
+from .bigquery.types import accepts
 
 SPLIT: Final = "splitField"
 _ARGUMENT: Final = "multisink."
@@ -43,7 +43,7 @@ def parse_schema_arguments(context: SinkContext, what: str) -> dict[str, Schema]
             raise context.fail(f"argument '{key}' is not a schema: {error.message}") from None
         for each in found[name]:
             given = context.input_schema.field(each.name)
-            if given is None or not accepts(each.schema.non_nullable, given.schema.non_nullable):
+            if given is None or not accepts(each.schema, given.schema):
                 problem = "is missing" if given is None else f"is {given.schema.display_name}"
                 raise context.fail(
                     f"field '{each.name}' of {what} '{name}' {problem} in the records.",

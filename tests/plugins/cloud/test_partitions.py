@@ -186,7 +186,7 @@ NOT_KEPT = "Table 'shop.days' is partitioned by ingestion time, which is not sto
     [
         (BY_DAY, {"partitionFrom": "2026-01-01", "partitionTo": "2026-01-01"}, []),
         (Partitioning("integer", "id"), {"partitionFrom": "2026-01-01"}, []),
-        (None, {"partitionFrom": "${from}", "partitionTo": "2026-02-28"}, []),
+        (BY_DAY, {"partitionFrom": "${from}", "partitionTo": "2026-02-28"}, []),
         (
             None,
             {"partitionFrom": "20260101", "partitionTo": "2026-02-29"},

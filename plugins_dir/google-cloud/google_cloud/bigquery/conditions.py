@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .expressions import ROUNDED, build_error, translate_expressions, translate_numeric
-from .sql import SqlError, describe_position, format_sql, parse_condition
+from .expressions import ROUNDED, translate_expressions, translate_numeric
+from .sql import SqlError, build_translation_error, describe_position, format_sql, parse_condition
 
 _SIDES: Final = {"": "held", "T": "held", "S": "given"}
 """The two sides of CDAP's MERGE, and those of :class:`localcdap.api.tables.TableWrite`."""
@@ -57,11 +57,13 @@ def _refuse(parsed: Any, text: str) -> None:
                     "Join the two tables in the pipeline.",
                 )
             case exp.Extract() if node.this.sql("bigquery").upper().startswith("WEEK"):
-                raise build_error(node, text, "Use ISOWEEK, or days.")
+                raise build_translation_error(node, text, "Use ISOWEEK, or days.")
             case exp.Time() | exp.CurrentTime():
-                raise build_error(node, text, "Use EXTRACT(HOUR FROM …), or whole timestamps.")
+                raise build_translation_error(
+                    node, text, "Use EXTRACT(HOUR FROM …), or whole timestamps."
+                )
             case exp.DataType() if node.this is exp.DataType.Type.TIME:
-                raise build_error(node.parent, text, "Use EXTRACT(HOUR FROM …).")
+                raise build_translation_error(node.parent, text, "Use EXTRACT(HOUR FROM …).")
 
 
 def _resolve_column(column: Any, table: str, known: dict[str, str]) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from .sql import SqlError, describe_position
+from .formats import translate_format, translate_time_format
+from .sql import build_translation_error
 
 NUMERIC: Final = "DECIMAL(38, 9)"
 """BigQuery's NUMERIC: 38 digits, 9 of them after the point."""
 ROUNDED: Final = "DECIMAL(38, 18)"
 """The type between a fraction and an INT64: decimals are rounded as in BigQuery, halves away from zero."""
-_PRINTED: Final = re.compile(r"(?:[^%]|%%|%[-+ 0#]*\d*(?:\.\d+)?[dioxXfFeEgGs])*")
-"""Formats that mean the same to DuckDB's ``printf``."""
 _WEEKS: Final = {"WEEK": "%U", "WEEK(SUNDAY)": "%U", "WEEK(MONDAY)": "%W"}
 """Date formats of week numbers; days before the first week are in week 0."""
 
@@ -103,30 +101,13 @@ def _translate_extract(node: Any, text: str) -> None:
         number = exp.func("STRFTIME", value, exp.Literal.string(_WEEKS[part]))
         node.replace(exp.cast(number, "BIGINT"))
     elif part.startswith("WEEK"):
-        raise build_error(node, text, "Use WEEK, WEEK(MONDAY) or ISOWEEK.")
-
-
-def _translate_format(node: Any, text: str) -> None:
-    from sqlglot import expressions as exp
-
-    if not node.this.is_string or _PRINTED.fullmatch(node.this.name) is None:
-        raise build_error(
-            node, text, "Use formats of numbers and texts, such as '%05d', '%.2f' and '%s'."
-        )
-    arguments = [each.copy() for each in (node.this, *node.expressions)]
-    node.replace(exp.Anonymous(this="PRINTF", expressions=arguments))
+        raise build_translation_error(node, text, "Use WEEK, WEEK(MONDAY) or ISOWEEK.")
 
 
 def _translate_safe(node: Any, _: str) -> None:
     from sqlglot import expressions as exp
 
     node.replace(exp.Anonymous(this="TRY", expressions=[node.this.copy()]))
-
-
-def build_error(node: Any, text: str, action: str) -> SqlError:
-    """Return the error to raise for an expression that cannot be translated."""
-    shown = node.sql(dialect="bigquery")
-    return SqlError(f"'{shown}' is not translated{describe_position(text, node)}.", action)
 
 
 _TRANSLATIONS: Final[dict[str, Callable[[Any, str], None]]] = {
@@ -138,10 +119,11 @@ _TRANSLATIONS: Final[dict[str, Callable[[Any, str], None]]] = {
     "DateTrunc": _translate_date_function,
     "Div": _translate_division,
     "Extract": _translate_extract,
-    "Format": _translate_format,
+    "Format": translate_format,
     "SafeFunc": _translate_safe,
     "StrToTime": _translate_timestamp,
     "TimestampDiff": _translate_difference,
+    "TimeToStr": translate_time_format,
     "TryCast": _translate_integer_cast,
     "UnixToTime": _translate_timestamp,
 }

@@ -20,7 +20,7 @@ from localcdap.plugin_lib.spark.columns import get_column
 
 from ..account import WITHOUT_EFFECT, BigQueryConfig
 from ..multi_sinks import SPLIT, check_split_field, parse_schema_arguments
-from .tables import check_table, get_table_name
+from .tables import check_table, get_table_name, get_written_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -110,7 +110,9 @@ class BigQueryMultiTable(BatchSink):
         tables = parse_schema_arguments(context, "table")
         how = TableWrite(truncate=config.truncate, relaxes=config.relaxes)
         loads = [
-            TableLoading(get_table_name(config.dataset, _strip_database(name)), schema, how)
+            self._create_load(
+                context, get_table_name(config.dataset, _strip_database(name)), schema, how
+            )
             for name, schema in tables.items()
         ]
         split = get_column(config.split_field)
@@ -120,6 +122,14 @@ class BigQueryMultiTable(BatchSink):
         used = [field.name for field in context.input_schema]
         columns = [_check_nulls(context, name, which, list(tables.values())) for name in used]
         context.load_tables(df.select(*columns, which.alias("")), loads)
+
+    def _create_load(
+        self, context: SinkContext, name: str, schema: Schema, how: TableWrite
+    ) -> TableLoading:
+        held = None if how.truncate else context.find_table(name)
+        return TableLoading(
+            name, get_written_schema(schema, None if held is None else held.schema), how
+        )
 
 
 def _strip_database(name: str) -> str:

@@ -22,7 +22,14 @@ from .conditions import list_columns, to_duckdb_condition
 from .partitions import check_held_partitioning, check_partitioning, get_partitioning
 from .sink_config import BigQuerySinkConfig
 from .sql import SqlError
-from .tables import check_columns, check_input_fields, check_table, get_table_name
+from .tables import (
+    check_columns,
+    check_input_fields,
+    check_table,
+    get_table_name,
+    get_written_schema,
+)
+from .values import convert_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -165,7 +172,10 @@ class BigQuerySink(BatchSink):
             partitioning=get_partitioning(config),
         )
         name = get_table_name(config.dataset, config.table)
-        context.load_table(name, df.select(conform_columns(context, df, schema)), schema, how)
+        held = None if config.truncate else context.find_table(name)
+        written = get_written_schema(schema, None if held is None else held.schema)
+        rows = convert_rows(context, df, context.input_schema, written, rounds=True)
+        context.load_table(name, rows.select(conform_columns(context, rows, written)), written, how)
 
 
 def _parse_order(element: str) -> tuple[str, str]:

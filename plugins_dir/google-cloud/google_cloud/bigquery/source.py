@@ -19,7 +19,8 @@ from .conditions import to_spark_condition
 from .partitions import check_dates, check_ingestion_time, select_partitions
 from .source_config import BigQuerySourceConfig
 from .sql import SqlError
-from .tables import check_table, get_table_name
+from .tables import check_fields, check_table, get_table_name
+from .values import convert_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,22 +49,21 @@ class BigQuerySource(BatchSource):
         stage.output_schema = config.schema
 
     def configure_connected(self, stage: StageConfigurer) -> None:
-        """Use the schema of the table if the properties do not define one."""
+        """Compare the schema with the table; use that of the table if the properties do not define one."""
         config = self.config
         if config.contains_macro("dataset") or config.contains_macro("table"):
             return
         name = get_table_name(config.dataset, config.table)
         found = stage.find_table(name)
         check_ingestion_time(stage, config, name, found)
-        if config.schema is not None or config.contains_macro("schema"):
+        if config.contains_macro("schema"):
             return
-        if found is not None:
-            stage.output_schema = found.schema
+        if found is None:
+            _add_missing_table(stage, name, is_typed=config.schema is not None)
+        elif config.schema is not None:
+            check_fields(stage, name, found.schema, config.schema)
         else:
-            stage.failures.add(
-                f"The schema is not known, because table '{name}' does not exist.",
-                "Set 'schema', or write the table first; 'localcdap tables' lists all tables.",
-            ).with_config_property("table")
+            stage.output_schema = found.schema
 
     def read(self, context: SourceContext) -> DataFrame:
         schema = context.output_schema
@@ -71,6 +71,23 @@ class BigQuerySource(BatchSource):
         config = self.config
         name = get_table_name(config.dataset, config.table)
         rows = select_partitions(context, config, name, context.read_table(name))
+        held = context.find_table(name)
         if config.filter:
             rows = rows.where(to_spark_condition(config.filter, config.table.strip(), rows.columns))
+        if held is not None:
+            rows = convert_rows(context, rows, held.schema, schema, rounds=False)
         return rows.select(conform_columns(context, rows, schema))
+
+
+def _add_missing_table(stage: StageConfigurer, table: str, *, is_typed: bool) -> None:
+    """Add the failure of a table that does not exist.
+
+    :param is_typed: whether the properties define the schema.
+    """
+    more = "or write the table first; 'localcdap tables' lists all tables."
+    if is_typed:
+        message, action = f"BigQuery table '{table}' does not exist.", f"Correct its name, {more}"
+    else:
+        message = f"The schema is not known, because table '{table}' does not exist."
+        action = f"Set 'schema', {more}"
+    stage.failures.add(message, action).with_config_property("table")

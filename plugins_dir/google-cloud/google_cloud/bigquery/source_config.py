@@ -15,8 +15,7 @@ class BigQuerySourceConfig(BigQueryConfig):
     )
     table: str = field("Table to read.", macro=True)
     schema: Schema | None = field(
-        "Schema of the records: columns of the table, by default all of them. Other columns are not read; a "
-        "field that the table lacks is null.",
+        "Schema of the records: columns of the table, by default all of them. Other columns are not read.",
         default=None,
         macro=True,
     )

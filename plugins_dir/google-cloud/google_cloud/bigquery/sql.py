@@ -82,6 +82,12 @@ def describe_position(text: str, node: Any) -> str:
     return f" (line {line}, column {start - text.rfind(chr(10), 0, start)})"
 
 
+def build_translation_error(node: Any, text: str, action: str) -> SqlError:
+    """Return the error to raise for an expression that cannot be translated."""
+    shown = node.sql(dialect=_BIGQUERY)
+    return SqlError(f"'{shown}' is not translated{describe_position(text, node)}.", action)
+
+
 def _parse(text: str) -> Any:
     from sqlglot import errors, parse_one
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from localcdap.api import PluginConfig, Schema, StageConfigurer, Type
+from localcdap.api import FailureBuilder, Field, PluginConfig, Schema, StageConfigurer, Type
 
-_WIDER: Final = {
-    Type.INT: (Type.LONG, Type.DOUBLE),
-    Type.FLOAT: (Type.DOUBLE,),
-    Type.ENUM: (Type.STRING,),
-}
-"""Column types that accept the values of a narrower type."""
+from .types import accepts, can_convert, describe_type, is_too_large, to_column
+
 _DATASET: Final = re.compile(r"[A-Za-z0-9_]{1,1024}")
 _TABLE: Final = re.compile(r"[\w\- ]{1,1024}")
 
@@ -47,9 +43,10 @@ def check_table(
 
 
 def check_input_fields(stage: StageConfigurer, given: Schema, written: Schema) -> None:
-    """Add a failure for each field that is missing in the input and not nullable, or of another type there.
+    """Add a failure for each field that is missing in the input and not nullable, or that no value of the
+    input can become.
 
-    A long may be written as an int, which is checked for each value.
+    CDAP's ``BigQuerySinkConfig`` does not compare types; a value that does not fit fails the run.
     """
     for each in written:
         field = given.field(each.name)
@@ -59,7 +56,7 @@ def check_input_fields(stage: StageConfigurer, given: Schema, written: Schema) -
                     f"Required output field '{each.name}' must be present in input schema.",
                     "Change the field to be nullable.",
                 ).with_output_field(each.name)
-        elif not _can_convert(each.schema.non_nullable, field.schema.non_nullable):
+        elif not can_convert(field.schema, each.schema):
             stage.failures.add(
                 f"Field '{each.name}' has type mismatch with input schema type "
                 f"'{field.schema.display_name}'.",
@@ -67,51 +64,90 @@ def check_input_fields(stage: StageConfigurer, given: Schema, written: Schema) -
             ).with_output_field(each.name).with_input_field(each.name)
 
 
-def _can_convert(written: Schema, given: Schema) -> bool:
-    if written == given or not (written.is_simple and given.is_simple):
-        return written == given
-    integers = written.logical_type is None and written.type is Type.INT
-    return accepts(written, given) or (
-        integers and given.logical_type is None and given.type is Type.LONG
-    )
+def get_written_schema(written: Schema, held: Schema | None) -> Schema:
+    """Return the schema with which rows are loaded: columns have the types of the table, or of a new one.
+
+    :param held: the table's schema; None when the load creates or replaces the table.
+    """
+    fields = []
+    for each in written:
+        column = held.field(each.name) if held is not None else None
+        type = to_column(each.schema)
+        if column is not None and column.schema.type is not Type.NULL:
+            type = column.schema.non_nullable
+        fields.append((each.name, type.as_nullable if each.schema.is_nullable else type))
+    return Schema.record(written.name or "record", fields)
 
 
 def check_columns(
     stage: StageConfigurer, table: str, held: Schema, written: Schema, *, relaxes: bool
 ) -> None:
-    """Add a failure for each field that the columns of a table do not take.
+    """Add a failure for each field that the columns of a table do not accept, and for each column that rows
+    must have (CDAP ``BigQuerySinkUtils.validateSchema``).
 
     :param relaxes: whether the table may get new columns, and its columns may become nullable.
     """
-    relax = "Set 'allowSchemaRelaxation' to true, or leave the field out."
     for field in written:
         column = held.field(field.name)
-        if column is None:
-            if not relaxes:
-                stage.failures.add(
-                    f"Field '{field.name}' is not a column of table '{table}'.", relax
-                ).with_input_field(field.name)
-        elif not accepts(column.schema.non_nullable, field.schema.non_nullable):
+        if column is not None:
+            _check_column(stage, table, column, field, relaxes=relaxes)
+        elif not relaxes:
             stage.failures.add(
-                f"Field '{field.name}' is {field.schema.display_name}, but column '{field.name}' of table "
-                f"'{table}' is {column.schema.display_name}.",
-                f"Convert the field to {column.schema.non_nullable.display_name}.",
-            ).with_input_field(field.name)
+                f"Field '{field.name}' does not exist in BigQuery table '{table}'.",
+                f"Remove '{field.name}' from the input, or set 'allowSchemaRelaxation' to true to add a "
+                "column.",
+            ).with_input_field(field.name).with_output_field(field.name)
+        elif not field.schema.is_nullable:
+            stage.failures.add(
+                f"Required field '{field.name}' does not exist in BigQuery table '{table}'.",
+                "Change the field to be nullable.",
+            ).with_input_field(field.name).with_output_field(field.name)
+    for column in held:
+        if not relaxes and not column.schema.is_nullable and written.field(column.name) is None:
+            stage.failures.add(
+                f"Required Column '{column.name}' is not present in the schema.",
+                f"Add '{column.name}' to the schema.",
+            )
 
 
-def accepts(column: Schema, field: Schema) -> bool:
-    """Return whether a column accepts a field's values; nested types are compared when rows are written."""
-    if column == field or Type.NULL in (column.type, field.type):
-        return True
-    if column.logical_type is not None or field.logical_type is not None:
-        return column.logical_type is not None and _get_type_family(column) == _get_type_family(
-            field
-        )
-    return column.type is field.type or column.type in _WIDER.get(field.type, ())
+def check_fields(stage: StageConfigurer, table: str, held: Schema, read: Schema) -> None:
+    """Add a failure for each field of a source that the table lacks, or has with a type that does not fit
+    (CDAP ``BigQuerySource.validateConfiguredSchema``).
+    """
+    for field in read:
+        column = held.field(field.name)
+        if column is None:
+            stage.failures.add(
+                f"Field '{field.name}' is not present in table '{table}'.",
+                f"Remove field '{field.name}' from the output schema.",
+            ).with_output_field(field.name)
+        elif not accepts(column.schema, field.schema):
+            add_type_failure(stage, table, column, field)
 
 
-def _get_type_family(schema: Schema) -> str:
-    """Return the logical type without its unit, milliseconds or microseconds."""
-    if schema.logical_type is None or schema.precision is not None:
-        return str(schema)
-    return schema.logical_type.value.removesuffix("-millis").removesuffix("-micros")
+def _check_column(
+    stage: StageConfigurer, table: str, column: Field, field: Field, *, relaxes: bool
+) -> None:
+    if not accepts(column.schema, field.schema):
+        add_type_failure(stage, table, column, field).with_input_field(field.name)
+    elif is_too_large(field.schema):
+        stage.failures.add(
+            f"Decimal Field '{field.name}' has invalid precision '{field.schema.non_nullable.precision}' and "
+            f"scale '{field.schema.non_nullable.scale}'.",
+            "Precision must be at most '76' and scale must be at most '38'.",
+        ).with_input_field(field.name).with_output_field(field.name)
+    elif not relaxes and field.schema.is_nullable and not column.schema.is_nullable:
+        stage.failures.add(
+            f"Field '{field.name}' cannot be nullable.", "Change the field to be required."
+        ).with_output_field(field.name)
+
+
+def add_type_failure(
+    stage: StageConfigurer, table: str, column: Field, field: Field
+) -> FailureBuilder:
+    """Add the failure of a field that has another type than its column."""
+    return stage.failures.add(
+        f"Field '{field.name}' of type '{field.schema.display_name}' is incompatible with column "
+        f"'{column.name}' of type '{describe_type(column.schema)}' in BigQuery table '{table}'.",
+        f"It must be of type '{describe_type(column.schema)}'.",
+    ).with_output_field(field.name)

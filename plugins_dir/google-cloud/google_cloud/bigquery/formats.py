@@ -1,0 +1,205 @@
+"""Translation of BigQuery's format strings: FORMAT, FORMAT_DATE, FORMAT_TIMESTAMP … to expressions of DuckDB.
+
+The elements are those of BigQuery's reference ("Format elements", and "FORMAT" of the string functions).
+DuckDB interprets some of them differently: ``%g`` are milliseconds and ``%n`` nanoseconds there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from .sql import build_translation_error
+
+_ELEMENTS: Final = re.compile(r"%(?:-d|E[*\d]S|E4Y|Ez|.)|[^%]+", re.DOTALL)
+_SAME: Final = frozenset("aAbBdGhHIjmMpSuUVwWyY%f")
+"""The letters of elements that mean the same to DuckDB's ``strftime``; ``f`` comes from sqlglot."""
+_RENAMED: Final = {
+    "%D": "%m/%d/%y",
+    "%E4Y": "%Y",
+    "%F": "%Y-%m-%d",
+    "%R": "%H:%M",
+    "%T": "%H:%M:%S",
+    "%X": "%H:%M:%S",
+    "%Ez": "+00:00",
+    "%Z": "UTC",
+    "%n": "\n",
+    "%r": "%I:%M:%S %p",
+    "%t": "\t",
+    "%x": "%m/%d/%y",
+    "%z": "+0000",
+}
+"""Elements as others of ``strftime``. The offsets are those of times without a zone of their own, in UTC."""
+_OFFSETS: Final = ("%Ez", "%Z", "%z")
+_COMPUTED: Final = {
+    "%-d": "lpad(CAST(day(v) AS VARCHAR), 2, ' ')",  # sqlglot parses %e as %-d
+    "%C": "lpad(CAST(year(v) // 100 AS VARCHAR), 2, '0')",
+    "%E*S": "regexp_replace(strftime(v, '%S.%f'), '[.]?0*$', '')",
+    "%P": "lower(strftime(v, '%p'))",
+    "%Q": "CAST(quarter(v) AS VARCHAR)",
+    "%e": "lpad(CAST(day(v) AS VARCHAR), 2, ' ')",
+    "%g": "right(strftime(v, '%G'), 2)",
+    "%k": "lpad(strftime(v, '%-H'), 2, ' ')",
+    "%l": "lpad(strftime(v, '%-I'), 2, ' ')",
+    "%s": "CAST(CAST(floor(epoch(v)) AS BIGINT) AS VARCHAR)",
+}
+"""Elements as expressions of DuckDB on the value ``v``."""
+_SPECIFIERS: Final = re.compile(r"%%|%[-+ 0#]*\d*(?:\.\d+)?([a-zA-Z])|[^%]+|%", re.DOTALL)
+_PRINTED: Final = frozenset("dioxXfFeEgGs")
+"""The letters of specifiers that mean the same to DuckDB's ``printf``."""
+_NUMBER: Final = (
+    "regexp_replace("
+    "CAST(v AS VARCHAR) || CASE WHEN contains(CAST(v AS VARCHAR), '.') THEN '' ELSE '.0' END, "
+    r"'([.][0-9]+?)0+$', '\1')"
+)
+"""A decimal as BigQuery prints it: at least one digit after the point, and no zeros at the end."""
+_NESTED: Final = (
+    "WHEN typeof(v) LIKE 'STRUCT%' OR typeof(v) LIKE '%]' OR typeof(v) LIKE 'MAP%' THEN error("
+    "'FORMAT prints a nested column only by its parts here: write STRUCT(a.x, a.y) or [b[0], b[1]]') "
+)
+_PLAIN: Final = (
+    f"CASE WHEN v IS NULL THEN 'NULL' WHEN typeof(v) LIKE 'DECIMAL%' THEN {_NUMBER} {_NESTED}"
+    "ELSE CAST(v AS VARCHAR) END"
+)
+_LITERAL: Final = (
+    "CASE WHEN v IS NULL THEN 'NULL' "
+    "WHEN typeof(v) = 'VARCHAR' THEN "
+    r"""'"' || replace(replace(CAST(v AS VARCHAR), '\', '\\'), '"', '\"') || '"' """
+    "WHEN typeof(v) = 'BLOB' THEN 'b\"' || CAST(v AS VARCHAR) || '\"' "
+    "WHEN typeof(v) IN ('DATE', 'TIME') THEN typeof(v) || ' \"' || CAST(v AS VARCHAR) || '\"' "
+    "WHEN typeof(v) = 'TIMESTAMP' THEN 'DATETIME \"' || CAST(v AS VARCHAR) || '\"' "
+    "WHEN typeof(v) LIKE 'TIMESTAMP %' THEN 'TIMESTAMP \"' || CAST(v AS VARCHAR) || '\"' "
+    f"WHEN typeof(v) LIKE 'DECIMAL(38,%' THEN 'NUMERIC \"' || {_NUMBER} || '\"' {_NESTED}"
+    f"WHEN typeof(v) LIKE 'DECIMAL%' THEN {_NUMBER} ELSE CAST(v AS VARCHAR) END"
+)
+"""A value as ``%T`` prints it: as a literal. Fractions in a statement are decimals to DuckDB, but FLOAT64 to
+BigQuery; those of columns have 38 digits."""
+
+
+def translate_time_format(node: Any, text: str) -> None:
+    """Replace FORMAT_DATE, FORMAT_DATETIME, FORMAT_TIME or FORMAT_TIMESTAMP, in place.
+
+    :raises SqlError: for a format that is not a literal, and for an element without an equivalent.
+    """
+    if not node.args["format"].is_string:
+        raise build_translation_error(node, text, "Write the format as a text in quotes.")
+    value, zone = _find_time(node), node.args.get("zone")
+    parts: list[Any] = []
+    pending = ""
+    for element in _ELEMENTS.findall(node.args["format"].name):
+        if zone is not None and element in _OFFSETS:
+            raise build_translation_error(node, text, f"Remove '{element}', or the time zone.")
+        plain = _RENAMED.get(element, element)
+        if element in _COMPUTED:
+            parts += [_format_time(value, pending)] if pending else []
+            parts.append(_build(_COMPUTED[element], value))
+            pending = ""
+        elif re.fullmatch(r"%E\dS", element):
+            pending += "%S"
+            digits = int(element[2])
+            if digits:
+                parts.append(_format_time(value, pending + "."))
+                parts.append(_build(f"left(strftime(v, '%f'), {digits})", value))
+                pending = ""
+        elif element.startswith("%") and element in _RENAMED:
+            pending += plain
+        elif not element.startswith("%") or element[1:] in _SAME:
+            pending += element
+        else:
+            raise build_translation_error(node, text, f"Write the format without '{element}'.")
+    if pending or not parts:
+        parts.append(_format_time(value, pending))
+    node.replace(_concatenate(parts))
+
+
+def _find_time(node: Any) -> Any:
+    """Return the value that a function formats, as a date or timestamp of DuckDB."""
+    from sqlglot import expressions as exp
+
+    value = node.this
+    if type(value).__name__ == "TsOrDsToTime":
+        # strftime formats no times.
+        return exp.paren(
+            exp.Add(
+                this=exp.cast(exp.Literal.string("1970-01-01"), "DATE"), expression=value.copy()
+            )
+        )
+    zone = node.args.get("zone")
+    if zone is None:
+        return value.copy()
+    return exp.paren(exp.AtTimeZone(this=value.this.copy(), zone=zone.copy()))
+
+
+def _format_time(value: Any, format: str) -> Any:
+    from sqlglot import expressions as exp
+
+    arguments = [value.copy(), exp.Literal.string(format)]
+    return exp.Anonymous(this="STRFTIME", expressions=arguments)
+
+
+def translate_format(node: Any, text: str) -> None:
+    """Replace FORMAT, in place.
+
+    :raises SqlError: for a format that is not a literal, and for a specifier without an equivalent.
+    """
+    from sqlglot import expressions as exp
+
+    action = "Use formats of numbers and texts, such as '%05d', '%.2f', '%s' and '%t'."
+    if not node.this.is_string:
+        raise build_translation_error(node, text, action)
+    values = [each.copy() for each in node.expressions]
+    format, arguments = "", []
+    for found in _SPECIFIERS.finditer(node.this.name):
+        part, letter = found[0], found[1]
+        if letter is None and part != "%":
+            format += part
+            continue
+        if letter is None or letter not in (*_PRINTED, "t", "T") or not values:
+            raise build_translation_error(node, text, action)
+        value = values.pop(0)
+        if letter in "tT":
+            part = part[:-1] + "s"
+            value = _print_value(value, _LITERAL if letter == "T" else _PLAIN)
+        format += part
+        arguments.append(value)
+    if values:
+        raise build_translation_error(node, text, "Write a specifier for each value.")
+    arguments.insert(0, exp.Literal.string(format))
+    node.replace(exp.Anonymous(this="PRINTF", expressions=arguments))
+
+
+def _print_value(value: Any, template: str) -> Any:
+    """Return a value as text; of a STRUCT or an array its parts."""
+    from sqlglot import expressions as exp
+
+    if not isinstance(value, exp.Struct | exp.Tuple | exp.Array):
+        return _build(template, value)
+    opening, closing = ("[", "]") if isinstance(value, exp.Array) else ("(", ")")
+    if isinstance(value, exp.Struct) and len(value.expressions) == 1:
+        opening = "STRUCT("
+    parts = [exp.Literal.string(opening)]
+    for number, each in enumerate(value.expressions):
+        inner = each.expression if isinstance(each, exp.PropertyEQ) else each.unalias()
+        parts += [exp.Literal.string(", ")] if number else []
+        parts.append(_print_value(inner, template))
+    return _concatenate([*parts, exp.Literal.string(closing)])
+
+
+def _build(template: str, value: Any) -> Any:
+    """Return an expression of DuckDB with the value in the place of ``v``."""
+    from sqlglot import expressions as exp
+    from sqlglot import parse_one
+
+    built = parse_one(template, dialect="duckdb")
+    for column in list(built.find_all(exp.Column)):
+        column.replace(exp.paren(value.copy()))
+    return built
+
+
+def _concatenate(parts: list[Any]) -> Any:
+    from sqlglot import expressions as exp
+
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = exp.DPipe(this=joined, expression=part, safe=True)
+    return exp.paren(joined) if len(parts) > 1 else joined

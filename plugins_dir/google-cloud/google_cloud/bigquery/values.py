@@ -1,0 +1,98 @@
+"""Values converted between the types of fields and of columns, as BigQuery converts them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import Schema, SparkContext
+from localcdap.plugin_lib.spark.checks import build_failure
+from localcdap.plugin_lib.spark.columns import get_column, to_ddl
+from localcdap.plugin_lib.spark.conversion import from_text, to_text
+
+from .types import get_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def convert_rows(
+    context: SparkContext, df: DataFrame, given: Schema, wanted: Schema, *, rounds: bool
+) -> DataFrame:
+    """Convert the simple fields that have another type than wanted; the others stay as they are.
+
+    A value that does not fit fails the run with its field and text. Call ``conform_columns`` afterwards.
+
+    :param given: the schema of the rows.
+    :param rounds: whether decimals with more digits after the point are rounded, halves away from zero, as
+        BigQuery does when it loads rows; otherwise they fail the run.
+    """
+    changed: dict[str, Column] = {}
+    for field in wanted:
+        found = given.field(field.name)
+        if found is not None:
+            value = _convert(context, field.name, found.schema, field.schema, rounds=rounds)
+            if value is not None:
+                changed[field.name] = value
+    return df.select(*(changed.get(name, get_column(name)).alias(name) for name in df.columns))
+
+
+def _convert(
+    context: SparkContext, name: str, given: Schema, wanted: Schema, *, rounds: bool
+) -> Column | None:
+    from pyspark.sql import functions as f
+
+    value = get_column(name)
+    held, made = get_type(given), get_type(wanted)
+    if not (given.non_nullable.is_simple and wanted.non_nullable.is_simple):
+        return None
+    if held == made == "NUMERIC":
+        return _convert_decimal(context, name, given, wanted, rounds=rounds)
+    if held == made or "BYTES" in (held, made):
+        return None
+    if made == "STRING":
+        # BigQueryRecordToJson writes timestamps in this form.
+        return (
+            f.date_format(value, "yyyy-MM-dd HH:mm:ss.SSSSSS")
+            if held == "TIMESTAMP"
+            else to_text(value, given)
+        )
+    if held == "STRING":
+        return _require_parsed(context, name, value, from_text(value, wanted), wanted)
+    if held == "DATE":
+        return value.cast(to_ddl(wanted))
+    return None
+
+
+def _convert_decimal(
+    context: SparkContext, name: str, given: Schema, wanted: Schema, *, rounds: bool
+) -> Column | None:
+    from pyspark.sql import functions as f
+
+    value, scale = get_column(name), wanted.non_nullable.scale or 0
+    if (given.non_nullable.scale or 0) <= scale:
+        return None
+    rounded = f.round(value, scale)
+    if rounds:
+        return rounded
+    return _require_parsed(context, name, value, f.when(rounded == value, rounded), wanted)
+
+
+def _require_parsed(
+    context: SparkContext, name: str, value: Column, parsed: Column, wanted: Schema
+) -> Column:
+    """Return the parsed value; fail the run where there is a value and no parsed one."""
+    from pyspark.sql import functions as f
+
+    message = f.concat(
+        f.lit(f"Field '{name}' must be {_describe(wanted)}, but it is '"),
+        value.cast("string"),
+        f.lit("'."),
+    )
+    failure = build_failure(context, message, wanted)
+    return f.coalesce(parsed.cast(to_ddl(wanted)), f.when(value.isNotNull(), failure))
+
+
+def _describe(schema: Schema) -> str:
+    inner = schema.non_nullable
+    digits = "" if inner.precision is None else f"({inner.precision}, {inner.scale or 0})"
+    return f"a {inner.display_name}{digits}"

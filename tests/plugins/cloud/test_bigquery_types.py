@@ -1,0 +1,191 @@
+"""BigQueryTable: which fields fit into which columns, and the values that are written and read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from localcdap.api.schema import Schema
+from localcdap.artifacts.loading import load_plugin
+from localcdap.engine.host_client import execute_statements
+from localcdap.engine.messages.host import StatementBatch
+from localcdap.testing import StageTester, TableData, artifact_ref
+from localcdap.testing.instance import TemporaryInstance
+from tests.plugins.cloud.test_actions import PLUGINS
+
+TABLE = {"dataset": "shop", "table": "items"}
+SMALL, NUMERIC, BIG = Schema.decimal(10, 2), Schema.decimal(38, 9), Schema.decimal(38, 18)
+
+
+def schema(**types: Schema) -> Schema:
+    return Schema.record("r", list(types.items()))
+
+
+def check_sink(held: Schema | None, given: Schema, **properties: str) -> list[str]:
+    """The failures of a sink, with a table of these columns."""
+    return check("batchsink", held, TABLE | properties, given)
+
+
+def check_source(held: Schema | None, read: Schema) -> list[str]:
+    return check("batchsource", held, TABLE | {"schema": str(read)})
+
+
+def check(
+    type: str, held: Schema | None, properties: dict[str, str], given: Schema | None = None
+) -> list[str]:
+    found = load_plugin(artifact_ref(PLUGINS, type, "BigQueryTable"))
+    tables = {} if held is None else {"shop.items": TableData(held, [])}
+    stage = StageTester(found, properties, given, tables=tables)
+    return [failure.message for failure in stage.failures]
+
+
+@pytest.mark.parametrize(
+    ("column", "field"),
+    [
+        (NUMERIC, SMALL),
+        (SMALL, NUMERIC),
+        (SMALL, Schema.decimal(76, 38)),
+        (Schema.INT, Schema.LONG),
+        (Schema.DOUBLE, Schema.FLOAT),
+        (Schema.STRING, Schema.DATETIME),
+        (Schema.DATETIME, Schema.STRING),
+        (Schema.array(Schema.LONG), Schema.array(Schema.INT)),
+    ],
+)
+def test_columns_accept_fields_as_in_bigquery(column: Schema, field: Schema):
+    assert check_sink(schema(x=column), schema(x=field)) == []
+    assert check_source(schema(x=column), schema(x=field)) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "field", "told"),
+    [
+        (Schema.STRING, Schema.INT, "column 'x' of type 'string or datetime'"),
+        (Schema.DOUBLE, Schema.INT, "column 'x' of type 'double'"),
+        (Schema.DATE, Schema.STRING, "column 'x' of type 'date'"),
+        (NUMERIC, Schema.DOUBLE, "column 'x' of type 'decimal'"),
+        (Schema.array(Schema.INT), Schema.INT, "column 'x' of type 'array of long'"),
+        (
+            SMALL,
+            Schema.decimal(80, 2),
+            "Decimal Field 'x' has invalid precision '80' and scale '2'.",
+        ),
+    ],
+)
+def test_columns_refuse_fields_as_in_bigquery(column: Schema, field: Schema, told: str):
+    (message,) = check_sink(schema(x=column), schema(x=field))
+    assert told in message
+    assert check_sink(schema(x=column), schema(x=field), truncateTable="true") == []
+
+
+def test_the_schema_of_a_sink_is_not_compared_with_the_input():
+    given = schema(a=SMALL, b=Schema.DATETIME, c=Schema.STRING, d=Schema.INT)
+    written = schema(a=NUMERIC, b=Schema.STRING, c=Schema.LONG, d=Schema.STRING)
+    assert check_sink(None, given, schema=str(written)) == []
+    nested = schema(a=Schema.array(Schema.INT))
+    assert check_sink(None, nested, schema=str(schema(a=Schema.STRING))) == [
+        "Field 'a' has type mismatch with input schema type 'array'."
+    ]
+
+
+def test_columns_that_must_have_a_value_get_one():
+    held = schema(a=Schema.INT, b=Schema.STRING.as_nullable)
+    assert check_sink(held, schema(a=Schema.INT)) == []
+    assert check_sink(held, schema(b=Schema.STRING, c=Schema.INT)) == [
+        "Field 'c' does not exist in BigQuery table 'shop.items'.",
+        "Required Column 'a' is not present in the schema.",
+    ]
+    assert check_sink(held, schema(a=Schema.INT.as_nullable)) == ["Field 'a' cannot be nullable."]
+    relaxed = {"allowSchemaRelaxation": "true"}
+    assert check_sink(held, schema(a=Schema.INT.as_nullable), **relaxed) == []
+    assert check_sink(held, schema(a=Schema.INT, c=Schema.INT), **relaxed) == [
+        "Required field 'c' does not exist in BigQuery table 'shop.items'."
+    ]
+
+
+def test_a_source_reads_only_what_its_table_has():
+    held = schema(a=Schema.LONG)
+    missing = "Field 'b' is not present in table 'shop.items'."
+    assert check_source(held, schema(a=Schema.LONG, b=Schema.STRING.as_nullable)) == [missing]
+    assert check_source(held, schema(b=Schema.STRING)) == [missing]
+    assert check_source(None, held) == ["BigQuery table 'shop.items' does not exist."]
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory):
+    with TemporaryInstance(tmp_path_factory.mktemp("instance")) as made:
+        yield made
+
+
+def pipeline(source: dict[str, Any], sink: dict[str, Any]) -> str:
+    stages = [{"name": "In", "plugin": source}, {"name": "Out", "plugin": sink}]
+    config = {"stages": stages, "connections": [{"from": "In", "to": "Out"}]}
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
+    return json.dumps({"name": "p", "artifact": artifact, "config": config})
+
+
+def plugin(type: str, name: str, **properties: str) -> dict[str, Any]:
+    return {"type": type, "name": name, "properties": properties}
+
+
+@pytest.mark.spark
+def test_values_are_converted_as_bigquery_converts_them(instance, cdap_engine_directory):
+    (instance.home.path / "in.csv").write_text("1,12.345,2026-02-01T10:00:00,7,2026-02-03\n")
+    given = schema(
+        id=Schema.INT,
+        n=Schema.decimal(10, 3),
+        moment=Schema.DATETIME,
+        t=Schema.STRING,
+        d=Schema.DATE,
+    )
+    lines = plugin(
+        "batchsource", "File", referenceName="r", path="in.csv", format="csv", schema=str(given)
+    )
+    sink = plugin("batchsink", "BigQueryTable", **TABLE)
+
+    def write(sink: dict[str, Any]) -> list[list[Any]]:
+        run = instance.run(pipeline(lines, sink))
+        assert run.error is None, run.error
+        return sorted(instance.cdap.tables.read_rows("default", "shop.items", 9).rows)
+
+    # A new table has BigQuery's types, which take every later number.
+    first = [1, "12.345000000", "2026-02-01T10:00:00", "7", "2026-02-03"]
+    assert write(sink) == [first]
+    held = instance.cdap.tables.read_shapes("default")["shop.items"].schema
+    assert held == schema(
+        id=Schema.LONG, n=NUMERIC, moment=Schema.DATETIME, t=Schema.STRING, d=Schema.DATE
+    ).renamed(held.name)
+
+    # A table of another plugin keeps its types; a schema of the sink converts.
+    create = (
+        'CREATE OR REPLACE TABLE "shop.items" (id INTEGER, n DECIMAL(10, 2), moment VARCHAR, t BIGINT, '
+        "d TIMESTAMP)"
+    )
+    execute_statements(
+        str(instance.home.path), StatementBatch("default", [create], ["shop.items"], [])
+    )
+    to = schema(id=Schema.LONG, n=BIG, moment=Schema.STRING, t=Schema.LONG, d=Schema.DATETIME)
+    typed = plugin("batchsink", "BigQueryTable", **TABLE, schema=str(to))
+    rounded = [1, "12.35", "2026-02-01T10:00:00", 7, "2026-02-03T00:00:00"]
+    assert write(typed) == [rounded]
+
+    (instance.home.path / "in.csv").write_text("1,12.345,2026-02-01T10:00:00,seven,2026-02-03\n")
+    failed = instance.run(pipeline(lines, typed))
+    assert failed.error is not None
+    assert "Field 't' must be a long, but it is 'seven'." in failed.error.message
+
+    # A source never loses digits.
+    execute_statements(
+        str(instance.home.path),
+        StatementBatch(
+            "default", ['INSERT INTO "shop.items"(n) VALUES (1.25)'], ["shop.items"], []
+        ),
+    )
+    read = schema(n=Schema.decimal(10, 1).as_nullable)
+    source = plugin("batchsource", "BigQueryTable", **TABLE, schema=str(read))
+    other = plugin("batchsink", "BigQueryTable", dataset="shop", table="other")
+    lost = instance.run(pipeline(source, other))
+    assert lost.error is not None
+    assert "Field 'n' must be a decimal(10, 1), but it is '12.35'." in lost.error.message
