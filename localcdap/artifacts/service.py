@@ -57,7 +57,7 @@ class ArtifactService:
     the index that the last process stored.
 
     :param system_directory: the folder of the artifacts that come with localcdap (SYSTEM scope).
-    :param plugin_directories: drop-in folders (USER scope); if two contain the same artifact, the first one
+    :param plugin_directories: plugin folders (USER scope); if two contain the same artifact, the first one
         is used.
     :param cache: the folder for copies of artifact contents; code is only loaded from there.
     :param required_capabilities: plugins that lack one of these are left out everywhere.

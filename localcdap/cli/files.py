@@ -50,7 +50,7 @@ def read_pipeline(name: str) -> PipelineDocument:
 def read_json(name: str) -> Any:
     """Return the decoded JSON of a file; ``-`` is standard input.
 
-    :raises DocumentError: when the file cannot be read or is no JSON; with line and column.
+    :raises DocumentError: when the file cannot be read or is not valid JSON; with line and column.
     """
     return decode_json(read_text(name), name)
 

@@ -32,7 +32,7 @@ def hide_parameters(url: str) -> str:
 
 
 def find_address_error(url: str) -> str | None:
-    """Say why a text is no address that Spark's client accepts; None when it is one."""
+    """Say why a text is not an address that Spark's client accepts; None when it is one."""
     if not url.startswith(_SCHEME):
         scheme = url.partition("://")[0] if "://" in url else "none"
         return f"Expected an address such as '{_EXAMPLE}', got one whose scheme is '{scheme}'"

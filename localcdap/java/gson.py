@@ -52,13 +52,13 @@ def read_json(text: str) -> Any:
         raise JsonError("the JSON is nested too deeply") from None
     place = f"line {problem.lineno}, column {problem.colno}"
     if len(text) > _MAX_LENIENT_LENGTH:
-        raise JsonError(f"it is no JSON ({place}): {problem.msg}")
+        raise JsonError(f"it is not valid JSON ({place}): {problem.msg}")
     try:
         return _LenientParser(text).parse_document()
     except RecursionError:
         raise JsonError("the JSON is nested too deeply") from None
     except JsonError as error:
-        raise JsonError(f"it is no JSON ({place}): {error}") from None
+        raise JsonError(f"it is not valid JSON ({place}): {error}") from None
 
 
 def _parse_strictly(text: str) -> Any:

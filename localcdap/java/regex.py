@@ -89,7 +89,7 @@ class Regex:
             flags = regex.VERSION1 | (regex.ASCII if ascii_case else 0)
             self.pattern: Any = regex.compile(_Translation(text).translate(), flags)
         except regex.error as error:
-            raise RegexError(f"'{text}' is no regular expression: {error}") from None
+            raise RegexError(f"'{text}' is not a regular expression: {error}") from None
         self.groups: int = self.pattern.groups
         self._has_nested_repeats: Final = has_nested_repeats(text)
 
@@ -222,7 +222,7 @@ class _Translation:
         found = _QUANTIFIER.match(self.text, self.at)
         if found is None:
             raise RegexError(
-                f"'{self.text}' is no regular expression: illegal repetition at {self.at}"
+                f"'{self.text}' is not a regular expression: illegal repetition at {self.at}"
             )
         self.out.append(found.group())
         self.at = found.end()
@@ -276,7 +276,9 @@ class _Translation:
             self.out.append("\\" + char)
             self.at += 2
         elif not char or (char.isascii() and char.isalpha()):
-            raise RegexError(f"'{self.text}' is no regular expression: illegal escape at {self.at}")
+            raise RegexError(
+                f"'{self.text}' is not a regular expression: illegal escape at {self.at}"
+            )
         else:
             self.out.append(re.escape(char) if not char.isspace() else "\\" + char)
             self.at += 2
@@ -284,7 +286,7 @@ class _Translation:
     def _translate_property(self, letter: str) -> None:
         found = _PROPERTY.match(self.text, self.at + 2)
         if found is None:
-            raise RegexError(f"'{self.text}' is no regular expression: no property at {self.at}")
+            raise RegexError(f"'{self.text}' is not a regular expression: no property at {self.at}")
         name = found.group(1) or found.group(3)
         self.at = found.end()
         if name in _POSIX:
@@ -305,12 +307,14 @@ class _Translation:
         }[letter]
         found = re.compile(shape, re.DOTALL).match(self.text, self.at)
         if found is None:
-            raise RegexError(f"'{self.text}' is no regular expression: illegal escape at {self.at}")
+            raise RegexError(
+                f"'{self.text}' is not a regular expression: illegal escape at {self.at}"
+            )
         value = found.group(1) or found.group(2)
         number = ord(value) ^ 64 if letter == "c" else int(value, 8 if letter == "0" else 16)
         if number > 0x10FFFF:
             raise RegexError(
-                f"'{self.text}' is no regular expression: no such character at {self.at}"
+                f"'{self.text}' is not a regular expression: no such character at {self.at}"
             )
         self.out.append(f"\\U{number:08x}")
         self.at = found.end()

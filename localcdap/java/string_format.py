@@ -47,7 +47,7 @@ def format_text(pattern: str, values: tuple[Any, ...]) -> str:
 
 def _check_literal(text: str) -> None:
     if "%" in text:
-        raise FormatError(f"'{text[text.index('%') :][:10]}' is no conversion")
+        raise FormatError(f"'{text[text.index('%') :][:10]}' is not a conversion")
 
 
 def _align(text: str, flags: str, width: str | None) -> str:

@@ -135,7 +135,7 @@ def _to_frame(payload: bytes) -> bytes:
 
 
 def _compute_checksum(payload: bytes) -> int:
-    """Compute the checksum of length and payload: zeros after a power failure are no valid message."""
+    """Compute the checksum of length and payload: zeros after a power failure are not a valid message."""
     return zlib.crc32(payload, zlib.crc32(len(payload).to_bytes(4, "little")))
 
 

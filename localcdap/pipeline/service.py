@@ -81,7 +81,7 @@ class StudioService:
     def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
         """Return every failure of a pipeline, or its specification.
 
-        :raises DocumentError: when the document is no pipeline at all; knows line and column.
+        :raises DocumentError: when the document is not a pipeline at all; knows line and column.
         :raises NotFoundError: when there is no such namespace.
         """
         resolved = self._resolve(request)
@@ -93,7 +93,7 @@ class StudioService:
         """Return every failure of one stage of a pipeline, or its specification in that pipeline.
 
         :raises NotFoundError: when there is no such namespace, or the pipeline has no such stage.
-        :raises DocumentError: when the document is no pipeline at all; knows line and column.
+        :raises DocumentError: when the document is not a pipeline at all; knows line and column.
         """
         resolved = self._resolve(request)
         names = [each.name for each in resolved.document.stages]

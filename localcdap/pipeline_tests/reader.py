@@ -88,7 +88,7 @@ _Value = TypeVar("_Value")
 def find_tests(paths: Sequence[Path]) -> list[Path]:
     """The test files that are named, and those in the folders that are, by name.
 
-    :raises BadRequestError: for a path that is not there, or is no test file.
+    :raises BadRequestError: for a path that is not there, or is not a test file.
     """
     found: dict[Path, None] = {}
     for path in paths:
@@ -99,7 +99,7 @@ def find_tests(paths: Sequence[Path]) -> list[Path]:
             raise BadRequestError(f"{path}: there is no such file or folder.")
         elif not path.name.endswith(SUFFIXES):
             raise BadRequestError(
-                f"{path} is no test file: its name ends with neither {' nor '.join(SUFFIXES)}.",
+                f"{path} is not a test file: its name ends with neither {' nor '.join(SUFFIXES)}.",
                 f"Write a test of a pipeline: localcdap test --new {path}",
             )
         else:
@@ -183,11 +183,11 @@ class _Reader:
             )
         except json.JSONDecodeError as error:
             self.mistakes.append(
-                TestFileProblem(self._file, error.lineno, "", f"it is no JSON: {error.msg}.")
+                TestFileProblem(self._file, error.lineno, "", f"it is not valid JSON: {error.msg}.")
             )
             return None
         except (ValueError, RecursionError) as error:
-            self.note((), f"it is no {self._file.suffix[1:].upper()}: {error}.")
+            self.note((), f"it is not valid {self._file.suffix[1:].upper()}: {error}.")
             return None
         if not isinstance(content, dict):
             self.note((), "expected an object.")
@@ -263,7 +263,9 @@ class _Reader:
         wrong = [n for n, each in enumerate(found.records, 1) if not isinstance(each, dict)]
         if wrong:
             listed = ", ".join(map(str, wrong[:10]))
-            self.note(path, f"records are objects; these are none: number {listed}.")
+            self.note(
+                path, f"a record must be an object; this is not the case for number {listed}."
+            )
             return None
         if found.are_text and path[1].endswith(".errors"):
             self.note(path, "error records cannot come from a CSV file; use JSON.")
@@ -313,11 +315,11 @@ class _Reader:
         for name in test.skip:
             if self._stage(("skip",), types, name) and types[name] not in _ACTIONS:
                 self.note(
-                    ("skip",), f"'{name}' is no action; put its records under [given] instead."
+                    ("skip",), f"'{name}' is not an action; put its records under [given] instead."
                 )
         for name in test.decisions:
             if self._stage(("decisions", name), types, name) and types[name] != "condition":
-                self.note(("decisions", name), f"it is no condition but of type {types[name]}.")
+                self.note(("decisions", name), f"it is not a condition but of type {types[name]}.")
         if test.fails is not None and test.fails.stage is not None:
             self._stage(("fails", "stage"), types, test.fails.stage)
 

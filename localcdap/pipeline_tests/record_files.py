@@ -20,7 +20,7 @@ def read_records(file: Path) -> Records:
     :raises BadRequestError: when it cannot be read; with the line.
     """
     if file.suffix not in SUFFIXES:
-        raise BadRequestError(f"{file.name} is none of {', '.join(SUFFIXES)}.")
+        raise BadRequestError(f"{file.name} does not end in {' or '.join(SUFFIXES)}.")
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def _json(file: Path, text: str) -> list[Any]:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadRequestError(f"{file} is no JSON: {error}.") from None
+        raise BadRequestError(f"{file} is not valid JSON: {error}.") from None
     if not isinstance(found, list):
         raise BadRequestError(f"{file}: expected an array of records.")
     return found

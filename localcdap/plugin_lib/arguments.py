@@ -51,13 +51,13 @@ def _format_argument(argument: dict[str, Any]) -> str:
         raise ValueError("it has no value")
     make = _TEXTS.get(type)
     if make is None:
-        raise ValueError(f"'{type}' is no type; there are {', '.join(_TEXTS)}")
+        raise ValueError(f"'{type}' is not a type; there are {', '.join(_TEXTS)}")
     return make(value)
 
 
 def _format_plain(value: Any) -> str:
     if isinstance(value, list | dict):
-        raise TypeError("a list or an object is no single value")
+        raise TypeError("a list or an object is not a single value")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

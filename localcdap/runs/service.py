@@ -98,7 +98,7 @@ class RunService:
         Returns at once; see :meth:`wait` for how it goes on. A pipeline with a plugin that is not capable
         of what the run's profile requires has FAILED already, and nothing was started for it.
 
-        :raises DocumentError: when the document is no pipeline.
+        :raises DocumentError: when the document is not a pipeline.
         :raises InvalidPipelineError: when it has failures; nothing is started then.
         :raises NotFoundError: when there is no such namespace or profile.
         """
@@ -212,7 +212,7 @@ class RunService:
 
         :param pipeline: what it is called where that is not what the document says.
         :param given: values that go before the preferences.
-        :raises DocumentError: when the document is no pipeline.
+        :raises DocumentError: when the document is not a pipeline.
         :raises NotFoundError: when there is no such namespace.
         """
         environment = self._resolver.environments.create(namespace)

@@ -287,6 +287,6 @@ def test_closing_does_not_wait_for_a_plugin_that_hangs(instance):
         soon(lambda: "hangs-1.0.0.py" in instance.inspector.inspected)
         watched.watcher.close()
 
-        # That it was not looked at to the end is no error of it.
+        # That it was not looked at to the end is not an error of it.
         assert watched.kinds() == ["added"]
         assert watched.errors() == []

@@ -50,7 +50,7 @@ WRITTEN = [
 @pytest.mark.parametrize(("pattern", "moment", "text"), WRITTEN)
 def test_moments_are_written(pattern, moment, text):
     if text is None:
-        with pytest.raises(ValueError, match="there is none of"):
+        with pytest.raises(ValueError, match="which the value does not have"):
             DateTimeFormat(pattern).format(moment)
     else:
         assert DateTimeFormat(pattern).format(moment) == text

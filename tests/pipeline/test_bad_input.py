@@ -30,7 +30,7 @@ STUDIO = StudioService(create_resolver(secrets=lambda _: Secrets(_no_key)))
 
 
 def _judged(document: Any) -> PipelineValidation | None:
-    """The answer, which must be one that can be sent and shown; None for what is no pipeline."""
+    """The answer, which must be one that can be sent and shown; None for what is not a pipeline."""
     try:
         answer = STUDIO.validate_pipeline(PipelineRequest(document))
     except DocumentError:

@@ -1,4 +1,4 @@
-"""Reading documents: every form, lenient values, and what is no pipeline."""
+"""Reading documents: every form, lenient values, and what is not a pipeline."""
 
 from __future__ import annotations
 

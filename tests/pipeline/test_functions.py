@@ -38,8 +38,8 @@ def test_logical_start_time(start, arguments, expected):
     ("arguments", "part"),
     [
         (["a", "b", "c", "d"], "at most 3 arguments"),
-        (["yyyy", "1x"], "'1x' is no offset"),
-        (["yyyy", "1d", "Moon/Base"], "'Moon/Base' is no time zone"),
+        (["yyyy", "1x"], "'1x' is not an offset"),
+        (["yyyy", "1d", "Moon/Base"], "'Moon/Base' is not a time zone"),
         (["bogus"], "Illegal pattern character 'b'"),
         (["yyyy'open"], "Unterminated quote"),
         (["yyyy", "999999999999d"], "logicalStartTime("),

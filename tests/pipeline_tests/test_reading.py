@@ -108,7 +108,7 @@ when = "never"
         (3, "argument", "there is no such key. Did you mean 'arguments'?"),
         (1, "pipeline", f"there is no file {tmp_path / 'q.json'}."),
         (6, "given.In", f"{tmp_path / 'bad.csv'}:2: 1 values, but 2 columns."),
-        (7, "given.More", "records are objects; these are none: number 1."),
+        (7, "given.More", "a record must be an object; this is not the case for number 1."),
         (8, "given.Lost", f"there is no file {tmp_path / 'lost.json'}."),
         (
             10,
@@ -128,8 +128,8 @@ when = "never"
 @pytest.mark.parametrize(
     ("text", "suffix", "line", "part"),
     [
-        ("a = ", ".test.toml", 1, "no TOML"),
-        ("{\n  x}", ".test.json", 2, "no JSON"),
+        ("a = ", ".test.toml", 1, "not valid TOML"),
+        ("{\n  x}", ".test.json", 2, "not valid JSON"),
         ("[]", ".test.json", 1, "expected an object"),
         ("", ".test.toml", 1, "names no pipeline"),
         ('pipeline = "p.json"', ".test.toml", 1, "expects nothing"),
@@ -211,5 +211,5 @@ def test_tests_are_found_in_folders(tmp_path: Path):
     found = find_tests([tmp_path, tmp_path / "a" / "x.test.toml"])
 
     assert [each.name for each in found] == ["y.test.json", "x.test.toml"]
-    with pytest.raises(BadRequestError, match="no test file"):
+    with pytest.raises(BadRequestError, match="not a test file"):
         find_tests([tmp_path / "a" / "pipeline.json"])

@@ -17,6 +17,7 @@ PACKAGES = ("localcdap", "plugins_dir")
 DIALECT = (
     r"anew|likewise|heed(?:s|ed|ing)?|whoever|judg(?:e[sd]?|ing|ement)|culprits?|misfits?|surroundings"
     r"|is told|are told|tells? of|of its own accord|the house|rooms?|what comes of it|besides which"
+    r"|(?<!there )(?:is|are) no (?!longer|such|more|problem|need)|memoi[sz]e[ds]?|drop-in|goldens?"
 )
 """Words and turns that have no meaning in the field, or that are not plain technical English."""
 INVENTED = {
@@ -25,7 +26,7 @@ INVENTED = {
     "misfits", "surroundings",
     "teller", "telling", "told", "trial", "trials", "unsaid",
 }  # fmt: skip
-"""Words that are no part of an identifier."""
+"""Words that must not be part of an identifier."""
 GERUNDS = {
     "heading",
     "authoring",

@@ -17,7 +17,7 @@ _AGAIN_S: Final = 0.5
 class Killed(BaseException):
     """The run was asked to stop.
 
-    It is no ``Exception``, so that no plugin's ``except Exception`` catches it.
+    It is not an ``Exception``, so that no plugin's ``except Exception`` catches it.
     """
 
 

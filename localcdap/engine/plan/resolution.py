@@ -126,7 +126,7 @@ def resolve_order(
     :param arguments: by default those of the order.
     :param done: the stages that have run; stages after actions that are not among them are not configured.
     :param document: the document of the order, when it has been parsed already.
-    :raises DocumentError: when the document is no pipeline.
+    :raises DocumentError: when the document is not a pipeline.
     :raises InvalidPipelineError: with every failure.
     :raises StageError: when the stages have no order in which they can run.
     """

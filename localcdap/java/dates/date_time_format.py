@@ -65,7 +65,9 @@ class DateTimeFormat:
         try:
             return _format_parts(self._parts, moment)
         except _NoFieldError as error:
-            raise ValueError(f"'{self.pattern}' shows {error}, which there is none of") from None
+            raise ValueError(
+                f"'{self.pattern}' shows {error}, which the value does not have"
+            ) from None
 
     def parse(self, text: str) -> datetime.datetime:
         """Parse a date and time; the zone of the text is ignored.
@@ -115,7 +117,7 @@ def _check_field(letter: str, width: int) -> tuple[str, int]:
         return letter, width
     most = _MAX_WIDTHS.get(letter)
     if most is None:
-        raise PatternError(f"'{letter}' is no letter of a date pattern: quote it")
+        raise PatternError(f"'{letter}' is not a letter of a date pattern: quote it")
     if width > most or (letter == "O" and width not in (1, 4)):
         raise PatternError(f"'{letter * width}' has too many letters")
     return letter, width

@@ -121,7 +121,7 @@ def _add_value(values: dict[str, int], letter: str, width: int, text: str) -> No
         value = int(text)
     low, high = _LIMITS.get(letter, (value, value))
     if not low <= value <= high:
-        raise ValueError(f"{value} is no value for '{letter}'")
+        raise ValueError(f"{value} is not a value for '{letter}'")
     if values.setdefault(letter, value) != value:
         raise ValueError(f"there are two values for '{letter}'")
 
@@ -130,7 +130,7 @@ def _build_moment(values: dict[str, int]) -> datetime.datetime:
     """Return the moment of the values by letter, without a zone."""
     day = _build_date(values)
     if "E" in values and day.weekday() != values["E"]:
-        raise ValueError(f"{day} is no {DAYS[values['E']]}")
+        raise ValueError(f"{day} is not a {DAYS[values['E']]}")
     if values.get("H") == 24 and not any(values.get(letter) for letter in "msSn"):
         return datetime.datetime.combine(day, datetime.time()) + datetime.timedelta(days=1)
     return datetime.datetime.combine(day, _build_time(values))

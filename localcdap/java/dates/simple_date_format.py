@@ -226,7 +226,7 @@ def _build_moment(
         _check_limits(fields)
     day = _find_day(fields)
     if not lenient and "E" in fields and day.weekday() != fields["E"]:
-        raise ValueError(f"{day} is no {DAYS[fields['E']]}")
+        raise ValueError(f"{day} is not a {DAYS[fields['E']]}")
     try:
         local = datetime.datetime.combine(day, datetime.time()) + datetime.timedelta(
             hours=_find_hour(fields),
@@ -244,7 +244,7 @@ def _build_moment(
 def _check_limits(fields: dict[str, int]) -> None:
     for letter, (low, high) in _STRICT_LIMITS.items():
         if letter in fields and not low <= fields[letter] <= high:
-            raise ValueError(f"{fields[letter]} is no value for '{letter}'")
+            raise ValueError(f"{fields[letter]} is not a value for '{letter}'")
     if "M" in fields and "d" in fields:
         datetime.date(fields.get("y", 1970), fields["M"], fields["d"])
 

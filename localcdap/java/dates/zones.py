@@ -55,7 +55,7 @@ def parse_zone(name: str) -> datetime.tzinfo:
     if offset is not None:
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)
         if minutes > 18 * 60:
-            raise ValueError(f"'{name}' is no time zone: offsets reach to 18 hours")
+            raise ValueError(f"'{name}' is not a time zone: offsets reach to 18 hours")
         return datetime.timezone(
             datetime.timedelta(minutes=-minutes if offset[1] == "-" else minutes)
         )
@@ -63,7 +63,7 @@ def parse_zone(name: str) -> datetime.tzinfo:
         return ZoneInfo(_SHORT_NAMES.get(name, name))
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(
-            f"'{name}' is no time zone, such as UTC, Europe/Paris or GMT-08:00"
+            f"'{name}' is not a time zone, such as UTC, Europe/Paris or GMT-08:00"
         ) from None
 
 

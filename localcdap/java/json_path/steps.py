@@ -22,7 +22,7 @@ class NothingFoundError(ValueError):
 
 def build_error(path: str, reason: str) -> JsonPathError:
     """Return the error to raise for an invalid path."""
-    return JsonPathError(f"'{path}' is no JSON path: {reason}")
+    return JsonPathError(f"'{path}' is not a JSON path: {reason}")
 
 
 def build_field_step(name: str) -> Step:

@@ -42,7 +42,7 @@ def read_document(document: Any, file: str | None = None) -> PipelineDocument:
     Call it once in each process; inside a process, pass the typed document on.
 
     :param file: where it came from, named in errors.
-    :raises DocumentError: when it is no JSON or no pipeline. What is wrong inside a pipeline is not an
+    :raises DocumentError: when it is not valid JSON or not a pipeline. A mistake inside a pipeline is not an
         error but one of the document's ``problems``.
     """
     try:

@@ -72,7 +72,7 @@ def _refuse_lone_surrogates(value: Any, where: str, file: str | None) -> None:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise DocumentError(
-            f"{where} holds half of a surrogate pair (\\ud800 to \\udfff), which is no character.",
+            f"{where} contains half of a surrogate pair (\\ud800 to \\udfff), which is not a character.",
             "Write the character itself, or both halves.",
             file=file,
         ) from None
@@ -87,4 +87,4 @@ def require_text(*texts: str) -> None:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise BadRequestError(f"{text!a} is no UTF-8 text.") from None
+            raise BadRequestError(f"{text!a} is not UTF-8 text.") from None

@@ -28,7 +28,7 @@ def read_stages(
     problems: list[ValidationFailure],
     default_type: str = "",
 ) -> list[StageUse]:
-    """Return the stages under a key, in order; what is no stage is left out and added to ``problems``.
+    """Return the stages under a key, in order; what is not a stage is left out and added to ``problems``.
 
     Stages with the same name and plugin count as one stage (CDAP 6 ``ETLConfig``: a set).
 

@@ -42,7 +42,7 @@ def encode_json(value: Any) -> str:
 
 
 def as_properties(value: Any) -> dict[str, str]:
-    """Return the properties of a plugin without nulls; an empty dict when the value is no object."""
+    """Return the properties of a plugin without nulls; an empty dict when the value is not an object."""
     if not isinstance(value, Mapping):
         return {}
     found: dict[str, str] = {}

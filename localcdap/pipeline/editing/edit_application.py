@@ -163,7 +163,7 @@ def _disconnect(config: _Config, edit: Disconnect) -> _Config:
 def _set_setting(config: _Config, edit: SetSetting) -> _Config:
     if edit.key in _PARTS:
         raise BadRequestError(
-            f"'{edit.key}' is no setting.", "Add, remove and connect stages one by one."
+            f"'{edit.key}' is not a setting.", "Add, remove and connect stages one by one."
         )
     changed = {**config, edit.key: edit.value}
     if edit.value is None:
@@ -225,7 +225,7 @@ def _get_plugin(config: _Config, stage: str) -> dict[str, Any]:
 def _require_list(config: _Config, key: str) -> Sequence[Any]:
     """Return the list under a key.
 
-    :raises BadRequestError: when the value is no list: an edit would lose it.
+    :raises BadRequestError: when the value is not a list: an edit would lose it.
     """
     value = config.get(key)
     if value is None:

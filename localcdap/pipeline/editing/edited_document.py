@@ -45,7 +45,7 @@ class EditedDocument:
 
         :param document: JSON text, or decoded JSON.
         :returns: the document to edit, and the typed document.
-        :raises DocumentError: when it is no pipeline at all.
+        :raises DocumentError: when it is not a pipeline at all.
         """
         found = read_document(document, file)
         config = _get_node(found.source, found.config_path)

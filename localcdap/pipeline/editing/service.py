@@ -74,7 +74,7 @@ class EditingService:
         """Open a session on a pipeline.
 
         :param wait_s: seconds to wait for plugins whose results are not remembered.
-        :raises DocumentError: when the document is no pipeline at all.
+        :raises DocumentError: when the document is not a pipeline at all.
         :raises NotFoundError: when there is no such namespace.
         :raises ConflictError: when too many sessions are open.
         """

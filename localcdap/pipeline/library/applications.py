@@ -75,7 +75,7 @@ class ApplicationService:
         A pipeline with failures is not stored; the answer has them all. The stored document has plugins in
         place of plugin templates, so that it does not change with them.
 
-        :raises DocumentError: when the document is no pipeline.
+        :raises DocumentError: when the document is not a pipeline.
         :raises BadRequestError: when the name of the application is invalid.
         :raises ConflictError: when ``parent_version`` is not the latest version.
         :raises NotFoundError: when there is no such namespace.

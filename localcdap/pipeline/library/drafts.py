@@ -43,7 +43,7 @@ class DraftService:
         """Store a pipeline as the next revision of a draft, or as a new draft.
 
         :param draft: its id, also of a new draft; by default the draft of the request's name.
-        :raises DocumentError: when the document is no pipeline at all; failures inside do not matter.
+        :raises DocumentError: when the document is not a pipeline at all; failures inside do not matter.
         :raises BadRequestError: when it has no name, or its artifact is not a pipeline artifact.
         :raises ConflictError: when ``revision`` or ``previous_hash`` is not of the latest revision: it was
             saved by someone else meanwhile.

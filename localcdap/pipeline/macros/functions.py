@@ -124,5 +124,5 @@ def _parse_offset(offset: str) -> int:
         total += sign * int(part[2]) * _UNIT_MS[part[3]]
         at = part.end()
     if at != len(offset):
-        raise ValueError(f"'{offset}' is no offset such as 1d-4h+30m")
+        raise ValueError(f"'{offset}' is not an offset such as 1d-4h+30m")
     return total

@@ -81,7 +81,7 @@ class Secrets:
         return [convert(self._clean(msgspec.to_builtins(each)), type(each)) for each in structs]
 
     def clean_schema(self, schema: Schema | None) -> Schema | None:
-        """Return the schema with the values removed from its names; None when it is no valid schema then.
+        """Return the schema with the values removed from its names; None when it is not a valid schema then.
 
         Values of fewer than four characters are kept: they hide nothing and occur in many names.
         """

@@ -37,7 +37,7 @@ class PipelineStructure:
             for name in (connection.source, connection.target)
             if name not in self.types
         ]
-        """Connections with an end that is no stage, and the name of that end."""
+        """Connections with an end that is not a stage, and the name of that end."""
         self.loose: frozenset[str] = frozenset(
             name
             for connection, _ in self.dangling

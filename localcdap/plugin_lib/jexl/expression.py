@@ -75,7 +75,7 @@ class JexlExpression:
     def compile_batch(self) -> Callable[[Mapping[str, Sequence[Any]], int], Batch]:
         """Return a function from columns by name and the number of rows to all values.
 
-        A missing column is null; so is ``this``, which is no column.
+        A missing column is null; so is ``this``, which is not a column.
         """
         names, run_all = self.code.names, self.code.run_all
 

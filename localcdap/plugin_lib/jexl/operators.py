@@ -50,7 +50,7 @@ def to_long(value: Any) -> int:
             return numbers.parse_long(value) if value else 0
         except numbers.NumberFormatError as error:
             _fail_on_type(error)
-    return fail(f"A {type_name(value)} is no whole number")
+    return fail(f"A {type_name(value)} is not a whole number")
 
 
 def to_whole(value: Any) -> int:
@@ -80,7 +80,7 @@ def to_double(value: Any) -> float:
             return numbers.parse_double(value) if value else math.nan
         except numbers.NumberFormatError as error:
             _fail_on_type(error)
-    return fail(f"A {type_name(value)} is no number")
+    return fail(f"A {type_name(value)} is not a number")
 
 
 def to_decimal(value: Any) -> Decimal:
@@ -97,7 +97,7 @@ def to_decimal(value: Any) -> Decimal:
             return numbers.parse_decimal(value) if value else Decimal(0)
     except numbers.NumberFormatError as error:
         _fail_on_type(error)
-    return fail(f"A {type_name(value)} is no decimal")
+    return fail(f"A {type_name(value)} is not a decimal")
 
 
 def to_text(value: Any) -> str:

@@ -224,7 +224,7 @@ def _is_unknown(token: Token) -> Problem | None:
     if str(token) == "`":
         return Problem("Template texts (`…`) cannot be used", line, column, "Join texts with '+'.")
     if token.isdigit():
-        return Problem("A number is followed by what is no part of it", line, column)
+        return Problem("A number is followed by characters that are not part of it", line, column)
     return Problem(f"The character {str(token)!r} cannot be used here", line, column)
 
 

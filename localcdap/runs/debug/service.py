@@ -76,7 +76,7 @@ class DebugService:
         record causes does not keep it from the others. All other stages run on Spark. A source reads some
         records, a sink writes none.
 
-        :raises DocumentError: when the document is no pipeline.
+        :raises DocumentError: when the document is not a pipeline.
         :raises BadRequestError: when the records do not fit their schema, or the stage handles none.
         :raises NotFoundError: when there is no such namespace or stage.
         """

@@ -80,7 +80,7 @@ class PreviewService:
     def start(self, request: PreviewRequest) -> Preview:
         """Start a preview. Returns at once, also for a pipeline with failures; see :meth:`wait`.
 
-        :raises DocumentError: when the document is no pipeline.
+        :raises DocumentError: when the document is not a pipeline.
         :raises BadRequestError: when the number of records or the time is out of range.
         :raises NotFoundError: when there is no such namespace.
         """

@@ -106,7 +106,7 @@ class Commits:
                 self._check(footprint, only_written)
             yield
             # A transaction that begins now sees the commit but starts from the number before it. It may
-            # find a conflict that is none, but never the other way round.
+            # report a conflict where there is none, but never miss one.
             with self._lock:
                 self._record(footprint)
 

@@ -374,7 +374,7 @@ class Increment(Operation, frozen=True, tag=True):
         if type is not FieldType.LONG or self.column in table.key:
             raise TableUsageError(
                 f"Field {self.column} of table {table.spec.table} cannot be incremented: it must be a "
-                f"LONG that is no primary key, and is a {type}"
+                f"LONG that is not a primary key, and is a {type}"
                 + (" of the key" if self.column in table.key else "")
             )
         if self.amount is None:

@@ -123,7 +123,7 @@ class MethodDialog(DialogScreen[str | None]):
             try:
                 request = json.loads(self.query(ValueArea).first().text)
             except ValueError as error:
-                self._say(f"✗ The request is no JSON: {error}.", "$text-error")
+                self._say(f"✗ The request is not valid JSON: {error}.", "$text-error")
                 return
             call = msgspec.structs.replace(call, request=request)
         self._say("… asking", "dim")

@@ -109,7 +109,7 @@ def escape_unprintable(text: str) -> str:
 def build_table(records: Sequence[Any], schema: Schema | None) -> pa.Table:
     """Build a table of JSON records.
 
-    :param records: see :mod:`localcdap.api.record_json`. A record that is no object becomes the column
+    :param records: see :mod:`localcdap.api.record_json`. A record that is not an object becomes the column
         ``value``.
     :param schema: the schema of the records. Without a schema, or when the records do not match it, each
         column has the common type of its values, or is text.

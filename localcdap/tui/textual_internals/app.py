@@ -100,7 +100,7 @@ class InternalsApp(App[None]):
     def _handle_exception(self, error: Exception) -> None:
         """End the app in order on any error of a widget; the command reports it.
 
-        A widget that does not find another one while the whole screen is removed is no error.
+        A widget that does not find another one while the whole screen is removed is not an error.
         """
         cause = error.error if isinstance(error, WorkerFailed) else error
         if isinstance(cause, NoMatches) and not self.is_running:

@@ -84,7 +84,7 @@ class _Entries(dict[str, Any]):
 def parse_condition(text: str) -> jexl.JexlExpression:
     """Parse an expression that reads the variables of a condition.
 
-    :raises jexl.JexlError: for a text that is no expression, or that reads other variables.
+    :raises jexl.JexlError: for a text that is not an expression, or that reads other variables.
     """
     if not text.strip():
         raise jexl.JexlError(text, [jexl.Problem("The expression is empty", 1, 1)])

@@ -289,7 +289,7 @@ def test_values(text: str, expected: Any) -> None:
         ("day < 3", "date"),
         ("1..9999999", "more than"),
         ("while (true) { a }", "did not end"),
-        ("word =~ s + '['", "no regular expression"),
+        ("word =~ s + '['", "not a regular expression"),
         ("'a'.repeat(99999999)", "repeated"),
         ("string:repeat('abc', 999999999)", "too long"),
     ],

@@ -1,4 +1,4 @@
-"""Texts that are no expressions: every problem with its place and what to do."""
+"""Texts that are not expressions: every problem with its place and what to do."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def problems(text: str) -> list[tuple[int, int, str]]:
         ("string:lefft(a, 1)", (1, 1), "Did you mean 'string:left'?"),
         ("string:left(a)", (1, 1), "Its usage is string:left(text, length)."),
         ("upperCase(a)", (1, 1), "Did you mean string:upperCase?"),
-        ("a =~ '[x'", (1, 6), "no regular expression"),
-        ("a.replaceAll('(', 'x')", (1, 14), "no regular expression"),
+        ("a =~ '[x'", (1, 6), "not a regular expression"),
+        ("a.replaceAll('(', 'x')", (1, 14), "not a regular expression"),
         ("for (i : a) {" * 15 + "}" * 15, (1, 131), "10 loops"),
         ("!" * 300 + "a", (1, 61), "nested"),
     ],

@@ -150,8 +150,8 @@ def test_arguments_of_every_type(tmp_path: Path):
         ({"name": "n"}, "it has no value"),
         ({"value": 1}, "'name'"),
         ({"name": "n", "type": "int", "value": "x"}, "invalid literal"),
-        ({"name": "n", "type": "odd", "value": "x"}, "'odd' is no type"),
-        ({"name": "n", "value": [1]}, "no single value"),
+        ({"name": "n", "type": "odd", "value": "x"}, "'odd' is not a type"),
+        ({"name": "n", "value": [1]}, "not a single value"),
     ],
 )
 def test_wrong_arguments_are_told_with_their_number(tmp_path: Path, argument, told):

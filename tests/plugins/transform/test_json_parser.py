@@ -169,5 +169,5 @@ def test_wrong_properties_are_all_reported_at_once():
     pair = "Both field name and JSON expression map must be provided."
     told = messages(stage)
     assert told[:3] == ["Field 'x' must be present in the input schema.", pair, pair]
-    assert "'$.x[?(1)]' is no JSON path" in told[3]
+    assert "'$.x[?(1)]' is not a JSON path" in told[3]
     assert stage.output_schema == schema

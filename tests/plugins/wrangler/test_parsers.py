@@ -73,6 +73,6 @@ def test_values_of_json_and_xml_pass_through_batches_and_native_directives(spark
         }
     ]
     told = {each["record"]["id"]: each["message"] for each in ran.errors}
-    assert "it is no JSON" in told["b"]
+    assert "it is not valid JSON" in told["b"]
     assert set(told) == {"b"}
     assert ran.counts.in_ == 4

@@ -42,7 +42,7 @@ async def test_what_is_typed_is_an_edit_and_its_failure_stands_beside_it(bench):
         for _ in "abc":
             await b.driver.press("backspace")
         await b.settled()
-        assert "sampleSize" not in b.editor.get_properties("File")  # nothing is no property
+        assert "sampleSize" not in b.editor.get_properties("File")  # nothing is not a property
         assert not b.form.fields["sampleSize"].failures
 
 

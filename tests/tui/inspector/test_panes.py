@@ -103,7 +103,7 @@ async def test_a_stage_is_tried_on_what_is_typed(cdap, home):
         pane.query_one(ValueArea).load_text('{"id": "x"')
         await b.driver.press("f9")
         state = pane.query_one(".state", CachedStatic)
-        assert "no JSON" in str(state.cached_content)
+        assert "not valid JSON" in str(state.cached_content)
         pane.query_one(ValueArea).load_text('{"id": "x"}')
         await b.driver.press("f9")
         await b.driver.until(
@@ -235,7 +235,7 @@ class Asker(Transform):
         await b.driver.press("enter")
         await b.settled()
         assert b.editor.get_properties("Asker")["host"] == "${secure(dbpass)}"
-        assert not field.control.password  # a macro is no secret
+        assert not field.control.password  # a macro is not a secret
         b.editor.undo()
         await b.settled()
         assert field.control.password

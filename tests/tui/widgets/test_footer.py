@@ -51,7 +51,7 @@ async def hints(impossible=(), width=80):
     ("impossible", "width", "shown"),
     [
         ((), 80, " r run  x stop  ^s save "),
-        (("stop",), 80, " r run  ^s save "),  # what does nothing now is no hint
+        (("stop",), 80, " r run  ^s save "),  # what does nothing now is not a hint
         ((), 23, " r run  x stop "),  # one that has no room to its end is left out
         ((), 3, ""),
     ],

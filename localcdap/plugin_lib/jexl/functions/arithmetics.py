@@ -200,7 +200,7 @@ def not_number(value: float) -> int:
 def BitCompress(value: str | None) -> int:
     digits = value or ""
     if not digits or digits.strip("01") or len(digits.lstrip("0")) > 64:
-        raise ValueError(f"'{value}' is no binary number of 64 bits at most")
+        raise ValueError(f"'{value}' is not a binary number of 64 bits at most")
     return wrap(int(digits, 2), 64)
 
 

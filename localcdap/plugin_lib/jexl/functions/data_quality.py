@@ -144,7 +144,7 @@ def hascolumn(row: Any, column: str | None) -> bool:
 @quality("D D D -> B")
 def inrange(value: float, lower: float, upper: float) -> bool:
     if lower > upper:
-        raise ValueError(f"the range from {lower} to {upper} is none")
+        raise ValueError(f"the range from {lower} to {upper} is empty")
     return lower <= value <= upper
 
 

@@ -21,21 +21,21 @@ def read_date(text: str) -> datetime.date:
     """Return the date in a text; a time after it is ignored."""
     found = _DATE_ONLY.match(text)
     if found is None:
-        raise EvaluationError(f"'{text}' is no date like 2008-08-18")
+        raise EvaluationError(f"'{text}' is not a date like 2008-08-18")
     return _build(text, datetime.date, found.groups()[:3])
 
 
 def read_time(text: str) -> datetime.time:
     found = _TIME_ONLY.match(text)
     if found is None:
-        raise EvaluationError(f"'{text}' is no time like 22:30:52")
+        raise EvaluationError(f"'{text}' is not a time like 22:30:52")
     return _build(text, datetime.time, _with_micros(found.groups()))
 
 
 def read_datetime(text: str) -> datetime.datetime:
     found = _BOTH.match(text)
     if found is None:
-        raise EvaluationError(f"'{text}' is no datetime like 2008-08-18 22:30:52")
+        raise EvaluationError(f"'{text}' is not a datetime like 2008-08-18 22:30:52")
     return _build(text, datetime.datetime, _with_micros(found.groups()))
 
 

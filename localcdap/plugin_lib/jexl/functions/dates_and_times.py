@@ -368,7 +368,7 @@ def WeekdayFromDate(date: Date, start: str | None) -> int | None:
     if start is None:
         return 8 - date.isoweekday()
     if start.upper() not in _WEEKDAYS:
-        raise ValueError(f"'{start}' is no day of the week")
+        raise ValueError(f"'{start}' is not a day of the week")
     return 7 - _WEEKDAYS.index(start.upper())
 
 

@@ -50,7 +50,7 @@ def _operand(value: Any) -> Decimal:
         return Decimal(value)
     if value.__class__ is float:
         return Decimal(format_double(value))
-    raise ValueError("the second value is no number")
+    raise ValueError("the second value is not a number")
 
 
 @decimal("M O -> M!")
@@ -126,7 +126,7 @@ def _places(places: int) -> int:
 @decimal("M I -> M!")
 def pow_(value: Decimal | None, exponent: int) -> Decimal:
     if not 0 <= exponent <= 999:
-        raise ValueError(f"{exponent} is no exponent from 0 to 999")
+        raise ValueError(f"{exponent} is not an exponent from 0 to 999")
     return EXACT.power(_require_not_null(value), exponent)
 
 

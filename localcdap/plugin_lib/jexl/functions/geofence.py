@@ -24,7 +24,7 @@ def _rings(document: str | None) -> list[list[tuple[float, float]]]:
         features = json.loads(document or "null")["features"]
         return [_ring(feature["geometry"]) for feature in features]
     except (LookupError, TypeError, json.JSONDecodeError):
-        raise ValueError("the fence is no GeoJSON feature collection of polygons") from None
+        raise ValueError("the fence is not a GeoJSON feature collection of polygons") from None
 
 
 def _ring(geometry: Any) -> list[tuple[float, float]]:

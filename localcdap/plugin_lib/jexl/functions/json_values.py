@@ -70,7 +70,7 @@ def IsArray(element: Any) -> bool:
 @values("J -> I?")
 def ArrayLength(element: Any) -> int | None:
     if element is not None and not isinstance(element, list):
-        raise ValueError("the value is no JSON array")
+        raise ValueError("the value is not a JSON array")
     return None if element is None else len(element)
 
 

@@ -66,7 +66,7 @@ def _sub_schema(schema: Schema, name: str, key: str | None, path: str | None) ->
     if inner.type is Type.MAP and inner.values is not None:
         return inner.values
     raise ValueError(
-        f"'{name}[{key}]' in path '{path}' is no element: '{name}' is of type {inner.type.value}"
+        f"'{name}[{key}]' in path '{path}' is not an element: '{name}' is of type {inner.type.value}"
     )
 
 

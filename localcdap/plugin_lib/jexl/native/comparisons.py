@@ -36,7 +36,7 @@ def build_equality(left: Part, right: Part) -> Part:
         return _compare_booleans(left, right)
     a, b = _unify_types(left, right)
     same = f.equal_null(a.column, b.column)
-    unread = join_any(a.failing, b.failing)  # a text that is no number has become null
+    unread = join_any(a.failing, b.failing)  # a text that is not a number has become null
     found = _build_comparison(a, b, same if unread is None else same & ~unread)
     return replace(found, failing=join_any(left.failing, right.failing, found.failing))
 

@@ -53,7 +53,7 @@ def find_type_name(url: str, data_model: str, revision: int, model: str, field: 
         None,
     )
     if record is None:
-        raise DataModelError(f"the model '{model}' is no record")
+        raise DataModelError(f"the model '{model}' is not a record")
     types = _list_types(_find_member(record, field, "field"), names)
     kind = next((_find_kind(each) for each in types if _find_kind(each) != "null"), None)
     if kind is None:

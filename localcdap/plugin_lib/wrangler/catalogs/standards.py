@@ -26,14 +26,14 @@ class Standard:
     """A JSON schema that may define several kinds of objects.
 
     :param content: the JSON of the schema.
-    :raises StandardError: when it is none.
+    :raises StandardError: when it is not a valid JSON schema.
     """
 
     def __init__(self, content: bytes) -> None:
         try:
             self._schema: Final[Any] = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise StandardError(f"the schema of the standard is no JSON: {error}") from None
+            raise StandardError(f"the schema of the standard is not valid JSON: {error}") from None
         self._kinds: Final = _list_kinds(self._schema)
         self._by_kind: Final[dict[str, Validator]] = {}
         self._whole: Final = _make_validator(self._schema)
@@ -86,4 +86,6 @@ def _make_validator(schema: Any) -> Validator:
         )
     except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
         reason = str(error).partition("\n")[0]
-        raise StandardError(f"the schema of the standard is none: {reason}") from None
+        raise StandardError(
+            f"the schema of the standard is not a valid JSON schema: {reason}"
+        ) from None

@@ -28,7 +28,7 @@ class WebService:
         """Post JSON and return the answer. All numbers are doubles, as Gson reads them without a type.
 
         :raises NoAnswerError: for any status from 300 on (what is posted is not sent elsewhere), silence of
-            30 seconds, more than 64 MB, or an answer that is no object.
+            30 seconds, more than 64 MB, or an answer that is not an object.
         """
         import http.client
         import urllib.error
@@ -68,7 +68,7 @@ def _parse_object(content: bytes) -> dict[str, Any]:
     except JsonError as error:
         raise NoAnswerError(str(error)) from None
     if not isinstance(answer, dict):
-        raise NoAnswerError("the answer is no object of JSON")
+        raise NoAnswerError("the answer is not an object of JSON")
     return {name: _convert_to_doubles(value) for name, value in answer.items()}
 
 

@@ -106,10 +106,10 @@ def split_url(text: str) -> dict[str, str | int | None]:
     """
     protocol, colon, rest = text.strip(TRIM_CHARACTERS).partition(":")
     if not colon or not re.fullmatch(r"[a-zA-Z][a-zA-Z0-9+.-]*", protocol):
-        raise DirectiveError(f"'{text}' is no URL: no protocol such as http: stands before it")
+        raise DirectiveError(f"'{text}' is not a URL: no protocol such as http: stands before it")
     protocol = protocol.lower()
     if protocol not in _PROTOCOLS:
-        raise DirectiveError(f"'{text}' is no URL: unknown protocol '{protocol}'")
+        raise DirectiveError(f"'{text}' is not a URL: unknown protocol '{protocol}'")
     rest = rest.partition("#")[0]
     authority = _AUTHORITY.match(rest)
     named = authority[1] if authority else None
@@ -131,5 +131,5 @@ def _host_and_port(authority: str, text: str) -> tuple[str, int]:
     server = authority.rpartition("@")[2]
     match = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::(\d*))?", server)
     if match is None:
-        raise DirectiveError(f"'{text}' is no URL: '{server}' is no host with a port")
+        raise DirectiveError(f"'{text}' is not a URL: '{server}' is not a host with a port")
     return match[1], int(match[2]) if match[2] else -1

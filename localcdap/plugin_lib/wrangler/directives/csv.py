@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 _MALFORMED: Final = format_error_record(
-    "the text is no CSV: a quoted field has no end, or text before the next delimiter",
+    "the text is not CSV: a quoted field has no end, or text before the next delimiter",
     1,
     "parse-as-csv",
 )

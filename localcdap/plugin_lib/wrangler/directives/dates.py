@@ -98,7 +98,9 @@ class FormatUnixTimestamp(_FormatDirective):
     def read_time(self, value: Any) -> datetime.datetime:
         number = parse_whole_number(value)
         if number is None:
-            raise DirectiveError(f"column '{self.column}' is no whole number, but Unix time is one")
+            raise DirectiveError(
+                f"column '{self.column}' is not a whole number, but Unix time is one"
+            )
         unit = UNITS["SECONDS" if abs(number) < _FIRST_MILLIS else "MILLISECONDS"]
         try:
             return from_epoch_micros(number * unit)

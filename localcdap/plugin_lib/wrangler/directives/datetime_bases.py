@@ -77,7 +77,7 @@ class PatternDirective(Directive):
         try:
             DateTimeFormat(self.format)
         except PatternError as error:
-            return f"'{self.format}' is no pattern of dates: {error}"
+            return f"'{self.format}' is not a pattern of dates: {error}"
         return None
 
 

@@ -98,7 +98,7 @@ class DatetimeToTimestamp(TimeZoneDirective, _DatetimeChange):
         if self.zone is not datetime.UTC:
             raise NoNativeFormError("Spark's session is in UTC")
         if require_column(frame, self.column).non_nullable != Schema.DATETIME:
-            raise NoNativeFormError(f"column '{self.column}' is no datetime")
+            raise NoNativeFormError(f"column '{self.column}' is not a datetime")
         made = make_schema_like(frame.columns, self.column, Schema.TIMESTAMP)
         frame.put(self.column, frame.column(self.column).cast("timestamp"), made)
 
@@ -125,7 +125,7 @@ class TimestampToDatetime(DatetimeMap):
         if given == Schema.DATETIME:
             return
         if given != Schema.TIMESTAMP:
-            raise NoNativeFormError(f"column '{self.column}' is no timestamp")
+            raise NoNativeFormError(f"column '{self.column}' is not a timestamp")
         made = make_schema_like(frame.columns, self.column, Schema.DATETIME)
         frame.put(self.column, frame.column(self.column).cast("timestamp_ntz"), made)
 

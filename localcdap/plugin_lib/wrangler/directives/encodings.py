@@ -119,7 +119,7 @@ class Decode(_EncodingDirective):
                 try:
                     decoded = binascii.unhexlify(value)
                 except binascii.Error as error:
-                    raise DirectiveError(f"column '{self.column}' is no hex: {error}") from None
+                    raise DirectiveError(f"column '{self.column}' is not hex: {error}") from None
         return decoded.decode("utf-8", "replace")
 
 

@@ -18,7 +18,7 @@ class FlattenDirective(Directive):
     def problem(self) -> str | None:
         if self.depth is None or self.depth == int(self.depth):
             return None
-        return f"the depth {self.depth} is no whole number"
+        return f"the depth {self.depth} is not a whole number"
 
     def flatten(self, value: Mapping[str, Any], name: str, row: Row) -> None:
         """Add the columns ``<name>_<member>`` to a row.

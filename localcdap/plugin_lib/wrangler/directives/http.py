@@ -46,7 +46,7 @@ class InvokeHttp(Directive):
 
     def problem(self) -> str | None:
         if urllib.parse.urlsplit(self.url).scheme not in ("http", "https"):
-            return f"'{self.url}' is no address that begins with http:// or https://"
+            return f"'{self.url}' is not an address that begins with http:// or https://"
         for each in (self.header or "").split(","):
             name, separator, value = each.partition("=")
             if self.header and (not separator or "=" in value):

@@ -40,7 +40,7 @@ class SchemaFileDirective(Directive):
 
     def problem(self) -> str | None:
         if self.version is not None and self.version != int(self.version):
-            return f"the version {self.version} is no whole number"
+            return f"the version {self.version} is not a whole number"
         return None
 
     def list_files(self) -> list[str]:

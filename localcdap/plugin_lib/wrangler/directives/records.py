@@ -94,7 +94,7 @@ class FlattenRecord(Directive):
             if schema is None:
                 continue
             if schema.non_nullable.type is not Type.RECORD:
-                raise NoNativeFormError(f"column '{column}' is no record")
+                raise NoNativeFormError(f"column '{column}' is not a record")
             record = frame.column(column)
             for field in schema.non_nullable:
                 name = f"{column}_{field.name}"

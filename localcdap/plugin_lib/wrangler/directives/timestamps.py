@@ -44,7 +44,7 @@ class ParseAsSimpleDate(TimestampMap):
         try:
             check_simple_date(self.format)
         except ValueError as error:
-            return f"'{self.format}' is no pattern of dates: {error}"
+            return f"'{self.format}' is not a pattern of dates: {error}"
         return None
 
     def convert(self, value: Any) -> datetime.datetime:
@@ -84,7 +84,7 @@ class ParseTimestamp(TimestampMap):
     def problem(self) -> str | None:
         if self.timeunit.upper() in UNITS:
             return None
-        return f"'{self.timeunit}' is no unit of time; use seconds, milliseconds or microseconds"
+        return f"'{self.timeunit}' is not a unit of time; use seconds, milliseconds or microseconds"
 
     def convert(self, value: Any) -> datetime.datetime:
         number = parse_whole_number(value)
@@ -114,7 +114,7 @@ class ParseTimestamp(TimestampMap):
         unit = f.lit(UNITS[self.timeunit.upper()]).cast("bigint")
         micros = f.try_multiply(whole, unit)
         is_here = f.coalesce(micros.between(*YEARS), f.lit(False))
-        reason = f"column '{self.column}' is no whole number, or {OUT_OF_YEARS}"
+        reason = f"column '{self.column}' is not a whole number, or {OUT_OF_YEARS}"
         message = format_error_record(reason, 2, self.directive_name())
         frame.error_where(value.isNotNull() & ~is_here, message, 2)
         made = f.timestamp_micros(f.when(is_here, micros))

@@ -110,7 +110,7 @@ class SetType(Directive):
             return "a rounding mode needs a scale or a precision"
         if self.rounding_mode not in (*ROUNDINGS, "UNNECESSARY"):
             known = ", ".join((*ROUNDINGS, "UNNECESSARY"))
-            return f"'{self.rounding_mode}' is no rounding mode; there are {known}"
+            return f"'{self.rounding_mode}' is not a rounding mode; there are {known}"
         return None
 
     def propagate(self, columns: Columns) -> None:
@@ -218,7 +218,7 @@ class SetType(Directive):
                 f.concat(
                     f.lit(f"column '{self.column}' cannot be converted to '{self.type}': '"),
                     shown,
-                    f.lit("' is no number of that type"),
+                    f.lit("' is not a number of that type"),
                 ),
             )
         made = f.when(~is_blank, made.cast("int") if kind == "short" else made)

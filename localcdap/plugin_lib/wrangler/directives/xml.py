@@ -59,7 +59,7 @@ class XPathDirective(Directive):
     def problem(self) -> str | None:
         path = self.xpath.strip()
         problem = xml.find_path_problem(path)
-        return None if problem is None else f"'{path}' is no XPath: {problem}"
+        return None if problem is None else f"'{path}' is not an XPath: {problem}"
 
     @abstractmethod
     def choose(self, texts: list[str]) -> Any:

@@ -108,7 +108,7 @@ def read_avro_rows(content: bytes) -> Iterator[Row]:
     except AvroError:
         raise
     except (Exception, zlib.error) as error:
-        raise AvroError(f"it is no Avro data file: {_describe(error)}") from None
+        raise AvroError(f"it is not an Avro data file: {_describe(error)}") from None
 
 
 def _remove_logical_types(content: bytes) -> io.BytesIO:

@@ -43,7 +43,7 @@ def read_sheet(content: bytes, sheet: str) -> Iterator[dict[int, str]]:
             raise
         except Exception as error:
             raise ExcelError(
-                f"the bytes are no workbook: {type(error).__name__}: {error}"
+                f"the bytes are not a workbook: {type(error).__name__}: {error}"
             ) from None
 
 
@@ -51,7 +51,7 @@ def _check_size(content: bytes) -> None:
     try:
         parts = zipfile.ZipFile(io.BytesIO(content)).infolist()
     except (zipfile.BadZipFile, ValueError, OSError) as error:
-        raise ExcelError(f"the bytes are no workbook (xlsx): {error}") from None
+        raise ExcelError(f"the bytes are not a workbook (xlsx): {error}") from None
     for part in parts:
         if part.file_size > max(_SMALL, _MAX_RATIO * part.compress_size):
             raise ExcelError(

@@ -32,7 +32,7 @@ def parse_hl7_message(text: str) -> dict[str, Any]:
     for line in lines:
         name, *fields = line.split(separators.field)
         if not _NAME.fullmatch(name):
-            raise Hl7Error(f"'{name[:20]}' is no name of a segment")
+            raise Hl7Error(f"'{name[:20]}' is not a name of a segment")
         _add(segments, name, separators.parse_segment(name, fields))
     return segments
 

@@ -145,7 +145,7 @@ def _split_uri(value: str | None) -> Parts:
         uri = urllib.parse.urlsplit(f"dummy://host{text}" if is_path else text)
         port = uri.port
     except ValueError:
-        raise LineError(f"'{value}' is no URI") from None
+        raise LineError(f"'{value}' is not a URI") from None
     yield "HTTP.QUERYSTRING", "query", uri.query
     yield "HTTP.PATH", "path", urllib.parse.unquote(uri.path)
     yield "HTTP.REF", "ref", urllib.parse.unquote(uri.fragment) or None
@@ -171,7 +171,7 @@ def _split_time(value: str | None) -> Parts:
         moment = _parse_time(value)
         utc = moment.astimezone(datetime.UTC)
     except (ValueError, OverflowError):
-        raise LineError(f"'{value}' is no time") from None
+        raise LineError(f"'{value}' is not a time") from None
     yield from _split_datetime(moment, "")
     yield "TIME.EPOCH", "epoch", str(int(moment.timestamp()) * 1000)
     yield from _split_datetime(utc, "_utc")

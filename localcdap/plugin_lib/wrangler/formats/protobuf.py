@@ -38,7 +38,7 @@ class MessageType:
             raise
         except Exception as error:
             reason = str(error)[:300]
-            raise ProtobufError(f"the descriptors are no FileDescriptorSet: {reason}") from None
+            raise ProtobufError(f"the descriptors are not a FileDescriptorSet: {reason}") from None
 
     def read(self, content: bytes) -> Row:
         """Read the fields of a message in the order of their numbers. Nested messages become columns

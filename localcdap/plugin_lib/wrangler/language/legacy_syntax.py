@@ -213,7 +213,9 @@ def _parse_value(argument: Argument, word: str, start: int) -> ParsedArgument | 
         return ParsedArgument(kind, (start, start + len(word)), start, has_macro)
     if kind is ArgumentKind.IDENTIFIER:
         if not has_macro and not _IDENTIFIER.fullmatch(word):
-            return ArgumentMismatch(f"'{_shorten(word)}' is no value of '{argument.name}'", start)
+            return ArgumentMismatch(
+                f"'{_shorten(word)}' is not a value of '{argument.name}'", start
+            )
         return ParsedArgument(kind, word, start, has_macro)
     if has_macro:
         return ParsedArgument(None, word, start, has_macro)
@@ -230,14 +232,14 @@ def _parse_columns(argument: Argument, word: str, start: int) -> ParsedArgument 
         return ArgumentMismatch(f"'{argument.name}' has a comma without a name before it", start)
     for name in names:
         if not _NAME.fullmatch(name):
-            return ArgumentMismatch(f"'{_shorten(name)}' is no name of a column", start)
+            return ArgumentMismatch(f"'{_shorten(name)}' is not a name of a column", start)
     columns = [name.removeprefix(":") for name in names]
     return ParsedArgument(argument.kind, columns if is_list else columns[0], start, MASK in word)
 
 
 def _parse_typed(argument: Argument, word: str, start: int) -> ParsedArgument | ArgumentMismatch:
     kind = argument.kind
-    wrong = ArgumentMismatch(f"'{_shorten(word)}' is no value of '{argument.name}'", start)
+    wrong = ArgumentMismatch(f"'{_shorten(word)}' is not a value of '{argument.name}'", start)
     if kind is ArgumentKind.BOOL:
         flag = _FLAGS.get(word.lower())
         return wrong if flag is None else ParsedArgument(kind, flag, start)

@@ -175,7 +175,7 @@ class _RecipeParser:
         if len(results) > 1 and any(
             isinstance(each, _FailedStatement) and each.is_unknown_name for each in results
         ):
-            # The text after a semicolon is no directive: the line may be one in the legacy syntax.
+            # The text after a semicolon is not a directive: the line may be one in the legacy syntax.
             legacy = self._parse_legacy(whole)
             if isinstance(legacy, _ParsedCall):
                 results = [legacy]

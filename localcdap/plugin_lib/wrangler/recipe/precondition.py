@@ -46,7 +46,7 @@ class Precondition(Directive):
 
         found = frame.evaluate(self.condition)
         if found.type.non_nullable.type is not Type.BOOLEAN:
-            raise NoNativeFormError("the precondition is no comparison")
+            raise NoNativeFormError("the precondition is not a comparison")
         if found.failing is not None:
             frame.fail_where(
                 found.failing, f"the precondition '{self.condition.text}' has no value"

@@ -28,7 +28,7 @@ class PropagatedColumns(msgspec.Struct):
 
     @property
     def errors(self) -> list[RecipeProblem]:
-        """The problems that are no warnings."""
+        """The problems that are not warnings."""
         return [problem for problem in self.problems if not problem.is_warning]
 
 

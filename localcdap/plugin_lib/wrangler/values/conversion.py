@@ -75,7 +75,7 @@ def convert_value(kind: str, value: Any, form: str | None = None) -> Any:
     try:
         return convert(value)
     except (NumberFormatError, decimal.InvalidOperation):
-        raise ConversionError(f"'{_quote(value)}' is no number of that type") from None
+        raise ConversionError(f"'{_quote(value)}' is not a number of that type") from None
     except struct.error:
         raise ConversionError(f"{len(value)} bytes are not as many as the type has") from None
 

@@ -25,7 +25,7 @@ class CurrencyFormat:
     '-$1,234.50'
 
     :param name: language and country, ``en_US``.
-    :raises LocaleError: for a name that is none.
+    :raises LocaleError: for a name that is not a locale.
     """
 
     def __init__(self, name: str) -> None:
@@ -97,7 +97,7 @@ def _parse_locale(name: str) -> Any:
     from babel import Locale, UnknownLocaleError
 
     if not _NAME.fullmatch(name):
-        raise LocaleError(f"'{name}' is no locale, such as en_US or de_DE")
+        raise LocaleError(f"'{name}' is not a locale, such as en_US or de_DE")
     try:
         return Locale.parse(name)
     except (UnknownLocaleError, ValueError):

@@ -53,7 +53,7 @@ def stem(word: str) -> str:
 
 
 def _find_consonants(word: str) -> list[bool]:
-    """Return for each letter whether it is a consonant; a ``y`` after a consonant is none."""
+    """Return for each letter whether it is a consonant; a ``y`` after a consonant is not a consonant."""
     kinds: list[bool] = []
     for letter in word:
         kinds.append((not kinds or not kinds[-1]) if letter == "y" else letter not in "aeiou")

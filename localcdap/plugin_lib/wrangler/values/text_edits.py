@@ -20,14 +20,14 @@ class Sed:
     >>> Sed("s/^data_//g").run("data_data_x")
     'data_x'
 
-    :raises SedError: for a text that is none.
+    :raises SedError: for a text that is not a sed script.
     """
 
     def __init__(self, script: str) -> None:
         stripped = script.strip()
         self.command: Final = stripped[:1]
         if self.command not in ("s", "y"):
-            raise SedError(f"'{script}' is no sed script: it begins with s/ or y/")
+            raise SedError(f"'{script}' is not a sed script: it begins with s/ or y/")
         self.pattern, self.replacement, flags = _split_script(stripped)
         self.nth: Final = _parse_number(script, flags)
         self.is_global: Final = "g" in flags
@@ -46,7 +46,7 @@ class Sed:
             )
             self._regex.replace("", self.replacement)
         except RegexError as error:
-            raise SedError(f"'{script}' is no sed script: {error}") from None
+            raise SedError(f"'{script}' is not a sed script: {error}") from None
 
     def run(self, text: str) -> str:
         """Change a text by the script.
@@ -83,7 +83,7 @@ def _split_script(script: str) -> tuple[str, str, str]:
         at += 1
     if len(found) < 2 or not delimiter:
         raise SedError(
-            f"'{script}' is no sed script: it needs the form {script[:1]}/from/to/ with all three delimiters"
+            f"'{script}' is not a sed script: its form is {script[:1]}/from/to/ with all three delimiters"
         )
     return found[0], found[1], script[start:]
 
@@ -92,7 +92,7 @@ def _parse_number(script: str, flags: str) -> int:
     match = _FLAGS.fullmatch(flags)
     if match is None or match[1] == "0":
         raise SedError(
-            f"'{script}' is no sed script: '{flags}' are no flags of it; there are g, I, p and a number"
+            f"'{script}' is not a sed script: '{flags}' are not flags of it; there are g, I, p and a number"
         )
     return int(match[1]) if match[1] else 1
 
@@ -110,7 +110,7 @@ class CharacterRanges:
     >>> CharacterRanges("1,2,3-5").cut("one two")
     'one t'
 
-    :raises ValueError: for a text that is none, with a message.
+    :raises ValueError: for a text that is not a list of ranges, with a message.
     """
 
     def __init__(self, text: str) -> None:
@@ -137,12 +137,12 @@ class CharacterRanges:
 def _parse_range(part: str, whole: str) -> tuple[int, int | None]:
     match = _PART.fullmatch(part)
     if match is None or not (match[1] or match[3]):
-        raise ValueError(f"'{whole}' is no list of ranges such as 1-3, 5, -2 or 7-")
+        raise ValueError(f"'{whole}' is not a list of ranges such as 1-3, 5, -2 or 7-")
     start = int(match[1]) if match[1] else 1
     end = int(match[3]) if match[3] else (None if match[2] else start)
     if start < 1 or (end is not None and end < start):
         raise ValueError(
-            f"'{part}' is no range: positions begin at 1, and the end follows the start"
+            f"'{part}' is not a range: positions begin at 1, and the end follows the start"
         )
     return start, end
 

@@ -32,7 +32,7 @@ def parse_records(text: str, schema: Schema | None) -> list[Any]:
             return [json.loads(line) for line in text.splitlines() if line.strip()]
         except ValueError:
             raise BadRequestError(
-                f"The records are no JSON: {error}.",
+                f"The records are not valid JSON: {error}.",
                 'Write an array of objects, [{"name": "ada"}], an object a line, or CSV with a header.',
             ) from None
     return found if isinstance(found, list) else [found]
@@ -129,7 +129,7 @@ class _RecordGenerator:
         return self._simple(inner.type)
 
     def _key(self, schema: Schema, depth: int) -> str:
-        """As in JSON, where a key that is no text is written as its JSON."""
+        """As in JSON, where a key that is not a text is written as its JSON."""
         key = encode_json_record(self.value(schema, depth + 1))
         return key if isinstance(key, str) else json.dumps(key)
 

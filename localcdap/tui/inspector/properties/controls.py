@@ -53,7 +53,7 @@ class Control(Widget):
 
     @property
     def problem(self) -> str | None:
-        """Why what is typed is no value yet; it is not handed on then."""
+        """Why what is typed is not a value yet; it is not handed on then."""
         return None
 
     def say(self) -> None:

@@ -52,7 +52,7 @@ class SchemaProblem(NamedTuple):
 
 
 class SchemaSyntaxError(Exception):
-    """Lines that are no schema."""
+    """Lines that are not part of a schema."""
 
     def __init__(self, problems: list[SchemaProblem]) -> None:
         super().__init__("\n".join(f"line {each.line}: {each.message}" for each in problems))

@@ -112,7 +112,7 @@ def test_what_is_no_json_fails_on_the_row(text):
 
 def test_huge_texts_that_are_no_json_are_refused():
     for text in ('{"a":"' + "x" * 50_000_000, '{"a":"' + "x" * 3_900_000, "{a:1," * 1_000_000):
-        assert "it is no JSON" in run_failing("parse-as-json b", {"b": text}).message
+        assert "it is not valid JSON" in run_failing("parse-as-json b", {"b": text}).message
 
 
 def test_numbers_are_longs_and_doubles_of_java():
@@ -181,7 +181,7 @@ def test_a_path_reads_texts_and_replaces_columns():
 
 
 def test_a_path_that_is_none_is_told_at_once():
-    assert "no JSON path" in list_problems("json-path :a :b '$.x['")[0]
+    assert "not a JSON path" in list_problems("json-path :a :b '$.x['")[0]
     assert "whole number" in list_problems("parse-as-json :a 1.5")[0]
 
 

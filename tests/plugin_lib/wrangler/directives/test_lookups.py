@@ -229,9 +229,9 @@ def test_columns_are_posted_and_the_answer_becomes_columns(service):
     [
         ("moved", "status code: 302"),
         ("broken", "status code: 503, reason phrase: Not today"),
-        ("list", "no object"),
-        ("empty", "no object"),
-        ("text", "no JSON"),
+        ("list", "not an object"),
+        ("empty", "not an object"),
+        ("text", "not valid JSON"),
     ],
 )
 def test_rows_without_an_answer_go_to_the_error_port(service, path, told):
@@ -314,7 +314,7 @@ def test_models_are_read_from_files_by_address(models):
         ({"name": "no"}, "there are org.example.models revision 2"),
         ({"revision": 3}, "revision 3"),
         ({"model": "no"}, "there are other, person, plain"),
-        ({"model": "plain"}, "no record"),
+        ({"model": "plain"}, "not a record"),
         ({"field": "no"}, "there are list, name, year"),
         ({"field": "list"}, "no column can be"),
     ],

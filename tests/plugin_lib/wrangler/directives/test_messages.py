@@ -99,7 +99,7 @@ def test_what_is_no_file_fails_on_the_row(value):
 
 def test_a_file_that_is_cut_off_fails_on_the_row():
     assert (
-        "no Avro data file"
+        "not an Avro data file"
         in run_failing("parse-as-avro-file b", {"b": file_of(ANN)[:-20]}).message
     )
 

@@ -108,7 +108,7 @@ FAILING = [
     ("split-email :a", {"a": 1}, "is a int"),
     ("split-url :a", {"a": "nonsense"}, "no protocol"),
     ("split-url :a", {"a": "foo://x"}, "unknown protocol"),
-    ("split-url :a", {"a": "http://h:ab/"}, "no host with a port"),
+    ("split-url :a", {"a": "http://h:ab/"}, "not a host with a port"),
     ("split-url :a", {"b": 1}, "does not exist"),
 ]
 
@@ -122,7 +122,7 @@ def test_a_row_fails(recipe, row, message):
     "directive", ["split-to-rows :a '('", "split-to-columns :a '['", "extract-regex-groups :a '*'"]
 )
 def test_a_wrong_regular_expression_is_told_with_the_recipe(directive):
-    assert "is no regular expression" in list_problems(directive)[0]
+    assert "is not a regular expression" in list_problems(directive)[0]
 
 
 def test_an_exploding_regular_expression_fails_its_row_in_time():

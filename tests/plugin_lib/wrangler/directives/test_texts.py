@@ -108,7 +108,7 @@ FAILING = [
     ("hash :a 'MD5'", {"a": 1}, "a text or bytes are needed"),
     ("hash :a 'MD5'", {"b": 1}, "does not exist"),
     ("encode hex :a", {"a": 1}, "a text or bytes are needed"),
-    ("decode hex :a", {"a": "xyz"}, "no hex"),
+    ("decode hex :a", {"a": "xyz"}, "not hex"),
 ]
 
 
@@ -247,9 +247,9 @@ WRONG = [
     ("hash :a SHA-385 true", "no algorithm 'SHA-385'"),
     ("hash :a 'Tiger'", "not available"),
     ("encode 'base16' :a", "base64"),
-    ("cut-character :a :b 'x-y'", "no list of ranges"),
-    ("cut-character :a :b 3-1", "no range"),
-    ("find-and-replace :a s/a", "is no sed script"),
+    ("cut-character :a :b 'x-y'", "not a list of ranges"),
+    ("cut-character :a :b 3-1", "not a range"),
+    ("find-and-replace :a s/a", "is not a sed script"),
     *((f"set-charset :a '{name}'", "no character set") for name in NO_CHARSETS),
 ]
 

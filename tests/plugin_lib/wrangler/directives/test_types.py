@@ -124,7 +124,7 @@ def test_values_that_cannot_be_converted_fail_their_row(type_, value):
     ("arguments", "message"),
     [
         ("quaternion", "quaternion"),
-        ("decimal 3 'RANDOM'", "no rounding mode"),
+        ("decimal 3 'RANDOM'", "not a rounding mode"),
         ("decimal 'FLOOR'", "needs a scale or a precision"),
         ("decimal 0 'FLOOR' prop:{precision=-1}", "at least 1"),
         ("decimal 0 'FLOOR' prop:{digits=3}", "prop:{precision="),

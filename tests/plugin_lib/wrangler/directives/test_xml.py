@@ -194,7 +194,7 @@ def test_malformed_documents_fail(text):
 
 
 def test_a_path_that_is_none_is_told_at_once():
-    assert "no XPath" in list_problems("xpath body c /a[")[0]
+    assert "not an XPath" in list_problems("xpath body c /a[")[0]
 
 
 @given(st.text(alphabet="<>/ab=\"'!-[]?& \n"))

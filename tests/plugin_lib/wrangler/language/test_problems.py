@@ -49,7 +49,7 @@ WRONG = [
         None,
     ),
     ("uppercase :a\n#pragma version 2.0", (2, 1), "a pragma must end with a semicolon", None),
-    ("increment-variable n much a", (1, 22), "'much' is no value of 'value'", None),
+    ("increment-variable n much a", (1, 22), "'much' is not a value of 'value'", None),
     ("set-headers ,a,b", (1, 13), "a comma without a name before it", None),
     ("set columns a,b, ,d", (1, 13), "a comma without a name before it", None),
 ]

@@ -46,7 +46,7 @@ def test_lines_of_json():
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [('[{"id": 1', "no JSON"), ("id,name\n1,2,3", "Line 2 has 3 values")],
+    [('[{"id": 1', "not valid JSON"), ("id,name\n1,2,3", "Line 2 has 3 values")],
 )
 def test_what_is_wrong_is_told(text, told):
     with pytest.raises(BadRequestError, match=told):
