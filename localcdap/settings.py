@@ -18,6 +18,7 @@ import msgspec
 
 from localcdap.api.capability import Capabilities, normalize_capability
 from localcdap.api.errors import SettingsError
+from localcdap.artifacts.capabilities import CapabilityRequirement
 from localcdap.decoders import convert
 from localcdap.engine.endpoint import find_address_error, hide_parameters
 from localcdap.text import nearest_name
@@ -34,7 +35,7 @@ class Profile(msgspec.Struct):
     required_capabilities: list[str] = msgspec.field(
         default_factory=lambda: [Capabilities.Mode.CLOUD]
     )
-    """The capabilities that a plugin needs to run there; empty: every plugin can."""
+    """What a plugin must be capable of to run there, capabilities or expressions; empty: every plugin can."""
     locations: dict[str, str] = {}
     """The locations of foreign paths on that cluster, as ``[locations]`` for this machine."""
     packages: list[str] = []
@@ -54,7 +55,12 @@ class Settings(msgspec.Struct, kw_only=True):
     plugin_directories: list[str] = msgspec.field(default_factory=lambda: ["plugins"])
     """The plugin folders, relative to the instance's folder; a sub-folder is a namespace."""
     plugin_required_capabilities: list[str] = []
-    """The capabilities that a plugin needs to be visible; empty: every plugin is visible."""
+    """What a plugin must be capable of to be visible, capabilities or expressions; empty: every plugin is
+    visible. The environment can add to what the file requires, and cannot lift it (design "CDAP
+    Capabilities", scenario 2.3)."""
+    plugin_capabilities_known: list[str] = []
+    """The capabilities that plugins may declare besides those of the system; empty: any. Others give
+    warnings."""
     plugin_time_limit_s: float = 10.0
     """The time limit of one inspect, configure, debug or method call, in seconds."""
     plugin_memory_mb: int = 1024
@@ -93,6 +99,7 @@ class Settings(msgspec.Struct, kw_only=True):
 OPTIONS: Final[dict[str, str]] = {
     "plugin.directories": "plugin_directories",
     "plugin.required.capabilities": "plugin_required_capabilities",
+    "plugin.capabilities.known": "plugin_capabilities_known",
     "plugin.time_limit_s": "plugin_time_limit_s",
     "plugin.memory_mb": "plugin_memory_mb",
     "app.time_limit_s": "app_time_limit_s",
@@ -143,7 +150,7 @@ def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.env
     for key in OPTIONS:
         variable = "LOCALCDAP_" + re.sub(r"\W", "_", key).upper()
         if variable in environment:
-            _assign(settings, key, environment[variable], f"${variable}", problems)
+            _override(settings, key, environment[variable], f"${variable}", problems)
     problems += _find_unknown_profiles(settings, document, _PositionFinder(file.name, text))
     if problems:
         raise SettingsError(
@@ -195,13 +202,27 @@ def _assign(
     try:
         converted = convert(_to_standard_form(attribute, value), _TYPES[attribute], strict=False)
         problem = _find_range_problem(attribute, converted)
-    except msgspec.ValidationError as error:
+    except ValueError as error:  # msgspec's errors too
         problem = str(error)
     if problem:
         problems.append(f"{position}: {key}: {problem}")
         return
     setattr(settings, attribute, converted)
     settings.origins[key] = position
+
+
+def _override(settings: Settings, key: str, value: str, variable: str, problems: list[str]) -> None:
+    """Set a setting from the environment. Required capabilities are added to those of the file."""
+    origin = settings.origins.get(key)
+    if key != "plugin.required.capabilities" or origin is None:
+        _assign(settings, key, value, variable, problems)
+        return
+    required = settings.plugin_required_capabilities
+    _assign(settings, key, value, variable, problems)
+    if settings.origins[key] == variable:
+        added = settings.plugin_required_capabilities
+        settings.plugin_required_capabilities = list(dict.fromkeys((*required, *added)))
+        settings.origins[key] = f"{origin} and {variable}"
 
 
 class _PositionFinder:
@@ -281,16 +302,16 @@ def _normalize(key: str, value: Any) -> Any:
 
 
 def _parse_capabilities(value: object) -> list[str]:
-    """Return the distinct capabilities of a list or a comma-separated text.
+    """Return the distinct capabilities and expressions of a list or a comma-separated text.
 
-    :raises ValueError: when the value is neither.
+    :raises ValueError: when the value is neither, or an expression is malformed.
     """
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         raise ValueError(f"Expected a list of capabilities such as ['mode_cloud'], got {value!r}")
     if isinstance(value, list) and not all(part.strip() for part in parts):
         raise ValueError("A capability is not empty")
-    return list(dict.fromkeys(normalize_capability(part) for part in parts if part.strip()))
+    return CapabilityRequirement.parse(parts).texts
 
 
 def _find_unknown_profiles(
@@ -312,12 +333,13 @@ def _find_unknown_profiles(
 
 def _to_standard_form(attribute: str, value: object) -> object:
     """Return a value in its standard form: a comma text as a list, a number of ``engine.cores`` as text."""
-    if attribute == "plugin_required_capabilities":
+    if attribute in ("plugin_required_capabilities", "plugin_capabilities_known"):
         parts = [value] if isinstance(value, str) else value
         if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
-            return [
-                normalize_capability(part) for part in ",".join(parts).split(",") if part.strip()
-            ]
+            if attribute == "plugin_required_capabilities":
+                return CapabilityRequirement.parse(parts).texts
+            names = (name for part in parts for name in part.split(",") if name.strip())
+            return list(dict.fromkeys(map(normalize_capability, names)))
     if attribute == "plugin_directories" and isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     if attribute == "engine_cores" and isinstance(value, int):

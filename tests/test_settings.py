@@ -54,6 +54,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         """
         plugin.directories = ["plugins", "more"]
         plugin.required.capabilities = ["native", "PII"]
+        plugin.capabilities.known = ["PII", "gcp"]
         plugin.time_limit_s = 2.5
         plugin.memory_mb = 512
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1}
@@ -79,6 +80,7 @@ def test_every_setting_can_be_set_in_the_file(file):
     assert describe_settings(settings) == {
         "plugin.directories": ["plugins", "more"],
         "plugin.required.capabilities": ["mode_native", "pii"],
+        "plugin.capabilities.known": ["pii", "gcp"],
         "plugin.time_limit_s": 2.5,
         "plugin.memory_mb": 512,
         "app.time_limit_s": 5,
@@ -125,6 +127,43 @@ def test_required_capabilities_are_a_list_or_a_comma_text(file, text, expected):
     settings = load(file, f"plugin.required.capabilities = {text}")
 
     assert settings.plugin_required_capabilities == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "'(cloud && spark_2)||(native && spark_1), PII'",
+            ["(mode_cloud && spark_2) || (mode_native && spark_1)", "pii"],
+        ),
+        ("['a || b', 'c']", ["a || b", "c"]),
+    ],
+)
+def test_required_capabilities_may_be_expressions(file, text, expected):
+    plugins = load(file, f"plugin.required.capabilities = {text}")
+    profile = load(file, f"[profiles.a]\nremote = 'sc://a'\nrequired_capabilities = {text}")
+
+    assert plugins.plugin_required_capabilities == expected
+    assert profile.profiles["a"].required_capabilities == expected
+
+
+def test_a_malformed_expression_names_its_line_and_what_is_missing(file):
+    with pytest.raises(SettingsError) as caught:
+        load(file, "\nplugin.required.capabilities = 'a && (b'")
+
+    assert caught.value.message.startswith(
+        f"{file.name}:2: plugin.required.capabilities: A ')' is missing: 'a && (b'."
+    )
+
+
+def test_the_environment_adds_to_required_capabilities_and_never_lifts_them(file):
+    name = "LOCALCDAP_PLUGIN_REQUIRED_CAPABILITIES"
+    both = load(file, "plugin.required.capabilities = 'PII'", **{name: "native"})
+    empty = load(file, "plugin.required.capabilities = 'PII'", **{name: ""})
+
+    assert both.plugin_required_capabilities == ["pii", "mode_native"]
+    assert both.origins["plugin.required.capabilities"] == f"{file.name}:1 and ${name}"
+    assert empty.plugin_required_capabilities == ["pii"]
 
 
 def test_the_environment_wins_over_the_file(file):

@@ -40,6 +40,8 @@ _ALIASES: Final = {
 }
 
 
+_RESERVED: Final = (",", "(", ")", "&&", "||")
+"""What separates and combines capabilities in ``plugin.required.capabilities``."""
 _MARK: Final = "__localcdap_capabilities__"
 
 
@@ -53,7 +55,7 @@ def capability(*values: str) -> Callable[[_Class], _Class]:
     """Declare capabilities of a plugin class; several uses on one class add up.
 
     :raises TypeError: (where the class is created) when there is no value, or a value is not text, is empty,
-        or contains a comma, which separates capabilities in the settings.
+        or contains a comma, a parenthesis, ``&&`` or ``||``, which have a meaning in the settings.
     """
 
     def mark(cls: _Class) -> _Class:
@@ -80,13 +82,21 @@ def capability(*values: str) -> Callable[[_Class], _Class]:
 
 
 def get_capabilities(cls: type) -> frozenset[str]:
-    """Return what a class declares itself, else what its nearest base declares, else all of the system."""
-    return getattr(cls, _MARK, None) or frozenset(SYSTEM_CAPABILITIES)
+    """Return what a class declares itself, else all capabilities of the system.
+
+    A declaration is not inherited: a plugin class without one of its own is undeclared, whatever its base
+    declares (design "CDAP Capabilities", section API).
+    """
+    declared: frozenset[str] = vars(cls).get(_MARK, frozenset())
+    return declared or frozenset(SYSTEM_CAPABILITIES)
 
 
 def _find_problem(value: object) -> str | None:
     if not isinstance(value, str) or not value.strip():
         return f"A capability is a non-empty string, not {value!r:.100}."
-    if "," in value or not value.isprintable():
-        return f"A capability holds no comma and no control character, as {value!r:.100} does."
+    if not value.isprintable() or any(sign in value for sign in _RESERVED):
+        return (
+            f"A capability holds no control character and none of {' '.join(_RESERVED)}, "
+            f"as {value!r:.100} does."
+        )
     return None

@@ -7,10 +7,17 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from localcdap.artifacts.capabilities import CapabilityRequirement, CapabilityVocabulary
 from localcdap.artifacts.directories.content_cache import ContentCache
 from localcdap.artifacts.directories.sync import ArtifactIndexState
 from localcdap.artifacts.index import ArtifactEntry
-from localcdap.artifacts.model import SYSTEM_NAMESPACE, ApplicationRef, ArtifactDetail, HiddenPlugin
+from localcdap.artifacts.model import (
+    SYSTEM_NAMESPACE,
+    ApplicationRef,
+    ArtifactDetail,
+    HiddenPlugin,
+    PluginClass,
+)
 from localcdap.artifacts.parents import find_supported_apps
 from localcdap.artifacts.selection import Candidate, artifact_order
 from localcdap.artifacts.version import ArtifactVersion
@@ -50,15 +57,20 @@ def list_orphaned_artifacts(catalog: Catalog, namespaces: Namespaces) -> Iterato
 class Catalog:
     """An immutable catalog; a synchronization replaces it by a new one.
 
-    :param required: capabilities that a plugin must have to be in the catalog.
+    :param required: what a plugin must be capable of to be in the catalog.
+    :param vocabulary: the capabilities that plugins may declare; others give warnings.
     """
 
     def __init__(
-        self, state: ArtifactIndexState, copies: ContentCache, required: frozenset[str]
+        self,
+        state: ArtifactIndexState,
+        copies: ContentCache,
+        required: CapabilityRequirement,
+        vocabulary: CapabilityVocabulary,
     ) -> None:
         self._state = state
         self._required = required
-        self.details: Final = list(_build_details(state, required))
+        self.details: Final = list(_build_details(state, required, vocabulary))
         self._plugins: dict[str, dict[str, dict[str, list[Candidate]]]] = {}
         self.applications: Final = _find_applications(self.details, copies)
         """The system applications by name; of several versions the highest."""
@@ -80,11 +92,12 @@ class Catalog:
 
     def list_hidden(self, namespace: str) -> Iterator[HiddenPlugin]:
         """Yield the plugins that a namespace would see if they had all required capabilities, by artifact."""
-        for detail in sorted(_build_details(self._state, frozenset()), key=_get_sort_key):
+        everything = CapabilityRequirement(), CapabilityVocabulary()
+        for detail in sorted(_build_details(self._state, *everything), key=_get_sort_key):
             if detail.namespace not in (namespace, SYSTEM_NAMESPACE):
                 continue
             for plugin in detail.plugins:
-                if lacking := self._required.difference(plugin.capabilities):
+                if lacking := self._required.find_unmet(plugin.capabilities):
                     yield HiddenPlugin(
                         name=plugin.name,
                         type=plugin.type,
@@ -92,7 +105,7 @@ class Catalog:
                         class_name=plugin.class_name,
                         artifact=detail.id,
                         capabilities=plugin.capabilities,
-                        lacking=sorted(lacking),
+                        lacking=lacking,
                     )
 
     def find_candidates(self, namespace: str, type: str, name: str) -> list[Candidate]:
@@ -117,7 +130,9 @@ class Catalog:
             yield self._plugins.get(space, {}).get(type, {})
 
 
-def _build_details(state: ArtifactIndexState, required: frozenset[str]) -> Iterator[ArtifactDetail]:
+def _build_details(
+    state: ArtifactIndexState, required: CapabilityRequirement, vocabulary: CapabilityVocabulary
+) -> Iterator[ArtifactDetail]:
     taken: dict[tuple[str, str, str], str] = {}
     for entry in state.entries.values():
         errors = list(_list_errors(entry, state))
@@ -132,7 +147,8 @@ def _build_details(state: ArtifactIndexState, required: frozenset[str]) -> Itera
                 digest = ""
             elif errors:
                 errors.append(f"The last good content, version {entry.version}, stays in use.")
-        plugins = state.contents[digest].plugins if digest else []
+        all_plugins = state.contents[digest].plugins if digest else []
+        plugins = [each for each in all_plugins if required.is_met_by(each.capabilities)]
         applications = state.contents[digest].applications if digest else []
         yield ArtifactDetail(
             name=entry.name,
@@ -142,10 +158,20 @@ def _build_details(state: ArtifactIndexState, required: frozenset[str]) -> Itera
             path=entry.path,
             digest=digest,
             error="\n".join(errors) or None,
-            plugins=[plugin for plugin in plugins if required.issubset(plugin.capabilities)],
+            plugins=plugins,
             parents=entry.parents.split(),
             applications=applications,
+            warnings=list(_list_warnings(plugins, vocabulary)),
         )
+
+
+def _list_warnings(
+    plugins: Iterable[PluginClass], vocabulary: CapabilityVocabulary
+) -> Iterator[str]:
+    for plugin in plugins:
+        who = f"Plugin '{plugin.name}' of type '{plugin.type}' declares"
+        if warning := vocabulary.find_warning(who, plugin.capabilities):
+            yield warning
 
 
 def _find_applications(

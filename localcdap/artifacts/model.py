@@ -80,6 +80,8 @@ class ArtifactDetail(msgspec.Struct):
     all."""
     applications: list[ApplicationClass] = []
     """The system applications in use: those of the last good content when there is an error."""
+    warnings: list[str] = []
+    """What a user should look at, and what keeps nothing from being used."""
 
     @property
     def id(self) -> ArtifactId:
@@ -101,7 +103,8 @@ class HiddenPlugin(PluginSummary, rename="camel"):
     """A plugin that cannot be used, because it lacks a capability that the instance requires."""
 
     lacking: list[str]
-    """The required capabilities that it lacks, at least one."""
+    """The required capabilities that it lacks, and the required expressions that it does not meet; at least
+    one."""
 
 
 class PluginInfo(PluginSummary, rename="camel"):
@@ -165,6 +168,8 @@ class CapabilityCount(msgspec.Struct):
     plugins: int
     system: bool
     """Whether it is a system capability; a plugin that declares no capabilities has all of these."""
+    known: bool = True
+    """Whether the instance knows it: always, unless ``plugin.capabilities.known`` lists others."""
 
 
 class SyncReport(msgspec.Struct):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from localcdap.api.capability import SYSTEM_CAPABILITIES, normalize_capability
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.artifacts.capabilities import CapabilityRequirement, CapabilityVocabulary
 from localcdap.artifacts.catalog import (
     AnyNamespace,
     Catalog,
@@ -60,7 +61,10 @@ class ArtifactService:
     :param plugin_directories: plugin folders (USER scope); if two contain the same artifact, the first one
         is used.
     :param cache: the folder for copies of artifact contents; code is only loaded from there.
-    :param required_capabilities: plugins that lack one of these are left out everywhere.
+    :param required_capabilities: capabilities or expressions of capabilities; a plugin that does not meet
+        all of them is left out everywhere.
+    :param known_capabilities: the capabilities that plugins may declare besides those of the system; empty:
+        any. A plugin that declares another one gives a warning.
     :param namespaces: the existing namespaces; None to accept any name.
     :param deployer: deploys system applications; None to ignore them.
     :param trash: the folder for removed artifacts; None when artifacts cannot be removed.
@@ -76,6 +80,7 @@ class ArtifactService:
         plugin_directories: Sequence[Path],
         cache: Path,
         required_capabilities: Iterable[str] = (),
+        known_capabilities: Iterable[str] = (),
         on_change: Callable[[Transaction, SyncReport], None] | None = None,
         namespaces: Namespaces | None = None,
         deployer: Deployer | None = None,
@@ -88,7 +93,8 @@ class ArtifactService:
         self._synchronizer = ArtifactSynchronizer(self._index, inspector, self._copies, deployer)
         self._system_directory = system_directory.absolute()
         self._plugin_directories = [folder.absolute() for folder in plugin_directories]
-        self._required = frozenset(normalize_capability(value) for value in required_capabilities)
+        self._required = CapabilityRequirement.parse(required_capabilities)
+        self._vocabulary = CapabilityVocabulary(known_capabilities)
         self._on_change = on_change
         self._namespaces = namespaces or AnyNamespace()
         self._changing = threading.Lock()
@@ -122,7 +128,7 @@ class ArtifactService:
             )
             if state is old:
                 return SyncReport([])
-            after = Catalog(state, self._copies, self._required)
+            after = Catalog(state, self._copies, self._required, self._vocabulary)
             report = SyncReport(compare_catalogs(before, after))
 
             def announce(tx: Transaction) -> None:
@@ -175,7 +181,7 @@ class ArtifactService:
         """
         self._namespaces.require(namespace)
         asked = {normalize_capability(value) for value in capabilities}
-        if self._required and not asked <= self._required:
+        if self._required and not asked <= self._required.names:
             return []
         return [
             _to_summary(candidate)
@@ -187,16 +193,22 @@ class ArtifactService:
         ]
 
     def list_capabilities(self, namespace: str) -> list[CapabilityCount]:
-        """Return the known capabilities in alphabetical order: the system's, and those of visible plugins.
+        """Return the capabilities in alphabetical order: the system's, those that the settings list, and
+        those of visible plugins.
 
         Each plugin counts once, with its newest version.
         """
-        counts = dict.fromkeys(SYSTEM_CAPABILITIES, 0)
+        counts = dict.fromkeys((*SYSTEM_CAPABILITIES, *self._vocabulary.own), 0)
         for plugin in self.list_plugins(namespace):
             for capability in plugin.capabilities:
                 counts[capability] = counts.get(capability, 0) + 1
         return [
-            CapabilityCount(capability, counts[capability], capability in SYSTEM_CAPABILITIES)
+            CapabilityCount(
+                capability,
+                counts[capability],
+                capability in SYSTEM_CAPABILITIES,
+                self._vocabulary.is_known(capability),
+            )
             for capability in sorted(counts)
         ]
 
@@ -255,8 +267,19 @@ class ArtifactService:
         return read_documentation(Path(found.path), type, name)
 
     def list_required_capabilities(self) -> list[str]:
-        """Return the capabilities that the instance requires of plugins, in alphabetical order."""
-        return sorted(self._required)
+        """Return the capabilities and expressions that the instance requires, in alphabetical order."""
+        return sorted(self._required.texts)
+
+    def list_capability_warnings(self, namespace: str) -> list[str]:
+        """Return a warning for each use of a capability that the instance does not know.
+
+        What the instance requires comes first, then the plugins that the namespace sees, by artifact.
+        """
+        warning = self._vocabulary.find_warning(
+            "'plugin.required.capabilities' names", self._required.names
+        )
+        details = self.list_artifacts(namespace)
+        return [*([warning] if warning else ()), *(w for each in details for w in each.warnings)]
 
     def list_hidden(self, namespace: str) -> list[HiddenPlugin]:
         """Return the plugins that are hidden because they lack required capabilities."""
@@ -341,7 +364,9 @@ class ArtifactService:
             with self._changing:
                 if self._current is None:
                     self._state = ArtifactIndexState(*self._index.load())
-                    self._current = Catalog(self._state, self._copies, self._required)
+                    self._current = Catalog(
+                        self._state, self._copies, self._required, self._vocabulary
+                    )
         return self._current
 
     def _install(self, state: ArtifactIndexState, catalog: Catalog) -> None:

@@ -43,3 +43,6 @@ def command(instance: Instance, errors: bool, retry: bool) -> None:
         if artifact.error:
             click.secho(f"\n{artifact.path}", fg="red", bold=True)
             click.echo(artifact.error)
+        if artifact.warnings:
+            click.secho(f"\n{artifact.path}", fg="yellow", bold=True)
+            click.echo("\n".join(artifact.warnings))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from localcdap.artifacts.model import CapabilityCount
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json, print_table
 
@@ -11,16 +12,22 @@ from localcdap.cli.output import print_json, print_table
 @click.command("capabilities")
 @instance_options
 def command(instance: Instance) -> None:
-    """List the known capabilities and how many plugins have each.
+    """List the capabilities and how many plugins have each.
 
-    A capability says what a plugin is able to do or where it can run, for instance mode_native or PII.
-    Settings and compute profiles require capabilities. 'localcdap plugins --capability NAME' lists the
-    plugins that have one.
+A capability says what a plugin is able to do or where it can run, for instance mode_native or PII.
+    Settings and compute profiles require capabilities; the setting 'plugin.capabilities.known' fixes which
+    ones plugins may declare. 'localcdap plugins --capability NAME' lists the plugins that have one.
     """
     with instance.connect() as cdap:
         counts = cdap.artifacts.list_capabilities(instance.namespace)
     if instance.json:
         print_json(counts)
         return
-    rows = [(c.capability, c.plugins, "system" if c.system else "plugins") for c in counts]
+    rows = [(each.capability, each.plugins, _describe_origin(each)) for each in counts]
     print_table(("capability", "plugins", "defined by"), rows, numbers="plugins")
+
+
+def _describe_origin(count: CapabilityCount) -> str:
+    if count.system:
+        return "system"
+    return "plugins" if count.known else "plugins; not in plugin.capabilities.known"

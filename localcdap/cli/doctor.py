@@ -186,6 +186,9 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
         found = f"{len(broken)} with errors" if broken else "no errors"
         fix = "See 'localcdap artifacts --errors'." if broken else None
         yield Finding("artifacts", not broken, found, fix)
+        for warning in cdap.artifacts.list_capability_warnings(instance.namespace):
+            fix = "Correct the name, or add it to 'plugin.capabilities.known' in localcdap.toml."
+            yield Finding("capabilities", False, warning, fix)
         for listener in cdap.messaging.list_listeners():
             if listener.tries:
                 yield Finding(

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import click
 import msgspec
 
+from localcdap.api.capability import normalize_capability
 from localcdap.artifacts.model import ArtifactSelector, PluginSummary
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json, print_table
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.text import nearest_name
 
 
 @click.command("plugins")
@@ -59,6 +61,7 @@ def command(
             artifact=ArtifactSelector(scope, name, version),
         )
         templates = cdap.templates.list_templates(instance.namespace)
+        counts = cdap.artifacts.list_capabilities(instance.namespace) if capabilities else []
     plugins = sorted(
         [*plugins, *_summarize_templates(templates, plugins)],
         key=lambda each: (each.type, each.name),
@@ -69,6 +72,14 @@ def command(
         print_table(("type", "name", "artifact", "what it does"), [_format_row(p) for p in plugins])
     else:
         click.echo("No plugin matches.", err=True)
+        known = [each.capability for each in counts]
+        for name in set(map(normalize_capability, capabilities)).difference(known):
+            nearest = nearest_name(name, known)
+            click.echo(
+                f"No plugin has the capability '{name}'"
+                + (f"; the nearest is '{nearest}'." if nearest else "."),
+                err=True,
+            )
     return 0 if plugins else NO
 
 

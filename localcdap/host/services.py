@@ -91,9 +91,7 @@ class HostServices:
             self._open_namespaces(store, home, undo)
             self._delivery.add(DeletedNamespaceCleanup(structured.admin))
             plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
-            self.artifacts = self._open_artifacts(
-                store, worker, home, plugin_directories, settings.plugin_required_capabilities
-            )
+            self.artifacts = self._open_artifacts(store, worker, home, plugin_directories, settings)
             self.tables = self.table_exports = TableService(store, self.namespaces)
             self.table_statements = StatementService(store, self.namespaces)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
@@ -243,7 +241,7 @@ class HostServices:
         worker: PluginWorkers,
         home: Home,
         directories: Sequence[Path],
-        required_capabilities: Sequence[str],
+        settings: Settings,
     ) -> ArtifactService:
         announce = make_change_publisher(self._topics)
 
@@ -257,7 +255,8 @@ class HostServices:
             system_directory=find_shipped_plugins(),
             plugin_directories=directories,
             cache=home.artifact_cache,
-            required_capabilities=required_capabilities,
+            required_capabilities=settings.plugin_required_capabilities,
+            known_capabilities=settings.plugin_capabilities_known,
             on_change=publish_change,
             namespaces=self.namespaces,
             deployer=AppDeployer(self.structured_tables),

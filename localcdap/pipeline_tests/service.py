@@ -177,7 +177,7 @@ class PipelineTestService:
             return CaseResult(0, CaseStatus.INVALID, errors=resolved.errors)
         require_capabilities(
             resolved.plugins,
-            lambda plugin: environment.plugins.get_info(plugin).capabilities,
+            environment.plugins.get_capabilities,
             PREVIEW_REQUIRES,
             "a preview",
         )

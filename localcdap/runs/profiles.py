@@ -9,11 +9,12 @@ import msgspec
 
 from localcdap.api.capability import Capabilities
 from localcdap.api.errors import NotFoundError
+from localcdap.artifacts.capabilities import CapabilityRequirement
 from localcdap.engine.endpoint import hide_parameters
 
 NATIVE: Final = "native"
 """The profile of the local Spark server."""
-NATIVE_REQUIRES: Final = frozenset((Capabilities.Mode.NATIVE,))
+NATIVE_REQUIRES: Final = CapabilityRequirement.parse(Capabilities.Mode.NATIVE)
 """Not ``spark_4`` too: a plugin that declares ``mode_native`` and no version of Spark must run natively
 (design "CDAP Capabilities", tables of filtering and section Preview)."""
 PROFILE_ARGUMENT: Final = "system.profile.name"
@@ -43,7 +44,7 @@ class ProfileSummary(msgspec.Struct, rename="camel"):
     kind: str
     """``native`` or ``spark-connect``."""
     required_capabilities: list[str]
-    """What every plugin of a pipeline must be capable of, in alphabetical order."""
+    """The capabilities and expressions that it requires of every plugin, in alphabetical order."""
     is_default: bool = msgspec.field(name="default")
     """Whether runs of the namespace get it when nothing else is said."""
     address: str | None = None
@@ -109,12 +110,13 @@ class Profiles:
         :raises NotFoundError: when the namespace prefers one that is not there.
         """
         default = self.choose_profile(namespace, preferences=preferences)
-        native = ProfileSummary(NATIVE, NATIVE, sorted(NATIVE_REQUIRES), default == NATIVE)
+        native = ProfileSummary(NATIVE, NATIVE, sorted(NATIVE_REQUIRES.texts), default == NATIVE)
         return [native, *(self._summary(name, default) for name in sorted(self._remotes))]
 
     def _summary(self, name: str, default: str) -> ProfileSummary:
         remote = self._remotes[name]
-        required, address = sorted(remote.required_capabilities), hide_parameters(remote.url)
+        required = sorted(CapabilityRequirement.parse(remote.required_capabilities).texts)
+        address = hide_parameters(remote.url)
         return ProfileSummary(name, "spark-connect", required, name == default, address)
 
     def _require_profile(self, text: str, by: str) -> str:

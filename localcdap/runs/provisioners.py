@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from localcdap.artifacts.capabilities import CapabilityRequirement
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server import EngineServer
@@ -45,7 +46,7 @@ class Provisioner(Protocol):
     """Where runs take place."""
 
     @property
-    def required_capabilities(self) -> frozenset[str]:
+    def required_capabilities(self) -> CapabilityRequirement:
         """What every plugin of a pipeline must be capable of (design ``getRequiredCapabilities``)."""
 
     def provision(self) -> AbstractContextManager[ProvisionedEngine]:
@@ -66,7 +67,7 @@ class NativeProvisioner:
         self._locations = dict(locations)
 
     @property
-    def required_capabilities(self) -> frozenset[str]:
+    def required_capabilities(self) -> CapabilityRequirement:
         return NATIVE_REQUIRES
 
     @contextlib.contextmanager
@@ -84,8 +85,8 @@ class ConnectProvisioner:
         self._profile = profile
 
     @property
-    def required_capabilities(self) -> frozenset[str]:
-        return frozenset(self._profile.required_capabilities)
+    def required_capabilities(self) -> CapabilityRequirement:
+        return CapabilityRequirement.parse(self._profile.required_capabilities)
 
     @contextlib.contextmanager
     def provision(self) -> Iterator[ProvisionedEngine]:

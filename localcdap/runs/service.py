@@ -14,13 +14,12 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError, StoreError
+from localcdap.api.failures import ARTIFACT_NOT_FOUND
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
@@ -36,6 +35,7 @@ from localcdap.runs.provisioners import Provisioner, Provisioners
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
 from localcdap.store.store import Store
+from localcdap.text import plural
 
 Origins = Callable[[str, str | None], Mapping[str, str]]
 """The level of preferences that each macro value comes from, by namespace and pipeline name."""
@@ -99,7 +99,8 @@ class RunService:
         of what the run's profile requires has FAILED already, and nothing was started for it.
 
         :raises DocumentError: when the document is not a pipeline.
-        :raises InvalidPipelineError: when it has failures; nothing is started then.
+        :raises InvalidPipelineError: when it has failures; nothing is started then. The run of a deployed
+            pipeline whose plugins are not found any more is recorded as FAILED all the same.
         :raises NotFoundError: when there is no such namespace or profile.
         """
         environment = self._resolver.environments.create(request.namespace)
@@ -118,7 +119,15 @@ class RunService:
         provisioner = self._provisioners.of(profile)
         process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
-            resolved = self._resolve(document, environment, request)
+            resolved = self._resolver.resolve(
+                document,
+                environment,
+                request.arguments,
+                runtime=True,
+                use_suggested=request.use_suggested,
+            )
+            if resolved.errors and not _has_lost_plugins(request, resolved):
+                raise _create_invalid_error(resolved)
             run = _build_run(process.run, request, name, profile, resolved)
             run.origins = {
                 **self._origins(run.namespace, run.pipeline),
@@ -128,10 +137,14 @@ class RunService:
         except BaseException:
             process.cancel()
             raise
+        if resolved.errors:
+            process.cancel()
+            self._refuse_run(run, _create_failed_error(resolved))
+            raise _create_invalid_error(resolved)
         try:
             require_capabilities(
                 resolved.plugins,
-                lambda plugin: environment.plugins.get_info(plugin).capabilities,
+                environment.plugins.get_capabilities,
                 provisioner.required_capabilities,
                 f"profile '{profile}'",
             )
@@ -330,25 +343,6 @@ class RunService:
             self._spare.cancel()
         self._watch.close()
 
-    def _resolve(
-        self, document: PipelineDocument, environment: NamespaceEnvironment, request: RunRequest
-    ) -> ResolvedPipeline:
-        """:raises InvalidPipelineError: when the pipeline has failures."""
-        resolved = self._resolver.resolve(
-            document,
-            environment,
-            request.arguments,
-            runtime=True,
-            use_suggested=request.use_suggested,
-        )
-        if resolved.errors:
-            count = len(resolved.errors)
-            raise InvalidPipelineError(
-                f"The pipeline has {count} failure{'s' if count > 1 else ''}; nothing was run.",
-                failures=[msgspec.to_builtins(failure) for failure in resolved.errors],
-            )
-        return resolved
-
     def _refuse_run(self, run: Run, error: LocalcdapError) -> Run:
         """Record that a run failed before anything was started for it."""
         RunEffects(self._store, self._records, run.run).refuse_run(error)
@@ -416,10 +410,33 @@ class RunService:
             self._changed.notify_all()
 
 
+def _has_lost_plugins(request: RunRequest, resolved: ResolvedPipeline) -> bool:
+    """Whether it is a deployed pipeline, some plugins of which are not found any more.
+
+    They were removed, or the instance now requires capabilities that they lack, which nobody is told (design
+    "CDAP Capabilities", section Failing Early and Gracefully: plugin not found).
+    """
+    missing = any(failure.type == ARTIFACT_NOT_FOUND for failure in resolved.errors)
+    return request.application is not None and missing
+
+
+def _create_invalid_error(resolved: ResolvedPipeline) -> InvalidPipelineError:
+    return InvalidPipelineError(
+        f"The pipeline has {plural(len(resolved.errors), 'failure')}; nothing was run.",
+        failures=[msgspec.to_builtins(failure) for failure in resolved.errors],
+    )
+
+
+def _create_failed_error(resolved: ResolvedPipeline) -> LocalcdapError:
+    """Return the error for the record and the log of a run: every failure on a line."""
+    heading = f"The pipeline has {plural(len(resolved.errors), 'failure')}; nothing was started:"
+    return LocalcdapError("\n".join((heading, *(each.full_message for each in resolved.errors))))
+
+
 def _build_run(
     run_id: str, request: RunRequest, name: str | None, profile: str, resolved: ResolvedPipeline
 ) -> Run:
-    assert resolved.spec is not None
+    stages = resolved.spec.stages if resolved.spec is not None else resolved.document.stages
     return Run(
         run=run_id,
         namespace=request.namespace,
@@ -430,7 +447,7 @@ def _build_run(
         starting=get_now(),
         start=None,
         end=None,
-        stages={stage.name: StageCounts() for stage in resolved.spec.stages},
+        stages={stage.name: StageCounts() for stage in stages},
         error=None,
         version=0,
         application_version=request.application_version,

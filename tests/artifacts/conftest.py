@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,10 @@ class Instance:
         self.inspector = CountingInspector(worker)
 
     def open(
-        self, *required: str, on_change: Callable[[Transaction, SyncReport], None] | None = None
+        self,
+        *required: str,
+        known: Sequence[str] = (),
+        on_change: Callable[[Transaction, SyncReport], None] | None = None,
     ) -> ArtifactService:
         return ArtifactService(
             self.store,
@@ -45,12 +48,13 @@ class Instance:
             plugin_directories=[self.plugins],
             cache=self.cache,
             required_capabilities=required,
+            known_capabilities=known,
             on_change=on_change,
             trash=self.trash,
         )
 
-    def synced(self, *required: str) -> ArtifactService:
-        service = self.open(*required)
+    def synced(self, *required: str, known: Sequence[str] = ()) -> ArtifactService:
+        service = self.open(*required, known=known)
         service.sync()
         return service
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import psutil
@@ -9,6 +11,7 @@ import pytest
 
 from localcdap.api.errors import IncapableError, InvalidPipelineError, NotFoundError
 from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.capabilities import CapabilityRequirement
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
@@ -19,7 +22,9 @@ from localcdap.runs.capabilities import (
     find_incapable_plugins,
     require_capabilities,
 )
+from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.runs.model import RunRequest
+from localcdap.runs.preview.model import PreviewRequest
 from tests.e2e.pipelines import json_sink, pipeline, stage
 from tests.e2e.program import Program
 
@@ -59,6 +64,22 @@ class Away(ErrorTransform):
     def transform(self, error, emit):
         emit(error.record)
 """
+FAR = """
+from localcdap.api import capability
+from localcdap.api.directive import Directive, Row, RowContext, argument, plugin
+
+
+@plugin(type="directive", name="far", description="Runs on clusters only.")
+@capability("mode_cloud")
+class Far(Directive):
+    column: str = argument.column("Any column.")
+
+    def change(self, row: Row, context: RowContext) -> None:
+        row.put(self.column, "far")
+"""
+TEXT = json.dumps(
+    {"type": "record", "name": "t", "fields": [{"name": "body", "type": ["string", "null"]}]}
+)
 SETTINGS = """
 engine.directory = "spark"
 [profiles.cluster]
@@ -172,6 +193,71 @@ def test_a_hidden_plugin_is_not_found_and_never_incapable(home: Home, tmp_path: 
     assert not any("lacks" in text or "mode_cloud" in text for text in texts)
 
 
+def test_plugins_that_a_plugin_uses_count_for_its_stage(home: Home, tmp_path: Path):
+    (home.path / "plugins" / "far-1.0.0.py").write_text(FAR)
+    (tmp_path / "in.txt").write_text("text\n")
+    wrangle = {"field": "*", "directives": "far :body", "udd": "far", "schema": TEXT}
+    stages = [
+        stage(
+            "Read",
+            "batchsource",
+            "File",
+            path=str(tmp_path / "in.txt"),
+            referenceName="r",
+            format="text",
+            schema=TEXT,
+        ),
+        stage("Wrangle", "transform", "Wrangler", "wrangler-transform", **wrangle),
+        json_sink("Out", tmp_path / "out"),
+    ]
+    far = pipeline(stages, ("Read", "Wrangle"), ("Wrangle", "Out"))
+    lacks = (
+        "stage 'Wrangle': plugin 'far' of type 'directive' (far 1.0.0), which plugin 'Wrangler' uses, lacks "
+        "mode_native, which {} requires."
+    )
+    with connect(home) as cdap:
+        run = cdap.runs.start(RunRequest(far, profile="native"))
+        preview = cdap.previews.start(PreviewRequest(far))
+        while not preview.status.is_end:
+            preview = cdap.previews.wait("default", preview.preview, preview.version, 1.0)
+        with pytest.raises(IncapableError, match=re.escape(lacks.format("a debug run"))):
+            cdap.debugging.debug(
+                DebugRequest("Wrangle", [GivenRecords("Read", [{"body": "a"}])], document=far)
+            )
+
+    assert run.error
+    assert lacks.format("profile 'native'") in run.error.message
+    assert preview.error
+    assert lacks.format("a preview") in preview.error.message
+    assert not (home.path / "spark").exists()
+
+
+def test_a_deployed_pipeline_that_lost_a_plugin_leaves_a_failed_run_and_its_log(
+    home: Home, tmp_path: Path
+):
+    deployed = document(tmp_path)
+    request = RunRequest(deployed, application="people", application_version="1")
+    home.settings_file.write_text(SETTINGS + "[plugin]\nrequired.capabilities = 'mode_cloud'\n")
+    with connect(home) as cdap:
+        with pytest.raises(InvalidPipelineError):
+            cdap.runs.start(request)
+        (run,) = cdap.runs.list_runs("default")
+        log = [line.text for line in cdap.runs.logs(run.run)]
+        with pytest.raises(InvalidPipelineError):  # of a file, which says all there is to say
+            cdap.runs.start(RunRequest(deployed))
+        runs = cdap.runs.list_runs("default")
+
+    assert (run.pipeline, run.status, run.application_version) == ("people", RunStatus.FAILED, "1")
+    assert "In" in run.stages
+    assert run.error
+    assert log == run.error.message.splitlines()
+    assert log[0] == "The pipeline has 2 failures; nothing was started:"
+    assert any("Plugin named 'Here' of type 'transform' not found." in line for line in log)
+    assert "mode_cloud" not in run.error.message
+    assert [each.run for each in runs] == [run.run]
+    assert not list(home.runs.iterdir())
+
+
 def test_a_profile_that_is_not_there(home: Home, tmp_path: Path):
     with connect(home) as cdap:
         with pytest.raises(NotFoundError, match="native, cluster, strict"):
@@ -180,8 +266,6 @@ def test_a_profile_that_is_not_there(home: Home, tmp_path: Path):
 
 
 def test_the_command_line_prints_the_refusal_and_lists_profiles(home: Home, tmp_path: Path):
-    import json
-
     program = Program(home.path, {"LOCALCDAP_ENGINE_DIRECTORY": str(home.path / "spark")})
     file = tmp_path / "p.json"
     file.write_text(json.dumps(document(tmp_path)))
@@ -235,7 +319,7 @@ def test_what_a_preview_requires():
         require_capabilities(
             plugins, lambda plugin: capable[plugin.name], PREVIEW_REQUIRES, "a preview"
         )
-    assert not find_incapable_plugins(plugins, lambda _: [], [])
+    assert not find_incapable_plugins(plugins, lambda _: [], CapabilityRequirement())
 
 
 def test_a_preference_yields_to_what_a_run_is_told(home: Home, tmp_path: Path):

@@ -73,6 +73,10 @@ class IndexedPlugins:
             self._infos[plugin] = found
         return self._infos[plugin]
 
+    def get_capabilities(self, plugin: PluginRef) -> list[str]:
+        """Return the capabilities of a plugin that was found."""
+        return self.get_info(plugin).capabilities
+
     def require(self, type: str, name: str, selector: ArtifactSelector) -> PluginRef:
         """Return a plugin.
 

@@ -29,6 +29,7 @@ from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
+from localcdap.runs.capabilities import PREVIEW_REQUIRES, require_capabilities
 from localcdap.runs.debug.answers import (
     DebugResultCollector,
     build_answer,
@@ -79,6 +80,7 @@ class DebugService:
         :raises DocumentError: when the document is not a pipeline.
         :raises BadRequestError: when the records do not fit their schema, or the stage handles none.
         :raises NotFoundError: when there is no such namespace or stage.
+        :raises IncapableError: when the plugin, or one that it uses, cannot run on this machine.
         """
         environment = self._resolver.environments.create(request.namespace)
         answer = self._debug_stage(request, environment)
@@ -112,6 +114,12 @@ class DebugService:
         outcome, failures = self._configure_stage(use, schemas, arguments, environment)
         if failures or outcome.request is None:
             return build_failed_answer(failures)
+        require_capabilities(
+            {use.name: outcome.request.plugin},
+            environment.plugins.get_capabilities,
+            PREVIEW_REQUIRES,
+            "a debug run",
+        )
         trial = StageDebugOrder(
             stage=_as_run(outcome),
             inputs={each.stage: each.records for each in request.input},

@@ -213,7 +213,7 @@ class PreviewService:
             return None
         require_capabilities(
             resolved.plugins,
-            lambda plugin: environment.plugins.get_info(plugin).capabilities,
+            environment.plugins.get_capabilities,
             PREVIEW_REQUIRES,
             "a preview",
         )

@@ -61,9 +61,11 @@ def format_artifact(artifact: ArtifactDetail, trace: Sequence[str]) -> Content:
     errors = [
         Content.styled(f"✗ {line}", "$text-error") for line in (artifact.error or "").splitlines()
     ]
+    warnings = [Content.styled(f"⚠ {line}", "$text-warning") for line in artifact.warnings]
     return join_parts(
         format_title(artifact.name, artifact.version),
         _format_section("errors", errors),
+        _format_section("warnings", warnings),
         _format_section("traceback, innermost last", [Content(line) for line in trace]),
         _format_facts(facts),
         _format_section("plugins", [*plugins, *apps]),
