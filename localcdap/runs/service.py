@@ -19,7 +19,9 @@ from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
@@ -119,15 +121,7 @@ class RunService:
         provisioner = self._provisioners.of(profile)
         process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
-            resolved = self._resolver.resolve(
-                document,
-                environment,
-                request.arguments,
-                runtime=True,
-                use_suggested=request.use_suggested,
-            )
-            if resolved.errors and not _has_lost_plugins(request, resolved):
-                raise _create_invalid_error(resolved)
+            resolved = self._resolve(document, environment, request)
             run = _build_run(process.run, request, name, profile, resolved)
             run.origins = {
                 **self._origins(run.namespace, run.pipeline),
@@ -343,6 +337,24 @@ class RunService:
             self._spare.cancel()
         self._watch.close()
 
+    def _resolve(
+        self, document: PipelineDocument, environment: NamespaceEnvironment, request: RunRequest
+    ) -> ResolvedPipeline:
+        """Return the resolved pipeline. That of a deployed pipeline which lost plugins has failures.
+
+        :raises InvalidPipelineError: when any other pipeline has failures.
+        """
+        resolved = self._resolver.resolve(
+            document,
+            environment,
+            request.arguments,
+            runtime=True,
+            use_suggested=request.use_suggested,
+        )
+        if resolved.errors and not _has_lost_plugins(request, resolved):
+            raise _create_invalid_error(resolved)
+        return resolved
+
     def _refuse_run(self, run: Run, error: LocalcdapError) -> Run:
         """Record that a run failed before anything was started for it."""
         RunEffects(self._store, self._records, run.run).refuse_run(error)
@@ -413,8 +425,8 @@ class RunService:
 def _has_lost_plugins(request: RunRequest, resolved: ResolvedPipeline) -> bool:
     """Whether it is a deployed pipeline, some plugins of which are not found any more.
 
-    They were removed, or the instance now requires capabilities that they lack, which nobody is told (design
-    "CDAP Capabilities", section Failing Early and Gracefully: plugin not found).
+    They were removed, or the instance now requires capabilities that they lack, which no message reveals
+    (design "CDAP Capabilities", section Failing Early and Gracefully: plugin not found).
     """
     missing = any(failure.type == ARTIFACT_NOT_FOUND for failure in resolved.errors)
     return request.application is not None and missing

@@ -36,7 +36,7 @@ def errors(instance, text: str, name: str = "thing-1.0.0.py") -> list[str]:
             '["mode_native"]',
             "4: class Hasher: A capability is a non-empty string, not ['mode_native'].",
         ),
-        ('"mode_native"', '"a,b"', "4: class Hasher: A capability holds no comma and no control"),
+        ('"mode_native"', '"a,b"', "4: class Hasher: A capability holds no control"),
         ('("mode_native")', "()", "4: class Hasher: @capability names no capability; remove it"),
         ('("mode_native")', "", "4: class Hasher: @capability needs its values, for instance"),
         (
