@@ -101,14 +101,14 @@ class _SelectorFilter:
     """The condition that a selector puts on artifacts."""
 
     def __init__(self, selector: ArtifactSelector) -> None:
-        self._parse_scope = _parse_scope(selector.scope) if selector.scope else None
+        self._scope = _parse_scope(selector.scope) if selector.scope else None
         self._name = selector.name or None
         self._range = VersionRange.parse(selector.version) if selector.version else None
 
     def __call__(self, candidate: Candidate) -> bool:
         artifact = candidate.artifact
         return (
-            (self._parse_scope is None or artifact.scope == self._parse_scope)
+            (self._scope is None or artifact.scope == self._scope)
             and (self._name is None or artifact.name == self._name)
             and (self._range is None or candidate.version in self._range)
         )

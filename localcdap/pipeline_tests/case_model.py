@@ -1,4 +1,4 @@
-"""What the service that tries pipelines on given records takes and answers."""
+"""The requests and results of the service that runs pipelines on given records."""
 
 from __future__ import annotations
 
@@ -16,69 +16,70 @@ DEFAULT_TIMEOUT_S = 60.0
 
 
 class CaseRequest(msgspec.Struct, rename="camel"):
-    """A pipeline to be tried. Sinks write nothing, post actions are not run."""
+    """A pipeline to run on given records. Sinks write nothing; post actions do not run."""
 
     document: Any
-    """The pipeline document, decoded JSON or its text."""
+    """The pipeline document, as JSON text or decoded JSON."""
     name: str | None = None
-    """What to call the pipeline when the document has no name."""
+    """The name of the pipeline when the document has none."""
     arguments: dict[str, str] = {}
     given: list[GivenStream] = []
-    """Records that take the place of stages, which are not run, nor are those that lead to nothing else."""
+    """Records that replace the output of stages. These stages, and stages whose output only they use, do not
+    run."""
     wanted: list[str] = []
-    """Stages that are run even when they lead to given records only."""
+    """Stages that run even when only replaced stages use their output."""
     skip: list[str] = []
-    """Actions that are not run."""
+    """Actions that do not run."""
     decisions: dict[str, bool] = {}
-    """Conditions that are not asked, and what they are taken to say."""
+    """The results of conditions, which are not evaluated."""
     records: int = 10_000
-    """The most records read from each source that is run."""
+    """The most records that each source reads."""
     logical_start_ms: int | None = None
-    """When the run is taken to start, in milliseconds since 1970; None for now."""
+    """The start time of the run, in milliseconds since 1970; None for now."""
     timeout_s: float = DEFAULT_TIMEOUT_S
     use_suggested: bool = False
-    """Take the suggested artifact where the one asked for is missing."""
+    """Whether a missing artifact is replaced by the suggested one."""
     file: str | None = None
-    """Where the document came from, named in errors."""
+    """The file of the document, for error messages."""
 
 
 class CasesRequest(msgspec.Struct, rename="camel"):
-    """Pipelines to be tried one after the other."""
+    """Pipelines to run one after the other."""
 
     cases: list[CaseRequest]
     namespace: str = "default"
 
 
 class CaseStatus(enum.StrEnum):
-    """How a case has ended."""
+    """The outcome of a test case."""
 
     COMPLETED = "COMPLETED"
     INVALID = "INVALID"
     """The pipeline has failures, or plugins that cannot run on this machine."""
     FAILED = "FAILED"
     KILLED = "KILLED"
-    """It was stopped with all that were still to come, or has taken too long."""
+    """The case was stopped together with all remaining cases, or reached its time limit."""
 
 
 class CaseResult(msgspec.Struct, rename="camel"):
-    """What came of a case."""
+    """The result of a test case."""
 
     case: int
-    """Its place among the cases."""
+    """The index of the case in the request."""
     status: CaseStatus
     stages: dict[str, StageSample] = {}
-    """By stage, those that were run and handle records; all of their records."""
+    """The records of each stage that ran and handles records."""
     errors: list[ValidationFailure] = []
     """The failures of the pipeline."""
     error: RunError | None = None
-    """Why it failed."""
+    """The reason of a failed case."""
     took_ms: int = 0
-    """Without the validation."""
+    """The duration without the validation, in milliseconds."""
 
 
 class CasesProgress(msgspec.Struct, rename="camel"):
-    """How far it is."""
+    """The results so far."""
 
     results: list[CaseResult]
-    """Those asked for, in the order in which they came."""
+    """The requested results, in the order in which the cases ended."""
     is_ended: bool

@@ -1,4 +1,4 @@
-"""Tests tried on an instance, all in one process of the engine."""
+"""Conversion of pipeline tests into requests for the host, and of requests into orders for the engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localcdap.pipeline_tests.model import PipelineTest, parse_output
 def create_case_request(
     test: PipelineTest, document: PipelineDocument, *, use_suggested: bool = False
 ) -> CaseRequest:
-    """What is asked for a test, whose stages the document has."""
+    """Return the request that runs a test; the document must have the stages of the test."""
     stages = [each.name for each in document.stages]
     given = [
         GivenStream(stream, records.records, records.are_text)
@@ -38,7 +38,7 @@ def create_case_request(
 
 
 def create_preview_order(document: PipelineDocument, request: CaseRequest) -> PreviewOrder:
-    """What is run of a pipeline, and what is not.
+    """Return the order that says which stages of a pipeline run.
 
     :raises BadRequestError: when the request names stages that the pipeline does not have.
     """

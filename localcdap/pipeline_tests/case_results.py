@@ -20,10 +20,10 @@ from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseSta
 from localcdap.runs.model import RunError, to_run_error
 
 _ENGINE_START_S: Final = 120.0
-"""Until the first case begins: the engine may have to be started."""
+"""The time limit until the first case begins, in seconds: the engine may have to start."""
 _CRASHED: Final = RunError(
     "The process ended unexpectedly: a plugin may have crashed it.",
-    "See the last stage that has records; the fault is behind it.",
+    "Look for the cause in the stages after the last stage that has records.",
 )
 
 
@@ -31,7 +31,7 @@ class CaseResultCollector:
     """Collects the results of one process, which runs several cases in turn.
 
     :param cases: all cases of the set.
-    :param numbers: the places of the cases, in the order in which the process has got them.
+    :param numbers: the indexes of the cases that this process runs, in order.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class CaseResultCollector:
             elif self.is_out_of_time():
                 status = CaseStatus.KILLED
                 error = RunError(
-                    f"It was stopped after {self._limit_s:g} s.",
+                    f"The test was stopped after {self._limit_s:g} s.",
                     "Give fewer records, or more time with 'timeout'.",
                 )
             self._end(status, error)

@@ -1,4 +1,4 @@
-"""Expected records compared with those that a pipeline gave: what is missing, unexpected or changed."""
+"""Comparison of expected with actual records: which are missing, unexpected or changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from localcdap.api.schema import LogicalType, Schema
 from localcdap.pipeline_tests.model import RELATIVE_TOLERANCE, Expectation
 
 _MOST_PAIRS: Final = 100_000
-"""Pairs of records of which the most similar are looked for; with more they are paired as they come."""
+"""The most pairs among which the most similar records are searched; with more, records are paired in
+order.
+"""
 _ABSENT: Final = None
 
 
@@ -36,9 +38,9 @@ class RecordDifference(msgspec.Struct):
     kind: str
     """``missing``, ``unexpected`` or ``changed``"""
     label: str
-    """How a person recognises the record: some of its values."""
+    """Some values of the record, for a person to identify it."""
     fields: list[FieldDifference] = []
-    """Of a changed record."""
+    """The fields of a changed record that differ."""
 
 
 def list_differences(
@@ -47,22 +49,24 @@ def list_differences(
     how: Expectation,
     schema: Schema | None = None,
 ) -> list[RecordDifference]:
-    """What is different in the actual records.
+    """Return the differences between expected and actual records.
 
-    :param schema: of the actual records, where it is known: expected values are read with it, so that
-        ``12.5`` is the decimal ``"12.50"``.
+    :param schema: the schema of the actual records, if it is known: expected values are converted to it, so
+        that ``12.5`` equals the decimal ``"12.50"``.
     """
     compared = _Comparison(how, schema)
-    wanted = [compared.normal(each) for each in expected]
-    found = [_by_value(each, schema) for each in actual]
+    wanted = [compared.normalize(each) for each in expected]
+    found = [_normalize_decimals(each, schema) for each in actual]
     pairs = list(
-        compared.in_order(wanted, found) if how.ordered else compared.in_any_order(wanted, found)
+        compared.pair_in_order(wanted, found)
+        if how.ordered
+        else compared.pair_in_any_order(wanted, found)
     )
-    return [each for one, other in pairs for each in compared.difference(one, other)]
+    return [each for one, other in pairs for each in compared.compare_pair(one, other)]
 
 
 _Pair = tuple[Any, Any]
-"""An expected and an actual record; ``_NONE`` for none."""
+"""An expected and an actual record; ``_NONE`` in place of a record that is missing."""
 _NONE: Final = object()
 
 
@@ -71,8 +75,8 @@ class _Comparison:
         self._how: Final = how
         self._schema: Final = schema
 
-    def normal(self, record: Any) -> Any:
-        """An expected record in the form in which actual ones are, as far as it fits the schema."""
+    def normalize(self, record: Any) -> Any:
+        """Return an expected record in the form of actual records, as far as it matches the schema."""
         schema = self._schema
         if schema is None or not isinstance(record, dict):
             return record
@@ -88,23 +92,23 @@ class _Comparison:
                     )[name]
                 except BadRequestError:
                     continue
-        return _by_value(fitting, schema)
+        return _normalize_decimals(fitting, schema)
 
-    # -- which records belong together ----------------------------------------------------------
+    # -- pairing of records ----------------------------------------------------------
 
-    def in_order(self, expected: list[Any], actual: list[Any]) -> list[_Pair]:
-        """Records by their place, where some were put in or left out between them."""
+    def pair_in_order(self, expected: list[Any], actual: list[Any]) -> list[_Pair]:
+        """Return the pairs of differing records by position, allowing for inserted and missing records."""
         aligned = list(self._align(expected, actual))
         if len(expected) != len(actual):
             return aligned
         pairs = zip(expected, actual, strict=True)
-        by_place = [(one, other) for one, other in pairs if not self._equal(one, other)]
+        by_place = [(one, other) for one, other in pairs if not self._are_equal_records(one, other)]
         return by_place if len(by_place) <= len(aligned) else aligned
 
     def _align(self, expected: list[Any], actual: list[Any]) -> Iterator[_Pair]:
         kinds: list[Any] = []
-        here_kinds = [self._kind(each, kinds) for each in expected]
-        there_kinds = [self._kind(each, kinds) for each in actual]
+        here_kinds = [self._find_kind(each, kinds) for each in expected]
+        there_kinds = [self._find_kind(each, kinds) for each in actual]
         matcher = SequenceMatcher(None, here_kinds, there_kinds, autojunk=False)
         for what, start, end, other, other_end in matcher.get_opcodes():
             if what == "equal":
@@ -115,61 +119,65 @@ class _Comparison:
             yield from ((each, _NONE) for each in here[both:])
             yield from ((_NONE, each) for each in there[both:])
 
-    def in_any_order(self, expected: list[Any], actual: list[Any]) -> Iterator[_Pair]:
-        """Records that are the most alike."""
-        here, there = self._without_equal(expected, actual)
+    def pair_in_any_order(self, expected: list[Any], actual: list[Any]) -> Iterator[_Pair]:
+        """Return the pairs of differing records: those with equal keys, or the most similar ones."""
+        here, there = self._remove_equal(expected, actual)
         for one in list(here):
-            other = next((each for each in there if self._same_key(one, each)), _NONE)
+            other = next((each for each in there if self._have_same_key(one, each)), _NONE)
             if other is not _NONE:
                 here.remove(one)
                 there.remove(other)
                 yield one, other
         if not self._how.key:
-            for one, other in self._alike(here, there):
+            for one, other in self._pair_similar(here, there):
                 yield one, other
         yield from ((each, _NONE) for each in here)
         yield from ((_NONE, each) for each in there)
 
-    def _kind(self, record: Any, kinds: list[Any]) -> int:
+    def _find_kind(self, record: Any, kinds: list[Any]) -> int:
         for number, kind in enumerate(kinds):
-            if self._equal(kind, record):
+            if self._are_equal_records(kind, record):
                 return number
         kinds.append(record)
         return len(kinds) - 1
 
-    def _without_equal(self, expected: list[Any], actual: list[Any]) -> tuple[list[Any], list[Any]]:
-        """The records without the pairs of equal ones; first those that are alike to the letter."""
-        texts = Counter(_text(each) for each in actual)
+    def _remove_equal(self, expected: list[Any], actual: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the records without the pairs of equal ones. Records with equal text are found first."""
+        texts = Counter(_to_text(each) for each in actual)
         rest = []
         for each in expected:
-            text = _text(each)
+            text = _to_text(each)
             if self._how.fields is None and not self._how.named_only and texts[text]:
                 texts[text] -= 1
             else:
                 rest.append(each)
         left: list[Any] = []
         for each in actual:
-            text = _text(each)
+            text = _to_text(each)
             if texts[text]:
                 texts[text] -= 1
                 left.append(each)
         here = []
         for one in rest:
-            place = next((n for n, each in enumerate(left) if self._equal(one, each)), None)
+            place = next(
+                (n for n, each in enumerate(left) if self._are_equal_records(one, each)), None
+            )
             if place is None:
                 here.append(one)
             else:
                 del left[place]
         return here, left
 
-    def _same_key(self, one: Any, other: Any) -> bool:
+    def _have_same_key(self, one: Any, other: Any) -> bool:
         key = self._how.key
         if not key or not (isinstance(one, dict) and isinstance(other, dict)):
             return False
-        return all(self._same(one.get(name), other.get(name)) for name in key)
+        return all(self._are_equal(one.get(name), other.get(name)) for name in key)
 
-    def _alike(self, here: list[Any], there: list[Any]) -> Iterator[_Pair]:
-        """Pairs that have a value in common, the most similar first; taken out of both lists."""
+    def _pair_similar(self, here: list[Any], there: list[Any]) -> Iterator[_Pair]:
+        """Return pairs that have a value in common, the most similar first, and remove them from both
+        lists.
+        """
         if len(here) * len(there) > _MOST_PAIRS:
             both = min(len(here), len(there))
             yield from list(zip(here[:both], there[:both], strict=True))
@@ -177,7 +185,7 @@ class _Comparison:
             return
         ranked = sorted(
             (
-                (-self._likeness(one, other), n, m)
+                (-self._count_equal_fields(one, other), n, m)
                 for n, one in enumerate(here)
                 for m, other in enumerate(there)
             ),
@@ -192,95 +200,99 @@ class _Comparison:
         here[:] = [each for n, each in enumerate(here) if n not in ours]
         there[:] = [each for m, each in enumerate(there) if m not in theirs]
 
-    def _likeness(self, one: Any, other: Any) -> int:
-        names = self._names(one, other)
+    def _count_equal_fields(self, one: Any, other: Any) -> int:
+        names = self._list_compared_names(one, other)
         return sum(
             1
             for name in names
-            if one.get(name) is not None and self._same(one.get(name), other.get(name))
+            if one.get(name) is not None and self._are_equal(one.get(name), other.get(name))
         )
 
-    # -- how two records differ -----------------------------------------------------------------
+    # -- comparison of two records -----------------------------------------------------------------
 
-    def difference(self, one: Any, other: Any) -> Iterator[RecordDifference]:
+    def compare_pair(self, one: Any, other: Any) -> Iterator[RecordDifference]:
         if other is _NONE:
-            yield RecordDifference("missing", _label(one))
+            yield RecordDifference("missing", _format_label(one))
         elif one is _NONE:
-            yield RecordDifference("unexpected", _label(other))
+            yield RecordDifference("unexpected", _format_label(other))
         else:
-            fields = list(self._fields(one, other, ""))
+            fields = list(self._compare_fields(one, other, ""))
             if fields:
                 label = self._describe_identity(one, other)
                 yield RecordDifference("changed", label, fields)
 
-    def _fields(self, one: Any, other: Any, path: str) -> Iterator[FieldDifference]:
+    def _compare_fields(self, one: Any, other: Any, path: str) -> Iterator[FieldDifference]:
         if not (isinstance(one, dict) and isinstance(other, dict)):
-            if not self._same(one, other):
+            if not self._are_equal(one, other):
                 yield FieldDifference(path, one, other)
             return
-        names = self._names(one, other) if not path else list(dict.fromkeys([*one, *other]))
+        names = (
+            self._list_compared_names(one, other)
+            if not path
+            else list(dict.fromkeys([*one, *other]))
+        )
         for name in names:
             if path and self._how.named_only and name not in one:
                 continue
             inner = f"{path}.{name}" if path else name
-            yield from self._fields(one.get(name, _ABSENT), other.get(name, _ABSENT), inner)
+            yield from self._compare_fields(one.get(name, _ABSENT), other.get(name, _ABSENT), inner)
 
-    def _names(self, one: Any, other: Any) -> list[str]:
-        """The fields that are compared."""
+    def _list_compared_names(self, one: Any, other: Any) -> list[str]:
+        """Return the names of the fields that are compared."""
         if not (isinstance(one, dict) and isinstance(other, dict)):
             return []
         if self._how.fields is not None:
             return self._how.fields
         return list(one) if self._how.named_only else list(dict.fromkeys([*other, *one]))
 
-    def _equal(self, one: Any, other: Any) -> bool:
-        return next(self._fields(one, other, ""), None) is None
+    def _are_equal_records(self, one: Any, other: Any) -> bool:
+        return next(self._compare_fields(one, other, ""), None) is None
 
-    def _same(self, one: Any, other: Any) -> bool:
+    def _are_equal(self, one: Any, other: Any) -> bool:
         if isinstance(one, dict) and isinstance(other, dict):
-            return all(self._same(one.get(k), other.get(k)) for k in one.keys() | other.keys())
+            return all(self._are_equal(one.get(k), other.get(k)) for k in one.keys() | other.keys())
         if isinstance(one, list) and isinstance(other, list):
-            return len(one) == len(other) and all(map(self._same, one, other))
+            return len(one) == len(other) and all(map(self._are_equal, one, other))
         if _is_number(one) and _is_number(other):
-            return one == other or self._near(one, other)
+            return one == other or self._are_near(one, other)
         tolerance = self._how.tolerance
         if tolerance is not None and isinstance(one, str) and isinstance(other, str):
-            return one == other or _decimals_near(one, other, tolerance)
+            return one == other or _are_near_decimals(one, other, tolerance)
         return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
-    def _near(self, one: float, other: float) -> bool:
+    def _are_near(self, one: float, other: float) -> bool:
         if self._how.tolerance is not None:
             return abs(one - other) <= self._how.tolerance
         is_floating = isinstance(one, float) or isinstance(other, float)
         return is_floating and abs(one - other) <= RELATIVE_TOLERANCE * max(abs(one), abs(other))
 
     def _describe_identity(self, one: dict[str, Any], other: dict[str, Any]) -> str:
-        """The key of a record, or else the first values that have not changed."""
+        """Return the key of a record, or else its first unchanged values."""
         names = self._how.key or [
-            name for name in one if name in other and self._same(one[name], other[name])
+            name for name in one if name in other and self._are_equal(one[name], other[name])
         ]
-        return _label({name: one.get(name) for name in names[: len(self._how.key) or 2]})
+        return _format_label({name: one.get(name) for name in names[: len(self._how.key) or 2]})
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _decimals_near(one: str, other: str, tolerance: float) -> bool:
+def _are_near_decimals(one: str, other: str, tolerance: float) -> bool:
     try:
         return abs(Decimal(one) - Decimal(other)) <= Decimal(str(tolerance))
     except InvalidOperation:
         return False
 
 
-def _by_value(record: Any, schema: Schema | None) -> Any:
-    """The record with decimals of its fields written without the zeros at their end."""
+def _normalize_decimals(record: Any, schema: Schema | None) -> Any:
+    """Return the record with decimals without trailing zeros."""
     if schema is None or not isinstance(record, dict):
         return record
-    return {name: _plain(schema, name, value) for name, value in record.items()}
+    return {name: _normalize_decimal(schema, name, value) for name, value in record.items()}
 
 
-def _plain(schema: Schema, name: str, value: Any) -> Any:
+def _normalize_decimal(schema: Schema, name: str, value: Any) -> Any:
     field = schema.field(name)
     if field is None or not isinstance(value, str):
         return value
@@ -292,17 +304,17 @@ def _plain(schema: Schema, name: str, value: Any) -> Any:
         return value
 
 
-def _text(record: Any) -> str:
+def _to_text(record: Any) -> str:
     return json.dumps(record, sort_keys=True, ensure_ascii=False)
 
 
-def _label(record: Any) -> str:
+def _format_label(record: Any) -> str:
     if not isinstance(record, dict):
-        return _text(record)
+        return _to_text(record)
     return " ".join(f"{name}={format_value(value)}" for name, value in record.items())
 
 
 def format_value(value: Any) -> str:
-    """A value on one line, not too long."""
+    """Return a value in one line of at most 80 characters."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:79] + "…"

@@ -1,4 +1,4 @@
-"""What a test file says."""
+"""The content of a test file: a pipeline, input records, and what is expected of the output."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from localcdap.engine.messages.flow import Stream
 DEFAULT_TIMEOUT_S: Final = 60.0
 DEFAULT_RECORDS: Final = 10_000
 RELATIVE_TOLERANCE: Final = 1e-9
-"""Of floating-point numbers, whose last digits depend on the order in which they are added."""
+"""For floating-point numbers, whose last digits depend on the order in which they are added."""
 
 
 class Records(msgspec.Struct):
-    """Records as a test file or a file beside it has them."""
+    """The records in a test file, or in a file that the test file names."""
 
     records: list[Any]
     """As JSON, see :mod:`localcdap.api.record_json`."""
     are_text: bool = False
-    """Every value is text: they come from a CSV file."""
+    """Whether every value is text, since the records come from a CSV file."""
     file: Path | None = None
-    """Where they stand; None for in the test itself."""
+    """The file of the records; None when they are in the test file itself."""
 
 
 class Expectation(msgspec.Struct):
-    """What an output of a stage is to give."""
+    """The expected records of one output of a stage."""
 
     records: Records | None = None
     count: int | None = None
     ordered: bool = False
     """Whether the order of the records counts."""
     tolerance: float | None = None
-    """By how much numbers may differ; None for 1e-9 of their size, for those that are floating-point."""
+    """How much numbers may differ; None: floating-point numbers by 1e-9 of their size, others not at all."""
     fields: list[str] | None = None
     """The only fields that are compared; None for all."""
     named_only: bool = False
-    """Compare of each record only the fields that the expected one names; else a field not named is null."""
+    """Whether only the fields of the expected record are compared; else a missing field means null."""
     key: list[str] = []
-    """The fields by which records are recognised."""
+    """The fields that identify a record."""
 
 
 class ExpectedFailure(msgspec.Struct):
-    """How the pipeline is to fail."""
+    """The expected failure of a pipeline."""
 
     message: str | None = None
     """A part of the message."""
@@ -54,34 +54,34 @@ class ExpectedFailure(msgspec.Struct):
 
 
 class PipelineTest(msgspec.Struct, kw_only=True):
-    """One test."""
+    """A pipeline test."""
 
     file: Path
     name: str
-    """The file's name without ``.test.toml`` or ``.test.json``, behind its folder."""
+    """The name of the file without ``.test.toml`` or ``.test.json``."""
     pipeline: Path | None = None
-    """The pipeline file, or else the deployed pipeline:"""
+    """The pipeline file; None when the test names a deployed pipeline."""
     application: str | None = None
-    """``NAME`` or ``NAME@VERSION``"""
+    """The deployed pipeline, ``NAME`` or ``NAME@VERSION``; None when the test names a file."""
     description: str | None = None
     arguments: dict[str, str] = {}
     given: dict[str, Records] = {}
-    """By output of a stage, which is not run."""
+    """The records that replace the output of a stage, by output; the stage does not run."""
     skip: list[str] = []
-    """Actions that are not run."""
+    """Actions that do not run."""
     decisions: dict[str, bool] = {}
-    """What conditions are taken to say."""
+    """The results of conditions, which are not evaluated."""
     expect: dict[str, Expectation] = {}
-    """By output of a stage."""
+    """The expected records by output of a stage."""
     fails: ExpectedFailure | None = None
     start_ms: int | None = None
     records: int = DEFAULT_RECORDS
-    """The most records of each source that is run."""
+    """The most records that each source reads."""
     timeout_s: float = DEFAULT_TIMEOUT_S
 
 
 class TestFileProblem(msgspec.Struct):
-    """Something wrong in a test file."""
+    """A mistake in a test file."""
 
     file: Path
     line: int
@@ -95,10 +95,12 @@ class TestFileProblem(msgspec.Struct):
 
 
 def parse_output(output: str, stages: list[str]) -> Stream | None:
-    """What ``Stage``, ``Stage.port`` or ``Stage.errors`` means; None when there is no such stage."""
+    """Parse the name of an output: ``Stage``, ``Stage.port`` or ``Stage.errors``; None for an unknown
+    stage.
+    """
     if output in stages:
         return Stream(output)
-    stage, _, way = output.rpartition(".")
+    stage, _, port = output.rpartition(".")
     if stage not in stages:
         return None
-    return Stream(stage, errors=True) if way == "errors" else Stream(stage, way)
+    return Stream(stage, errors=True) if port == "errors" else Stream(stage, port)

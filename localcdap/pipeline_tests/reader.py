@@ -1,21 +1,21 @@
-"""Reading of test files, with every mistake at once.
+"""Reader of test files, which reports every mistake at once.
 
-::
+This test file shows every key::
 
-    pipeline = "pipeline.json"           # beside the test; or: application = "NAME[@VERSION]"
-    description = "…"                    # optional, as all below
-    start = 2026-01-02T03:04:05Z         # when the run is taken to start
-    skip = ["Move files"]                # actions that are not run
-    records = 10000                      # the most records of each source that is run
+    pipeline = "pipeline.json"           # relative to this file; or: application = "NAME[@VERSION]"
+    description = "…"                    # optional, like all following keys
+    start = 2026-01-02T03:04:05Z         # the start time of the run
+    skip = ["Move files"]                # actions that do not run
+    records = 10000                      # the most records that each source reads
     timeout = 60                         # seconds
 
     [arguments]
     "input.date" = "2026-01-02"
 
     [decisions]
-    "Is weekend" = true                  # the condition is not asked
+    "Is weekend" = true                  # the result of the condition, which is not evaluated
 
-    [given]                              # in place of a source, or of any stage with an output
+    [given]                              # replaces the output of sources or other stages
     Purchases = [{ customer = "ada", price = 1.2 }]
     Customers = "customers.csv"          # or .json, .jsonl
     "Split.big" = []                     # a port of a splitter
@@ -28,9 +28,9 @@
     [expect."By customer"]
     records = "expected.json"
     ordered = true                       # otherwise the order does not count
-    tolerance = 0.01                     # of numbers
-    fields = ["customer", "spent"]       # compare these only; "named": those that a record names
-    key = ["customer"]                   # by which records are recognised in a diff
+    tolerance = 0.01                     # numbers may differ by this much
+    fields = ["customer", "spent"]       # compare only these; "named": those of the expected record
+    key = ["customer"]                   # the fields that identify a record in a diff
     count = 1
 
     [fails]                              # the pipeline must fail
@@ -86,9 +86,9 @@ _Value = TypeVar("_Value")
 
 
 def find_tests(paths: Sequence[Path]) -> list[Path]:
-    """The test files that are named, and those in the folders that are, by name.
+    """Return the test files among the paths, and those in the folders among them, sorted by name.
 
-    :raises BadRequestError: for a path that is not there, or is not a test file.
+    :raises BadRequestError: for a path that does not exist, or is not a test file.
     """
     found: dict[Path, None] = {}
     for path in paths:
@@ -108,25 +108,25 @@ def find_tests(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_test(file: Path) -> tuple[PipelineTest | None, list[TestFileProblem]]:
-    """The test in a file, and everything that is wrong with it; None where nothing of it can be read."""
+    """Return the test in a file, and all mistakes in it; None when the file cannot be read at all."""
     reader = _Reader(file)
-    return reader.test(), reader.mistakes
+    return reader.read_test(), reader.mistakes
 
 
 def check_stages(test: PipelineTest, document: PipelineDocument) -> list[TestFileProblem]:
-    """Names of stages that the pipeline does not have, or that cannot be what they are named as."""
+    """Return the mistakes in names of stages: unknown stages, and stages of a wrong type."""
     reader = _Reader(test.file)
     reader.check_stages(test, document)
     return reader.mistakes
 
 
 def get_test_name(file: Path) -> str:
-    """What a test is called."""
+    """Return the name of the test in a file."""
     return file.name.removesuffix(SUFFIXES[0]).removesuffix(SUFFIXES[1])
 
 
 class _Reader:
-    """Reads one file; what is wrong is noted and left out."""
+    """Reads one file; collects mistakes and leaves the values with mistakes out."""
 
     def __init__(self, file: Path) -> None:
         self._file: Final = file
@@ -135,44 +135,48 @@ class _Reader:
         try:
             self._text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            self.note((), f"it cannot be read: {error}.")
+            self.note((), f"the file cannot be read: {error}.")
 
     def note(self, path: Sequence[str], message: str) -> None:
         line = find_key_line(self._text, path)
         self.mistakes.append(TestFileProblem(self._file, line, ".".join(path), message))
 
-    # -- the whole ------------------------------------------------------------------------------
+    # -- the whole file ------------------------------------------------------------------------------
 
-    def test(self) -> PipelineTest | None:
-        content = self._content()
+    def read_test(self) -> PipelineTest | None:
+        content = self._decode()
         if content is None:
             return None
         self._check_keys((), content, _KEYS)
         test = PipelineTest(file=self._file, name=get_test_name(self._file))
-        self._which(test, content)
-        test.description = self._get((), content, "description", values.text)
-        arguments = self._get((), content, "arguments", values.table) or {}
+        self._read_pipeline(test, content)
+        test.description = self._get((), content, "description", values.read_text)
+        arguments = self._get((), content, "arguments", values.read_table) or {}
         for name, value in arguments.items():
-            test.arguments[name] = self._one(("arguments", name), value, values.argument) or ""
-        for output, value in (self._get((), content, "given", values.table) or {}).items():
-            records = self._records(("given", output), value)
+            test.arguments[name] = (
+                self._convert(("arguments", name), value, values.read_argument) or ""
+            )
+        for output, value in (self._get((), content, "given", values.read_table) or {}).items():
+            records = self._read_records(("given", output), value)
             if records is not None:
                 test.given[output] = records
-        test.skip = self._get((), content, "skip", values.texts) or []
-        for name, value in (self._get((), content, "decisions", values.table) or {}).items():
-            test.decisions[name] = bool(self._one(("decisions", name), value, values.boolean))
-        for output, value in (self._get((), content, "expect", values.table) or {}).items():
-            test.expect[output] = self._expectation(("expect", output), value)
+        test.skip = self._get((), content, "skip", values.read_texts) or []
+        for name, value in (self._get((), content, "decisions", values.read_table) or {}).items():
+            test.decisions[name] = bool(
+                self._convert(("decisions", name), value, values.read_boolean)
+            )
+        for output, value in (self._get((), content, "expect", values.read_table) or {}).items():
+            test.expect[output] = self._read_expectation(("expect", output), value)
         if "fails" in content:
-            test.fails = self._fails(content["fails"])
-        test.start_ms = self._get((), content, "start", values.moment)
-        test.records = self._get((), content, "records", values.positive) or test.records
-        test.timeout_s = self._get((), content, "timeout", values.seconds) or test.timeout_s
+            test.fails = self._read_failure(content["fails"])
+        test.start_ms = self._get((), content, "start", values.read_time)
+        test.records = self._get((), content, "records", values.read_positive) or test.records
+        test.timeout_s = self._get((), content, "timeout", values.read_seconds) or test.timeout_s
         if not test.expect and test.fails is None and "expect" not in content:
-            self.note((), "it expects nothing; add [expect] or [fails].")
+            self.note((), "the test expects nothing; add [expect] or [fails].")
         return test
 
-    def _content(self) -> dict[str, Any] | None:
+    def _decode(self) -> dict[str, Any] | None:
         if self.mistakes:
             return None
         try:
@@ -183,69 +187,76 @@ class _Reader:
             )
         except json.JSONDecodeError as error:
             self.mistakes.append(
-                TestFileProblem(self._file, error.lineno, "", f"it is not valid JSON: {error.msg}.")
+                TestFileProblem(
+                    self._file, error.lineno, "", f"the file is not valid JSON: {error.msg}."
+                )
             )
             return None
         except (ValueError, RecursionError) as error:
-            self.note((), f"it is not valid {self._file.suffix[1:].upper()}: {error}.")
+            self.note((), f"the file is not valid {self._file.suffix[1:].upper()}: {error}.")
             return None
         if not isinstance(content, dict):
             self.note((), "expected an object.")
             return None
         return content
 
-    def _which(self, test: PipelineTest, content: dict[str, Any]) -> None:
-        pipeline = self._get((), content, "pipeline", values.text)
-        test.application = self._get((), content, "application", values.text)
+    def _read_pipeline(self, test: PipelineTest, content: dict[str, Any]) -> None:
+        pipeline = self._get((), content, "pipeline", values.read_text)
+        test.application = self._get((), content, "application", values.read_text)
         if pipeline is not None:
             test.pipeline = self._file.parent / pipeline
             if test.application is not None:
-                self.note(("application",), "there is 'pipeline' already; name one of them.")
+                self.note(
+                    ("application",),
+                    "'pipeline' and 'application' exclude each other; remove one.",
+                )
             if not test.pipeline.is_file():
                 self.note(("pipeline",), f"there is no file {test.pipeline}.")
         elif test.application is None and not {"pipeline", "application"} & content.keys():
-            self.note((), 'it names no pipeline: write pipeline = "FILE" or application = "NAME".')
+            self.note(
+                (), 'the pipeline is missing: write pipeline = "FILE" or application = "NAME".'
+            )
 
     # -- the parts ------------------------------------------------------------------------------
 
-    def _expectation(self, path: tuple[str, ...], value: Any) -> Expectation:
+    def _read_expectation(self, path: tuple[str, ...], value: Any) -> Expectation:
         if isinstance(value, int) and not isinstance(value, bool):
-            return Expectation(count=self._one(path, value, values.count))
+            return Expectation(count=self._convert(path, value, values.read_count))
         if not isinstance(value, dict):
-            return Expectation(records=self._records(path, value))
+            return Expectation(records=self._read_records(path, value))
         for key in [each for each in value if each not in _EXPECT_KEYS]:
-            hint = _nearest(key, _EXPECT_KEYS)
+            hint = _suggest(key, _EXPECT_KEYS)
             if key == "errors" or not hint:
                 hint = f' For an output of a stage write "{path[1]}.{key}".'
             self.note((*path, key), f"there is no such key.{hint}")
         if not {"records", "count"} & value.keys():
-            self.note(path, "it expects neither 'records' nor 'count'.")
+            self.note(path, "'records' or 'count' is missing.")
         expectation = Expectation(
-            count=self._get(path, value, "count", values.count),
-            ordered=bool(self._get(path, value, "ordered", values.boolean)),
-            tolerance=self._get(path, value, "tolerance", values.tolerance),
-            key=self._get(path, value, "key", values.texts) or [],
+            count=self._get(path, value, "count", values.read_count),
+            ordered=bool(self._get(path, value, "ordered", values.read_boolean)),
+            tolerance=self._get(path, value, "tolerance", values.read_tolerance),
+            key=self._get(path, value, "key", values.read_texts) or [],
         )
         if "records" in value:
-            expectation.records = self._records((*path, "records"), value["records"])
+            expectation.records = self._read_records((*path, "records"), value["records"])
         if value.get("fields") == "named":
             expectation.named_only = True
         else:
-            expectation.fields = self._get(path, value, "fields", values.fields)
+            expectation.fields = self._get(path, value, "fields", values.read_fields)
         return expectation
 
-    def _fails(self, value: Any) -> ExpectedFailure | None:
+    def _read_failure(self, value: Any) -> ExpectedFailure | None:
         if not isinstance(value, dict):
             self.note(("fails",), "expected a table with message, stage or when.")
             return None
         self._check_keys(("fails",), value, _FAILS_KEYS)
         return ExpectedFailure(
-            message=self._get(("fails",), value, "message", values.text),
-            stage=self._get(("fails",), value, "stage", values.text),
-            when=self._get(("fails",), value, "when", values.when),
+            message=self._get(("fails",), value, "message", values.read_text),
+            stage=self._get(("fails",), value, "stage", values.read_text),
+            when=self._get(("fails",), value, "when", values.read_when),
         )
 
-    def _records(self, path: tuple[str, ...], value: Any) -> Records | None:
+    def _read_records(self, path: tuple[str, ...], value: Any) -> Records | None:
         if isinstance(value, str):
             try:
                 found = read_records(self._file.parent / value)
@@ -280,9 +291,9 @@ class _Reader:
         key: str,
         read: Callable[[Any], _Value],
     ) -> _Value | None:
-        return self._one((*path, key), content[key], read) if key in content else None
+        return self._convert((*path, key), content[key], read) if key in content else None
 
-    def _one(
+    def _convert(
         self, path: tuple[str, ...], value: Any, read: Callable[[Any], _Value]
     ) -> _Value | None:
         try:
@@ -296,7 +307,7 @@ class _Reader:
     ) -> None:
         for key in content:
             if key not in keys:
-                self.note((*path, key), f"there is no such key.{_nearest(key, keys)}")
+                self.note((*path, key), f"there is no such key.{_suggest(key, keys)}")
 
     # -- against the pipeline -------------------------------------------------------------------
 
@@ -326,7 +337,7 @@ class _Reader:
     def _stage(self, path: tuple[str, ...], types: dict[str, str], output: str) -> bool:
         if parse_output(output, list(types)) is not None:
             return True
-        hint = _nearest(output, list(types)) or f" Its stages: {', '.join(types) or 'none'}."
+        hint = _suggest(output, list(types)) or f" Its stages: {', '.join(types) or 'none'}."
         self.note(path, f"the pipeline has no stage '{output}'.{hint}")
         return False
 
@@ -334,7 +345,7 @@ class _Reader:
 _ACTIONS: Final = ("action", "sparkprogram")
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
+def _suggest(name: str, known: Sequence[str]) -> str:
     from rapidfuzz import process
 
     found = process.extractOne(name, known, score_cutoff=60)
@@ -353,11 +364,11 @@ def find_key_line(text: str, path: Sequence[str]) -> int:
             break
         # The next key may follow right behind the mark that ends this one.
         place = found.end() - 1
-        line = _key_start(text, found.start(), found.end())
+        line = _skip_punctuation(text, found.start(), found.end())
     return text.count("\n", 0, line) + 1 if place else 1
 
 
-def _key_start(text: str, start: int, end: int) -> int:
+def _skip_punctuation(text: str, start: int, end: int) -> int:
     """The place of the first letter in a part of a text."""
     bare = text[start:end].lstrip("[{,. \t\n")
     return end - len(bare)

@@ -1,4 +1,4 @@
-"""Files of records beside a test: CSV with a header, a JSON array, or lines of JSON."""
+"""Files of records for pipeline tests: CSV with a header, a JSON array, or lines of JSON."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SUFFIXES: Final = (".csv", ".json", ".jsonl")
 
 
 def read_records(file: Path) -> Records:
-    """The records of a file.
+    """Return the records of a file.
 
-    :raises BadRequestError: when it cannot be read; with the line.
+    :raises BadRequestError: when the file cannot be read; the message has the line.
     """
     if file.suffix not in SUFFIXES:
         raise BadRequestError(f"{file.name} does not end in {' or '.join(SUFFIXES)}.")
@@ -28,18 +28,18 @@ def read_records(file: Path) -> Records:
     except (OSError, UnicodeDecodeError) as error:
         raise BadRequestError(f"{file} cannot be read: {error}.") from None
     if file.suffix == ".csv":
-        return Records(_rows(file, text), are_text=True, file=file)
-    return Records(_json(file, text), file=file)
+        return Records(_parse_csv(file, text), are_text=True, file=file)
+    return Records(_parse_json(file, text), file=file)
 
 
 def write_records(file: Path, records: list[Any]) -> None:
-    """Put records into a file in the place of those that it has, in its own form."""
+    """Replace the records in a file, and keep its format."""
     if file.suffix == ".csv":
         names = list(dict.fromkeys(name for each in records for name in each))
         text = io.StringIO()
         writer = csv.DictWriter(text, names, lineterminator="\n")
         writer.writeheader()
-        writer.writerows({k: _cell(v) for k, v in each.items()} for each in records)
+        writer.writerows({k: _format_cell(v) for k, v in each.items()} for each in records)
         file.write_text(text.getvalue(), encoding="utf-8")
         return
     lines = [json.dumps(each, ensure_ascii=False) for each in records]
@@ -50,7 +50,7 @@ def write_records(file: Path, records: list[Any]) -> None:
         file.write_text(f"[\n  {listed}\n]\n" if lines else "[]\n", encoding="utf-8")
 
 
-def _rows(file: Path, text: str) -> list[Any]:
+def _parse_csv(file: Path, text: str) -> list[Any]:
     reader = csv.reader(io.StringIO(text), strict=True)
     rows: list[Any] = []
     try:
@@ -69,7 +69,7 @@ def _rows(file: Path, text: str) -> list[Any]:
     return rows
 
 
-def _json(file: Path, text: str) -> list[Any]:
+def _parse_json(file: Path, text: str) -> list[Any]:
     try:
         if file.suffix == ".jsonl":
             return [json.loads(line) for line in text.splitlines() if line.strip()]
@@ -81,7 +81,7 @@ def _json(file: Path, text: str) -> list[Any]:
     return found
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -16,16 +16,16 @@ from localcdap.pipeline_tests.model import Expectation, ExpectedFailure, Pipelin
 
 
 class Outcome(enum.StrEnum):
-    """How a test has ended."""
+    """The outcome of a test."""
 
     PASSED = "passed"
     FAILED = "failed"
-    """Something is not as it is expected."""
+    """The output or the end of the pipeline is not as expected."""
     STOPPED = "stopped"
 
 
 class OutputDifference(msgspec.Struct, rename="camel"):
-    """What is different in the records of one output."""
+    """The differences in the records of one output."""
 
     output: str
     expected_count: int
@@ -41,7 +41,7 @@ class PipelineTestReport(msgspec.Struct, rename="camel"):
     file: str
     outcome: Outcome
     reasons: list[str] = []
-    """What is wrong, except the records."""
+    """Why the test failed, except for differing records."""
     outputs: list[OutputDifference] = []
     took_ms: int = 0
 
@@ -53,7 +53,7 @@ class ActualOutput(msgspec.Struct):
     count: int
     schema: Schema | None = None
     problem: str | None = None
-    """Why there can be no records."""
+    """Why the output has no records; None when it can have records."""
 
 
 def evaluate(
@@ -67,7 +67,7 @@ def evaluate(
     if result.status is CaseStatus.KILLED and result.error is None:
         report.outcome = Outcome.STOPPED
         return report
-    report.reasons = _end_reasons(test.fails, result)
+    report.reasons = _explain_outcome(test.fails, result)
     if test.fails is not None or result.status is CaseStatus.COMPLETED:
         for output, expectation in test.expect.items():
             if outputs is None or output in outputs:
@@ -93,12 +93,12 @@ def get_actual_output(output: str, result: CaseResult) -> ActualOutput:
             return ActualOutput([], 0, problem=problem)
         return ActualOutput(port.records, port.count, port.schema)
     if sample.ports:
-        problem = f"a port of the splitter must be named: {_ports(stream.stage, sample)}"
+        problem = f"a port of the splitter must be named: {_list_ports(stream.stage, sample)}"
         return ActualOutput([], 0, problem=problem)
     return ActualOutput(sample.records, sample.count, sample.schema)
 
 
-def _ports(stage: str, sample: StageSample) -> str:
+def _list_ports(stage: str, sample: StageSample) -> str:
     return ", ".join(f"'{stage}.{port}'" for port in sample.ports)
 
 
@@ -120,14 +120,14 @@ def _compare(
         report.outputs.append(OutputDifference(output, wanted or 0, given.count, found))
 
 
-def _end_reasons(fails: ExpectedFailure | None, result: CaseResult) -> list[str]:
-    """What is wrong with how the pipeline ended."""
-    told = _failures(result)
+def _explain_outcome(fails: ExpectedFailure | None, result: CaseResult) -> list[str]:
+    """Return how the end of the pipeline differs from what the test expects."""
+    failures = _list_failures(result)
     if fails is None:
         if result.status is CaseStatus.COMPLETED:
             return []
         what = "is not valid" if result.status is CaseStatus.INVALID else "failed"
-        listed = [f"{stage}: {text}" if stage else text for stage, text in told]
+        listed = [f"{stage}: {text}" if stage else text for stage, text in failures]
         return [f"The pipeline {what}: {each}" for each in listed] or [f"The pipeline {what}."]
     if result.status is CaseStatus.COMPLETED:
         return ["The pipeline was expected to fail, but did not."]
@@ -139,20 +139,20 @@ def _end_reasons(fails: ExpectedFailure | None, result: CaseResult) -> list[str]
         )
     matching = [
         text
-        for stage, text in told
+        for stage, text in failures
         if (fails.stage is None or stage == fails.stage)
         and (fails.message is None or fails.message in text)
     ]
     if not matching:
         where = f" of stage '{fails.stage}'" if fails.stage is not None else ""
         wanted = f" with '{fails.message}'" if fails.message is not None else ""
-        said = "; ".join(f"{stage or 'pipeline'}: {text}" for stage, text in told)
-        reasons.append(f"Expected a failure{where}{wanted}, but it says: {said}")
+        actual = "; ".join(f"{stage or 'pipeline'}: {text}" for stage, text in failures)
+        reasons.append(f"Expected a failure{where}{wanted}, but got: {actual}")
     return reasons
 
 
-def _failures(result: CaseResult) -> list[tuple[str | None, str]]:
-    """Stage and text of all that has failed."""
+def _list_failures(result: CaseResult) -> list[tuple[str | None, str]]:
+    """Return the stage and the message of each failure."""
     found = [(each.stage, each.message) for each in result.errors]
     found += [
         (name, problem.message) for name, each in result.stages.items() for problem in each.problems

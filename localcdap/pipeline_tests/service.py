@@ -36,7 +36,7 @@ from localcdap.runs.model import RunError, get_now
 from localcdap.runs.preview.process import PreviewProcesses
 
 _KEPT: Final = 5
-"""Sets of cases whose results are kept."""
+"""The most sets of cases whose results are kept."""
 
 
 _WAIT_S: Final = 10.0
@@ -45,7 +45,7 @@ _WAIT_S: Final = 10.0
 class PipelineTestService:
     """Runs pipelines on given records. Threads may share it.
 
-    :param home: what relative paths in pipelines are relative to.
+    :param home: the folder for relative paths in pipelines.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class PipelineTestService:
     def progress(self, cases: str, seen: int, timeout_s: float) -> CasesProgress:
         """Return the results after the first ``seen`` ones, as soon as there is one, or after the timeout.
 
-        :raises NotFoundError: when there are no such cases, or they are not remembered any more.
+        :raises NotFoundError: when there are no such cases, or their results are not kept any more.
         """
         made = self._get(cases)
         with self._changed:
@@ -240,7 +240,7 @@ class PipelineTestService:
 
 
 class _CaseSet:
-    """Cases, and how far they are."""
+    """A set of test cases and their results so far."""
 
     def __init__(self, request: CasesRequest) -> None:
         self.request: Final = request

@@ -1,4 +1,6 @@
-"""Writing of test files: a first test from what a pipeline gives, and new expectations after a change."""
+"""Writer of test files: a first test with the actual output of a pipeline, and updates of expected
+records.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from tomlkit.items import Item
 
 _MOST_INLINE: Final = 50
-"""Records that are written into the test itself; more go into a file beside it."""
+"""The most records that are written into the test file itself; more are written to a separate file."""
 
 
 def write_new_test(
@@ -30,14 +32,15 @@ def write_new_test(
     document: PipelineDocument,
     result: CaseResult,
 ) -> None:
-    """Write a test that passes now: the sources' records are given, those of sinks and errors expected.
+    """Write a test that passes now: with the records of sources as input, and those of sinks and error
+    outputs as expected records.
 
-    :raises ConflictError: when the file is there already.
+    :raises ConflictError: when the file exists.
     """
     import tomlkit
 
     if file.exists():
-        raise ConflictError(f"{file} is there already.", "Name another file, or use --update.")
+        raise ConflictError(f"{file} exists already.", "Name another file, or use --update.")
     content = tomlkit.document()
     content["pipeline"] = os.path.relpath(pipeline, file.parent)
     for title, table in (
@@ -56,7 +59,7 @@ def write_new_test(
 
 
 def update_test(test: PipelineTest, report: PipelineTestReport, result: CaseResult) -> list[str]:
-    """Put what came into the place of what was expected, where that differs; the rest of the file stays.
+    """Replace the expected records of each output that differs by the actual ones; keep the rest of the file.
 
     :returns: the outputs whose expectations were changed.
     """
@@ -101,7 +104,7 @@ def _update(test: PipelineTest, expect: Any, output: str, result: CaseResult) ->
 
 
 def _select_compared_fields(record: Any, how: Expectation) -> Any:
-    """Of a record the fields that are compared."""
+    """Return the record with only the fields that are compared."""
     names = how.fields
     if how.named_only and how.records is not None:
         names = list(dict.fromkeys(name for each in how.records.records for name in each))
@@ -130,7 +133,9 @@ def _list_expected(document: PipelineDocument, result: CaseResult) -> dict[str, 
 
 
 def _format_records(file: Path, output: str, records: list[Any]) -> Item | str:
-    """Records as an array of TOML, one a line; or the name of a file, where TOML cannot hold them."""
+    """Return records as a TOML array, one per line, or the name of a new file if TOML cannot represent
+    them.
+    """
     import tomlkit
 
     if len(records) > _MOST_INLINE or _has_null_item(records):
@@ -144,7 +149,7 @@ def _format_records(file: Path, output: str, records: list[Any]) -> Item | str:
 
 
 def _inline(value: Any) -> Any:
-    """A value for TOML, in which a field that is not there is null."""
+    """Return a value for TOML, which has no null: null fields are left out."""
     if isinstance(value, dict):
         import tomlkit
 

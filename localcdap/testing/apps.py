@@ -86,13 +86,13 @@ class AppTester:
                 store, self.namespaces, [vault], lambda: vault.name
             )
             self._delivery.add(DeletedNamespaceCleanup(tables.admin))
-            self._create_artifact_service = _create_artifact_service(store, folder, self.namespaces)
+            self._artifacts = _create_artifact_service(store, folder, self.namespaces)
             AppDeployer(tables.admin).deploy(
                 SYSTEM_NAMESPACE, [describe_application(app, app.__qualname__)]
             )
             platform = AppPlatform(
                 self.namespaces,
-                self._create_artifact_service,
+                self._artifacts,
                 self.preferences,
                 lambda namespace: Secrets(partial(self.secure_keys.get, namespace)),
                 self.messaging,
@@ -148,7 +148,7 @@ class AppTester:
         place = (folder if namespace == "default" else folder / namespace) / source.name
         place.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copyfile)(source, place)
-        self._create_artifact_service.sync()
+        self._artifacts.sync()
 
     def close(self) -> None:
         """Close the database."""

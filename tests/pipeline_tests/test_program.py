@@ -172,7 +172,7 @@ def test_a_first_test_is_written_fails_after_a_change_and_is_updated(test: Test,
     assert test(file, "--update")[0] == 0
     assert test(file)[0] == 0
     code, said = test(*new)
-    assert (code, "is there already" in said) == (1, True)
+    assert (code, "exists already" in said) == (1, True)
 
 
 def test_plugins_of_other_versions_are_taken_when_that_is_asked_for(test: Test, tmp_path: Path):

@@ -77,7 +77,7 @@ def test_failures_that_are_expected_and_others():
         "Expected to fail at validation, but it failed at run."
     ]
     assert reasons(FAILED, ExpectedFailure("boom", "Other")) == [
-        "Expected a failure of stage 'Other' with 'boom', but it says: Parse: boom"
+        "Expected a failure of stage 'Other' with 'boom', but got: Parse: boom"
     ]
 
 

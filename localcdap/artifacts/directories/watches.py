@@ -129,7 +129,7 @@ class _Relay:
 
     def __init__(self, notices: PendingChanges, wanted: _WatchedFolder) -> None:
         self._pending = notices
-        self._list_wanted = wanted
+        self._folder = wanted
 
     def dispatch(self, event: Any) -> None:
         """Handle an event; watchdog calls this."""
@@ -143,21 +143,21 @@ class _Relay:
         if kind in ("closed", "deleted", "moved"):
             self._pending.finish(path)
         try:
-            inner = path.relative_to(self._list_wanted.real)
+            inner = path.relative_to(self._folder.real)
         except ValueError:
             return
-        if self._list_wanted.only is not None:
-            if inner.name == self._list_wanted.only:
-                self._touch(self._list_wanted.shown, path, kind, is_file=is_file)
+        if self._folder.only is not None:
+            if inner.name == self._folder.only:
+                self._touch(self._folder.shown, path, kind, is_file=is_file)
             return
-        self._touch(self._list_wanted.shown / inner, path, kind, is_file=is_file)
+        self._touch(self._folder.shown / inner, path, kind, is_file=is_file)
 
     def _touch(self, shown: Path, path: Path, kind: str, *, is_file: bool) -> None:
-        parts = shown.relative_to(self._list_wanted.directory).parts
+        parts = shown.relative_to(self._folder.directory).parts
         if not parts:
             self._pending.note_all()
         elif all(is_content(part) for part in parts):
-            artifacts = list(_list_possible_artifacts(self._list_wanted.directory, parts))
+            artifacts = list(_list_possible_artifacts(self._folder.directory, parts))
             self._pending.note(artifacts)
             if is_file and kind == "modified":  # closing the file causes another event
                 self._pending.begin(path, artifacts, _PATIENCE_S)

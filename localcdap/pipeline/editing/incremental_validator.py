@@ -31,7 +31,7 @@ class IncrementalValidator:
         self._configure = configure
         self._secrets = secrets
         self._propagation = SchemaPropagation(configure)
-        self._get_structure_key: Any = None
+        self._structure_key: Any = None
         self._structure: PipelineStructure | None = None
         self._structural: dict[str | None, list[ValidationFailure]] = {}
         self._post_actions: dict[int, ConfiguredStage] = {}
@@ -57,8 +57,8 @@ class IncrementalValidator:
     def update(self, document: PipelineDocument) -> None:
         """Validate a document that may have changed, or whose plugins may have answered since."""
         shape = _get_structure_key(document)
-        if self._structure is None or shape != self._get_structure_key:
-            self._get_structure_key, self._structure = shape, PipelineStructure(document)
+        if self._structure is None or shape != self._structure_key:
+            self._structure_key, self._structure = shape, PipelineStructure(document)
             self._structural = {}
             for failure in check_structure(self._structure):
                 self._structural.setdefault(failure.stage, []).append(failure)

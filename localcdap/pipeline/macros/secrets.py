@@ -32,7 +32,7 @@ class Secrets:
         self._store = store
         self._connections = connections
         self._values: dict[str, str] = {}
-        self._list_forms: Sequence[str] = ()
+        self._forms: Sequence[str] = ()
         """The forms that the values can have in a text, longest first."""
 
     @property
@@ -65,18 +65,18 @@ class Secrets:
             assert self._store is not None
             self._values[key] = self._store(key)
             found = {form for value in self._values.values() for form in _list_forms(value)}
-            self._list_forms = sorted(found, key=len, reverse=True)
+            self._forms = sorted(found, key=len, reverse=True)
         return self._values[key]
 
     def hide(self, text: str) -> str:
         """Return the text with every value that was read replaced by :data:`HIDDEN`."""
-        for form in self._list_forms:
+        for form in self._forms:
             text = text.replace(form, HIDDEN)
         return text
 
     def clean(self, structs: Sequence[_T]) -> list[_T]:
         """Return copies of structs with the values removed from all of their texts."""
-        if not self._list_forms:
+        if not self._forms:
             return list(structs)
         return [convert(self._clean(msgspec.to_builtins(each)), type(each)) for each in structs]
 
@@ -85,7 +85,7 @@ class Secrets:
 
         Values of fewer than four characters are kept: they hide nothing and occur in many names.
         """
-        long = [form for form in self._list_forms if len(form) >= _LEAST_IN_SCHEMA]
+        long = [form for form in self._forms if len(form) >= _LEAST_IN_SCHEMA]
         if schema is None or not any(form in str(schema) for form in long):
             return schema
         try:
@@ -95,7 +95,7 @@ class Secrets:
 
     def clean_stage(self, spec: StageSpec) -> StageSpec:
         """Return the specification of a stage with the values removed from its schemas."""
-        if not self._list_forms:
+        if not self._forms:
             return spec
         ports = {port: self.clean_schema(schema) for port, schema in spec.port_schemas.items()}
         return msgspec.structs.replace(
@@ -112,7 +112,7 @@ class Secrets:
 
     def clean_pipeline(self, spec: PipelineSpec) -> PipelineSpec:
         """Return the specification of a pipeline with the values removed from schemas and properties."""
-        if not self._list_forms:
+        if not self._forms:
             return spec
         return msgspec.structs.replace(
             spec,

@@ -151,7 +151,7 @@ class SchemaPropagation:
 
     def __init__(self, configure: StageConfiguration) -> None:
         self._configure = configure
-        self._get_connections: dict[str, _Connections] = {}
+        self._connections: dict[str, _Connections] = {}
         self.stages: dict[str, ConfiguredStage] = {}
         """By stage, in topological order."""
         self.duplicates: list[ConfiguredStage] = []
@@ -169,22 +169,22 @@ class SchemaPropagation:
     def reset(self, configure: StageConfiguration) -> None:
         """Configure every stage again at the next update, with another configuration."""
         self._configure = configure
-        self._get_connections.clear()
+        self._connections.clear()
 
     def forget(self, stage: str) -> None:
         """Configure one stage again at the next update."""
-        self._get_connections.pop(stage, None)
+        self._connections.pop(stage, None)
 
     def update(self, structure: PipelineStructure) -> None:
         """Configure the stages that may have changed, each once and after its inputs."""
-        former, links = self.stages, self._get_connections
+        former, links = self.stages, self._connections
         if structure.cyclic_groups:
             links = {}  # on a cycle, the inputs of a stage depend on the order too
-        self.stages, self._get_connections, moved = {}, {}, set[str]()
+        self.stages, self._connections, moved = {}, {}, set[str]()
         flow = InputFinder(structure, self.stages)
         for name in structure.order:
             stage, before = structure.stages[name], former.get(name)
-            self._get_connections[name] = now = _get_connections(structure, name)
+            self._connections[name] = now = _get_connections(structure, name)
             is_same = before is not None and _is_same(before, stage) and links.get(name) == now
             if before is not None and is_same and moved.isdisjoint(structure.graph.inputs[name]):
                 self.stages[name] = before
