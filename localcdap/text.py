@@ -20,6 +20,8 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
 """SGR sequences. They only change how the text looks, and are common in the logs of tools."""
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
+_SHORT: Final = 3
+"""The most letters of a name that is found in much longer ones by chance."""
 _MIN_SIMILARITY: Final = 60
 """The lowest similarity, 0 to 100, of a name that is worth suggesting. It finds a name with a letter
 missing, doubled or exchanged, and leaves out names that share only an ending."""
@@ -66,15 +68,22 @@ def nearest_names(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
     """
     from rapidfuzz import fuzz, process, utils
 
+    likely = {each for each in names if _is_comparable(name, each)}
     matches = process.extract(
         name,
-        sorted(set(names)),
+        sorted(likely),
         scorer=fuzz.WRatio,
         processor=utils.default_process,
         score_cutoff=_MIN_SIMILARITY,
         limit=limit,
     )
     return [match[0] for match in matches]
+
+
+def _is_comparable(name: str, other: str) -> bool:
+    """Return whether the similarity of two names says something: the measure finds "at" in "unrelated"."""
+    shorter, longer = sorted((len(name), len(other)))
+    return shorter > _SHORT or 2 * shorter >= longer
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from localcdap.api.directive.argument import Argument
+from localcdap.api.directive.argument import Argument, ArgumentKind
 from localcdap.api.directive.rows import Columns, Frame, Row, RowContext
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 
@@ -96,6 +96,19 @@ class Directive(Plugin):
     def sets_variables(self) -> Iterable[str]:
         """Return the names of the transient variables that the directive sets."""
         return self.variables
+
+    def reads_columns(self) -> Iterable[str]:
+        """Return the columns without which the directive has no effect, or fails.
+
+        Where none of the rows has such a column, validation warns, unless :meth:`propagate` has reported the
+        column or makes it. The default returns all columns that the arguments name.
+        """
+        for declared in self.arguments:
+            value = getattr(self, declared.attribute)
+            if declared.kind is ArgumentKind.COLUMN and value is not None:
+                yield value
+            elif declared.kind is ArgumentKind.COLUMNS:
+                yield from value or ()
 
     def tables(self) -> Iterable[str]:
         """Return the names of the tables for lookups, see :attr:`RowContext.lookups`."""

@@ -1,4 +1,4 @@
-"""Checks of a tree: unknown functions, wrong numbers of arguments, invalid patterns."""
+"""Checks of a tree: unknown functions and methods, wrong numbers of arguments, invalid patterns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Final
 from localcdap.java.regex import RegexError, compile_regex
 from localcdap.plugin_lib.jexl.errors import Problem
 from localcdap.plugin_lib.jexl.functions import FUNCTIONS, NAMESPACES
+from localcdap.plugin_lib.jexl.methods import METHODS
 from localcdap.plugin_lib.jexl.tree import Node
+from localcdap.text import nearest_name
 
 _NOT_THERE = {
     "new": "Objects cannot be made",
@@ -26,7 +28,9 @@ def find_problems(root: Node) -> list[Problem]:
     for node in root.walk():
         if node.kind == "call":
             found.extend(_call(node))
-        elif (node.kind == "binary" and node.value in ("=~", "!~")) or (
+        elif node.kind == "method":
+            found.extend(_check_method(node))
+        if (node.kind == "binary" and node.value in ("=~", "!~")) or (
             node.kind == "method" and node.value[0] in _METHODS_WITH_PATTERN and len(node.parts) > 1
         ):
             found.extend(_check_pattern(node.parts[1]))
@@ -62,6 +66,22 @@ def _check_function(node: Node, namespace: str, name: str) -> Problem:
     near = _suggest_function(name, here, namespace)
     hint = f"Did you mean {' or '.join(elsewhere)}?" if elsewhere else near
     return Problem(f"There is no function '{full}'", *place, hint)
+
+
+def _check_method(node: Node) -> list[Problem]:
+    """Find a method that no value has, whatever its type is."""
+    name, count = node.value[0], len(node.parts) - 1
+    forms = [method for (_, own), method in METHODS.items() if own == name]
+    if any(method.find_overloads(count + 1) for method in forms):
+        return []
+    place = (node.line, node.column)
+    if forms:
+        message = f"The method '{name}' does not take {count} argument{'' if count == 1 else 's'}"
+        return [Problem(message, *place)]
+    near = nearest_name(name, (own for _, own in METHODS))
+    return [
+        Problem(f"There is no method '{name}'", *place, f"Did you mean '{near}'?" if near else None)
+    ]
 
 
 def _suggest_function(

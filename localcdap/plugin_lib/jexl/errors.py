@@ -18,6 +18,8 @@ class Problem(NamedTuple):
     """The column, from 1."""
     hint: str | None = None
     """The corrective action."""
+    is_warning: bool = False
+    """Whether the expression has values in spite of it."""
 
 
 class JexlError(LocalcdapError):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.jexl.errors import EvaluationError, JexlError
+from localcdap.plugin_lib.jexl.errors import EvaluationError, JexlError, Problem
 from localcdap.plugin_lib.jexl.parser import parse_tree
 from localcdap.plugin_lib.jexl.tree import Node, list_read_names
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from localcdap.api.directive.rows import Columns
     from localcdap.plugin_lib.jexl.code import Code
     from localcdap.plugin_lib.jexl.native import NativeExpression
 
@@ -93,6 +94,17 @@ class JexlExpression:
         from localcdap.plugin_lib.jexl.types import type_of
 
         return type_of(self.root, schema)
+
+    def check_columns(
+        self, columns: Columns, variables: Collection[str] = (), *, must_exist: bool = False
+    ) -> list[Problem]:
+        """Return the names that no such row has, and the methods that its values lack.
+
+        See :func:`localcdap.plugin_lib.jexl.column_checks.find_column_problems`.
+        """
+        from localcdap.plugin_lib.jexl.column_checks import find_column_problems
+
+        return find_column_problems(self.root, columns, variables, must_exist=must_exist)
 
     def native(
         self, schema: Schema, column: Callable[[str], Column] | None = None

@@ -61,6 +61,11 @@ def type_of(root: Node, schema: Schema) -> Schema | None:
     return None if found == Schema.NULL else found
 
 
+def infer_type(node: Node, schema: Schema) -> Schema | None:
+    """Return the schema of the values of a part of an expression; see :func:`type_of`."""
+    return _TypeInference(schema).infer(node)
+
+
 def infer_literal(value: object) -> Schema:
     """Return the schema of a constant."""
     if isinstance(value, bool):

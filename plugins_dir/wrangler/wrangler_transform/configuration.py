@@ -11,6 +11,7 @@ from localcdap.plugin_lib.wrangler.recipe.builder import (
     load_precondition,
     load_recipe,
 )
+from localcdap.plugin_lib.wrangler.recipe.precondition import NAME as PRECONDITION
 from localcdap.plugin_lib.wrangler.recipe.propagation import (
     propagate,
     propose_schema,
@@ -58,8 +59,7 @@ class ConfigurationCheck:
         recipe = self._load_recipe()
         for problem in recipe.problems:
             self._add_problem(problem)
-        if self._is_known(recipe):
-            self._propagate(recipe)
+        self._propagate(recipe)
 
     def check_tables(self) -> None:
         """Look for the tables that directives name, and propagate the columns that these add."""
@@ -73,12 +73,8 @@ class ConfigurationCheck:
             if step.directive is None and step.name == TableLookup.directive_name():
                 message = "whether its table is there is known when the macro has a value"
                 self._add_problem(_report(step, message, is_warning=True))
-        if not missing and tables and self._is_known(recipe):
+        if not missing and tables and _is_known(recipe):
             self._propagate(recipe)
-
-    def _is_known(self, recipe: BuiltRecipe) -> bool:
-        has_field = not self._config.contains_macro("field")
-        return recipe.is_complete and not recipe.errors and has_field
 
     def _check_field(self) -> None:
         field, schema = self._config.input_field, self._stage.input_schema
@@ -113,10 +109,17 @@ class ConfigurationCheck:
             self._stage.output_schema = self._stage.input_schema
 
     def _check_precondition(self, text: str) -> None:
-        for problem in load_precondition(text).problems:
-            self._failures.add(
-                f"The precondition, column {problem.column}: {problem.message}"
-            ).with_config_property("precondition")
+        config = self._config
+        built = load_precondition(text)
+        problems = list(built.problems)
+        if not built.errors and not config.contains_macro("field"):
+            row_schema = find_row_schema(config.input_field, self._stage.input_schema)
+            problems += propagate(built.steps, to_columns(row_schema)).problems
+        for problem in problems:
+            where = f"The precondition, line {problem.line}, column {problem.column}: "
+            message = where + problem.message.removeprefix(f"{PRECONDITION}: ")
+            failure = self._add_once(message, problem.corrective_action, problem.is_warning)
+            failure.with_config_property("precondition")
 
     def _check_user_directives(self) -> None:
         shipped = load_shipped_directives()
@@ -132,12 +135,16 @@ class ConfigurationCheck:
         return load_recipe(text, self._config.udd, self._stage.find_plugin)
 
     def _propagate(self, recipe: BuiltRecipe) -> None:
+        """Follow the columns as far as the recipe is known; check the output if all of it is."""
         config, stage = self._config, self._stage
+        if config.contains_macro("field"):
+            return
         row_schema = find_row_schema(config.input_field, stage.input_schema)
-        found = propagate(recipe.steps, to_columns(row_schema, stage.find_table))
+        steps = recipe.steps if _is_known(recipe) else recipe.known_steps
+        found = propagate(steps, to_columns(row_schema, stage.find_table))
         for problem in found.problems:
             self._add_problem(problem)
-        if config.contains_macro("schema") or found.errors:
+        if not _is_known(recipe) or config.contains_macro("schema") or found.errors:
             return
         if config.schema is None:
             stage.output_schema = propose_schema(found.after)
@@ -156,12 +163,9 @@ class ConfigurationCheck:
             failure.with_config_property("schema").with_output_field(mismatch.field)
 
     def _add_problem(self, problem: RecipeProblem) -> None:
-        action = f"Usage: {problem.usage}." if problem.usage else None
-        if problem.nearest:
-            action = f"Did you mean '{problem.nearest}'?"
         where = f"Recipe, line {problem.line}, column {problem.column}: "
         message = problem.message if problem.message.endswith(".") else f"{problem.message}."
-        failure = self._add_once(f"{where}{message}", action, problem.is_warning)
+        failure = self._add_once(f"{where}{message}", _find_action(problem), problem.is_warning)
         failure.with_config_property("directives", element=str(problem.line))
 
     def _add_once(self, message: str, action: str | None, is_warning: bool) -> FailureBuilder:
@@ -170,6 +174,16 @@ class ConfigurationCheck:
         if any(each.message == message for each in collector):
             collector = FailureCollector()
         return collector.add(message, action)
+
+
+def _find_action(problem: RecipeProblem) -> str | None:
+    if problem.nearest:
+        return f"Did you mean '{problem.nearest}'?"
+    return f"Usage: {problem.usage}." if problem.usage else problem.corrective_action
+
+
+def _is_known(recipe: BuiltRecipe) -> bool:
+    return recipe.is_complete and not recipe.errors
 
 
 def _report(step: RecipeStep, message: str, *, is_warning: bool = False) -> RecipeProblem:

@@ -38,6 +38,8 @@ def problems(text: str) -> list[tuple[int, int, str]]:
         ("string:lefft(a, 1)", (1, 1), "Did you mean 'string:left'?"),
         ("string:left(a)", (1, 1), "Its usage is string:left(text, length)."),
         ("upperCase(a)", (1, 1), "Did you mean string:upperCase?"),
+        ("a.trimm()", (1, 1), "There is no method 'trimm' Did you mean 'trim'?"),
+        ("b + a.trim(1, 2)", (1, 5), "The method 'trim' does not take 2 arguments"),
         ("a =~ '[x'", (1, 6), "not a regular expression"),
         ("a.replaceAll('(', 'x')", (1, 14), "not a regular expression"),
         ("for (i : a) {" * 15 + "}" * 15, (1, 131), "10 loops"),

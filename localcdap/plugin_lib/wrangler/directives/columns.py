@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from localcdap.api.directive import (
     Columns,
     Directive,
@@ -13,6 +15,7 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
+from localcdap.plugin_lib.wrangler.recipe.base_directives import suggest_column
 
 
 def report_missing_column(columns: Columns, name: str, purpose: str, *, fails: bool = True) -> bool:
@@ -23,7 +26,7 @@ def report_missing_column(columns: Columns, name: str, purpose: str, *, fails: b
     if not columns.is_missing(name):
         return False
     report = columns.fail if fails else columns.warn
-    report(f"There is no column '{name}' to {purpose}.", f"Choose one of: {', '.join(columns)}.")
+    report(f"There is no column '{name}' to {purpose}.", suggest_column(columns, name))
     return True
 
 
@@ -44,6 +47,9 @@ class Rename(Directive):
     examples = ("rename :fname :first_name",)
     source: str = argument.column("The column to rename.")
     target: str = argument.column("Its new name.")
+
+    def reads_columns(self) -> Iterable[str]:
+        return (self.source,)
 
     def propagate(self, columns: Columns) -> None:
         found = columns.find(self.source)
@@ -89,6 +95,9 @@ class Copy(Directive):
     force: bool = argument.boolean(
         "Whether a destination that exists is overwritten.", default=False
     )
+
+    def reads_columns(self) -> Iterable[str]:
+        return (self.source,)
 
     def propagate(self, columns: Columns) -> None:
         if report_missing_column(columns, self.source, "copy"):

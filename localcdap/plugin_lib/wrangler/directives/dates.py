@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any, Final
 
 from localcdap.api.directive import (
@@ -120,10 +121,12 @@ class DiffDate(Directive):
     column2: str = argument.column("The timestamp to subtract, or 'now'.")
     destination: str = argument.column("The column for the difference.")
 
+    def reads_columns(self) -> Iterable[str]:
+        return tuple(name for name in (self.column1, self.column2) if name.lower() != "now")
+
     def propagate(self, columns: Columns) -> None:
-        for name in (self.column1, self.column2):
-            if name.lower() != "now":
-                report_missing_column(columns, name, "subtract")
+        for name in self.reads_columns():
+            report_missing_column(columns, name, "subtract")
         columns.put(self.destination, Schema.LONG.as_nullable)
 
     def start(self, context: RowContext) -> None:

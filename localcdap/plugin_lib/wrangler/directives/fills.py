@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     require_text_column,
 )
 from localcdap.plugin_lib.wrangler.values.text_edits import unescape_java
+from localcdap.text import nearest_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -36,6 +38,8 @@ class FillNullOrEmpty(Directive):
 
     def propagate(self, columns: Columns) -> None:
         schema = columns.schema(self.column)
+        if columns.is_missing(self.column) and nearest_name(self.column, columns) is not None:
+            report_missing_column(columns, self.column, "fill", fails=False)
         if is_text(schema) or columns.is_missing(self.column):
             columns.put(self.column, Schema.STRING)
         else:
@@ -71,6 +75,9 @@ class Merge(Directive):
     @cached_property
     def _between(self) -> str:
         return unescape_java(self.separator)
+
+    def reads_columns(self) -> Iterable[str]:
+        return (self.column1, self.column2)
 
     def propagate(self, columns: Columns) -> None:
         missing = [

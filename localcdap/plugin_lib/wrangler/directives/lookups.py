@@ -17,6 +17,7 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
+from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 from localcdap.plugin_lib.wrangler.directives.masks import read_text
 
 _CODE: Final = slice(0, 7)
@@ -100,8 +101,7 @@ class TableLookup(Directive):
                 "looked up.",
                 f"Put 'set-type :{self.column} string' before it.",
             )
-        if columns.is_missing(self.column):
-            columns.warn(f"there is no column '{self.column}', so that nothing is looked up.")
+        if report_missing_column(columns, self.column, "look up", fails=False):
             return
         shape = columns.find_table(self.table)
         if shape is None:

@@ -57,7 +57,7 @@ class MaskNumber(Directive):
     mask: str = argument.text("# shows a character, x hides one, others stand for themselves.")
 
     def propagate(self, columns: Columns) -> None:
-        if columns.is_missing(self.column):
+        if report_missing_column(columns, self.column, "mask", fails=False):
             columns.put(self.column, Schema.STRING)
         else:
             columns.put(self.column, make_text_schema_like(columns, self.column))

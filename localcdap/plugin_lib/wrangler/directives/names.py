@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Final
 
@@ -92,8 +93,12 @@ class SetHeaders(Directive):
     whole_row = True
     column: list[str] = argument.columns("The names; columns beyond them keep theirs.")
 
+    def reads_columns(self) -> Iterable[str]:
+        return ()
+
     def propagate(self, columns: Columns) -> None:
         if not columns.open:
+            self._report_unused(columns)
             columns.rename(self._map_names(columns))
             return
         # Columns that only the data know follow the known ones, and the names apply to both.
@@ -107,6 +112,12 @@ class SetHeaders(Directive):
 
     def native(self, frame: Frame) -> None:
         frame.rename(self._map_names(frame.columns))
+
+    def _report_unused(self, columns: Columns) -> None:
+        unused = self.column[len(columns) :]
+        if unused:
+            listed = ", ".join(f"'{name}'" for name in unused)
+            columns.warn(f"There is no column for {listed}: the rows have {len(columns)}.")
 
     def _map_names(self, present: Any) -> dict[str, str]:
         return {name: new.strip() for name, new in zip(present, self.column, strict=False)}

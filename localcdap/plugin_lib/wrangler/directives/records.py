@@ -117,8 +117,9 @@ class Flatten(Directive):
     )
 
     def propagate(self, columns: Columns) -> None:
-        if all(columns.is_missing(name) for name in self.column):
-            report_missing_column(columns, self.column[0], "flatten", fails=False)
+        missing = [name for name in self.column if columns.is_missing(name)]
+        for name in missing[:1] if len(missing) == len(self.column) else missing:
+            report_missing_column(columns, name, "flatten", fails=False)
         for name in self.column:
             schema = columns.schema(name)
             if schema is not None and schema.non_nullable.type is Type.ARRAY:

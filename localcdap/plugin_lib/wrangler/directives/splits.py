@@ -186,7 +186,8 @@ class ExtractRegexGroups(_SplitDirective):
     regex: str = argument.text("The regular expression, with groups.")
 
     def propagate(self, columns: Columns) -> None:
-        columns.open = True
+        if not report_missing_column(columns, self.column, "match", fails=False):
+            columns.open = True
 
     def change(self, row: Row, context: RowContext) -> None:
         text = row.value(self.column)

@@ -19,6 +19,8 @@ class RecipeProblem(msgspec.Struct, frozen=True, omit_defaults=True):
     """A known name that is similar to an unknown one."""
     is_warning: bool = False
     """Whether the recipe can run in spite of it."""
+    corrective_action: str | None = None
+    """What to do, where it is neither a usage nor a nearest name."""
 
     @property
     def text(self) -> str:
@@ -28,6 +30,8 @@ class RecipeProblem(msgspec.Struct, frozen=True, omit_defaults=True):
             parts.append(f"Usage: {self.usage}.")
         if self.nearest:
             parts.append(f"Did you mean '{self.nearest}'?")
+        if self.corrective_action:
+            parts.append(self.corrective_action)
         return " ".join(parts)
 
 
@@ -76,6 +80,8 @@ class Recipe(msgspec.Struct, frozen=True):
     """The version of the language that ``#pragma version`` names."""
     has_macros: bool = False
     """Whether the text holds macros, so that the recipe is known only at run time."""
+    known_calls: int | None = None
+    """How many calls precede the first statement that is invalid or a macro; None if there is no such one."""
 
     @property
     def errors(self) -> list[RecipeProblem]:

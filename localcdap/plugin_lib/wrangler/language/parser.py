@@ -147,6 +147,7 @@ class _RecipeParser:
         self._loaded: Final = {load.name for load in self._loads} | self._split.loads
         self._problems: list[RecipeProblem] = []
         self._version: str | None = None
+        self._known_calls: int | None = None
         self._nearest: dict[str, str | None] = {}
         """The most similar known name by unknown name: a comparison takes 0.5 ms."""
 
@@ -160,6 +161,7 @@ class _RecipeParser:
             tuple(self._problems),
             self._version,
             self._split.has_macros,
+            self._known_calls,
         )
 
     def _parse_line(self, line: RecipeLine) -> None:
@@ -170,6 +172,7 @@ class _RecipeParser:
                 self._add_result(legacy)
             else:
                 self._add_problem("what is opened here is never closed", line.unclosed)
+                self._note_gap()
             return
         results = [self._parse_span(span) for span in line.statements]
         if len(results) > 1 and any(
@@ -207,10 +210,18 @@ class _RecipeParser:
                 )
         elif isinstance(result, _FailedStatement):
             self._problems.append(result.problem)
-        elif result is not None:
+            self._note_gap()
+        elif result is None or not (result.loads or result.version):
+            if self._split.has_macros:  # the statement may be a macro
+                self._note_gap()
+        else:
             for name, at in result.loads:
                 self._loads.append(LoadPragma(name, *self._positions.locate(at)))
             self._version = result.version or self._version
+
+    def _note_gap(self) -> None:
+        if self._known_calls is None:
+            self._known_calls = len(self._calls)
 
     # -- the current syntax -----------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -30,6 +30,9 @@ from localcdap.plugin_lib.wrangler.recipe.registry import (
     DirectiveRegistry,
     load_shipped_directives,
 )
+
+if TYPE_CHECKING:
+    from localcdap.plugin_lib.jexl import Problem
 
 FindDirective = Callable[[str, str], Any]
 """Returns the class of a plugin by its type (``directive``) and name; None for a missing one."""
@@ -60,6 +63,11 @@ class BuiltRecipe(msgspec.Struct, frozen=True):
     def errors(self) -> list[RecipeProblem]:
         """The problems that keep the recipe from running."""
         return [problem for problem in self.problems if not problem.is_warning]
+
+    @property
+    def known_steps(self) -> tuple[RecipeStep, ...]:
+        """The steps before the first statement that is invalid, or a macro for whole directives."""
+        return self.steps[: self.recipe.known_calls]
 
     @property
     def is_complete(self) -> bool:
@@ -184,8 +192,13 @@ def _parse_expression(
         return cast(Expression, parse_expression(source.text))
     except JexlError as error:
         for each in error.problems:
-            column = each.column + (source.column - 1 if each.line == 1 else 0)
+            line, column = locate_problem(each, source)
             message = f"{each.message} {each.hint}" if each.hint else each.message
-            line = source.line + each.line - 1
             problems.append(RecipeProblem(message, line, column, usage=cls.usage()))
         return None
+
+
+def locate_problem(problem: Problem, source: ExpressionSource) -> tuple[int, int]:
+    """Return the line and the column in the recipe's text of a problem in an expression."""
+    column = problem.column + (source.column - 1 if problem.line == 1 else 0)
+    return source.line + problem.line - 1, column

@@ -8,11 +8,16 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from localcdap.api.directive import Directive
+from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable
+from localcdap.plugin_lib.wrangler.directives.conditions import SendToErrorAndContinue
+from localcdap.plugin_lib.wrangler.directives.expressions import IncrementVariable, SetVariable
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import RecipeStep
+from localcdap.plugin_lib.wrangler.recipe.missing_columns import find_missing_columns
+from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 
 
 class PropagatedColumns(msgspec.Struct):
@@ -50,26 +55,62 @@ def propagate(steps: Sequence[RecipeStep], columns: Columns) -> PropagatedColumn
     before: list[Columns] = []
     problems: list[RecipeProblem] = []
     directives: list[Directive] = []
+    variables = set(_list_variables(steps))
     for step in steps:
         before.append(columns)
         if step.directive is None:
-            columns = Columns(open=True, find_table=columns.find_table)
+            columns = _propagate_unknown(step, columns)
             continue
         columns = columns.copy()
         directive = copy.copy(step.directive)
         directive.propagate(columns)
         directives.append(directive)
+        problems += find_missing_columns(step, directive, before[-1], columns, variables)
         problems += _report(step, columns.problems, is_warning=False)
         problems += _report(step, columns.warnings, is_warning=True)
     return PropagatedColumns(before, columns, problems, directives)
+
+
+def _propagate_unknown(step: RecipeStep, columns: Columns) -> Columns:
+    """Return the columns after a directive whose arguments hold macros, or whose expression is wrong.
+
+    The shipped directives with expressions change only the columns that their arguments name; after any other
+    directive nothing is known.
+    """
+    call, shipped = step.call, load_shipped_directives()
+    arguments = shipped[call.name].arguments if call.name in shipped else ()
+    expressions = {a.attribute for a in arguments if a.kind is ArgumentKind.EXPRESSION}
+    if not expressions or set(call.macros) - expressions:
+        return Columns(open=True, find_table=columns.find_table)
+    columns = columns.copy()
+    for argument in arguments:
+        if argument.kind is ArgumentKind.COLUMN:
+            columns.put(call.arguments[argument.attribute], None)
+    return columns
+
+
+def _list_variables(steps: Sequence[RecipeStep]) -> Iterator[str]:
+    """Yield the transient variables that directives set, also those with wrong expressions."""
+    for step in steps:
+        if step.directive is not None:
+            yield from step.directive.sets_variables()
+        elif step.name in (SetVariable.directive_name(), IncrementVariable.directive_name()):
+            yield step.call.arguments.get("variable", "")
+        elif step.name == SendToErrorAndContinue.directive_name():
+            yield from SendToErrorAndContinue.variables
 
 
 def _report(
     step: RecipeStep, messages: Sequence[tuple[str, str | None]], *, is_warning: bool
 ) -> Iterator[RecipeProblem]:
     for message, action in messages:
-        full = f"{step.name}: {message}" + (f" {action}" if action else "")
-        yield RecipeProblem(full, step.call.line, step.call.column, is_warning=is_warning)
+        yield RecipeProblem(
+            f"{step.name}: {message}",
+            step.call.line,
+            step.call.column,
+            is_warning=is_warning,
+            corrective_action=action,
+        )
 
 
 def is_known(columns: Columns) -> bool:

@@ -149,7 +149,7 @@ def test_columns_are_known_when_the_table_is():
     ("given", "shape", "told"),
     [
         ({"id": Schema.INT}, CUSTOMERS, "column 'id' is of type int; only texts"),
-        ({"x": Schema.STRING}, CUSTOMERS, "there is no column 'id', so that nothing"),
+        ({"x": Schema.STRING}, CUSTOMERS, "There is no column 'id' to look up"),
         (
             {"id": Schema.STRING},
             TableShape(CUSTOMERS.schema),
