@@ -182,6 +182,40 @@ def test_a_precondition_leaves_out_the_records_for_which_it_is_true(spark, tmp_p
     assert ran.records == [{"who": None, "age": None}]
 
 
+FLAGS = Schema.record("flags", [("name", TEXT), ("flag", Schema.BOOLEAN.as_nullable)])
+
+
+@pytest.mark.parametrize(
+    ("condition", "place"),
+    [("flag", "native"), ("name == 'text' ? 'true' : flag", "batch")],
+)
+def test_a_precondition_that_is_neither_true_nor_false_is_an_error_of_its_record(
+    spark, tmp_path, condition, place
+):
+    given = [
+        {"name": "dropped", "flag": True},
+        {"name": "kept", "flag": False},
+        {"name": "null", "flag": None},
+        {"name": "text", "flag": None},
+    ]
+    properties = recipe("drop flag", schema=Schema.record("out", [("name", TEXT)]))
+    properties |= {"precondition": condition, "on-error": "send-to-error-port"}
+    ran = Ran(spark, tmp_path, properties, FLAGS, given)
+
+    assert ran.records == [{"name": "kept"}]
+    assert [each["record"]["name"] for each in ran.errors] == ["null", "text"]
+    told = f"Precondition '{condition}' does not result in true or false."
+    assert {(each["code"], each["message"]) for each in ran.errors} == {(0, told)}
+    assert ran.lines[0].startswith(place)
+
+
+def test_a_precondition_that_is_neither_true_nor_false_fails_the_run(spark, tmp_path):
+    properties = recipe("drop flag", schema=Schema.record("out", [("name", TEXT)]))
+
+    with pytest.raises(StageError, match="Precondition 'flag' does not result in true or false"):
+        Ran(spark, tmp_path, properties | {"precondition": "flag"}, FLAGS, [{}], errors=False)
+
+
 def test_an_sql_precondition_keeps_the_records_for_which_it_is_true(spark, tmp_path):
     ran = Ran(
         spark,

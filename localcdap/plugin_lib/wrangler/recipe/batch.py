@@ -82,8 +82,7 @@ class RecipeExecutor:
         except ErrorRow as error:
             return RowFailure(SENT, error.code, _shorten(error.message))
         except DirectiveError as error:
-            prefix = format_failure_prefix(self._name) if self._name else ""
-            return _make_failure(prefix + str(error))
+            return _make_failure(format_failure_prefix(self._name) + str(error))
         except (Exception, SystemExit) as error:
             message = str(error) or type(error).__name__
             return _make_failure(format_failure_prefix(self._name) + message)

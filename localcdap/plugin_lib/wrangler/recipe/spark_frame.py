@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.directive import NoNativeFormError
 from localcdap.api.directive.rows import Columns, Expression, Native
 from localcdap.api.schema import Schema
+from localcdap.plugin_lib.wrangler.recipe.precondition import NAME as PRECONDITION
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -192,7 +193,12 @@ class SparkFrame:
 
 
 def format_failure_prefix(directive: str) -> str:
-    """Return the beginning of a failure's message (wrangler ``DirectiveExecutionException``)."""
+    """Return the beginning of a failure's message (wrangler ``DirectiveExecutionException``).
+
+    It is empty for the precondition, whose failures are of another class, and where no directive fails.
+    """
+    if directive in ("", PRECONDITION):
+        return ""
     return f"Error encountered while executing '{directive}' : "
 
 
