@@ -15,13 +15,18 @@ from localcdap.api.schema import Schema
 class StageConnection(msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"}):
     """A connection between two stages.
 
-    ``port`` is set after a splitter, ``condition`` (``true`` or ``false``) after a condition.
+    ``port`` is set after a splitter, ``condition`` after a condition.
     """
 
     source: str
     target: str
     port: str | None = None
-    condition: str | None = None
+    condition: bool | None = None
+
+    @property
+    def branch(self) -> str | None:
+        """The port, or ``true`` or ``false`` after a condition; None for the only output of a stage."""
+        return self.port or (None if self.condition is None else str(self.condition).lower())
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.target}"

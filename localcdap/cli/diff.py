@@ -118,7 +118,7 @@ def _mark(kind: str) -> str:
 
 
 def _format_connection(connection: StageConnection) -> str:
-    branch = connection.port or connection.condition
+    branch = connection.branch
     return f"{connection} ({branch})" if branch else str(connection)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from localcdap.api.errors import NotFoundError
+from localcdap.api.pipeline import PipelineSpec
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import format_time, print_json, print_table
 from localcdap.pipeline.library.application_model import Application
@@ -128,4 +129,17 @@ def _show(instance: Instance, name: str, version: str | None) -> None:
     )
     for run in runs:
         click.echo(f"Last run {format_time(run.starting)}: {run.status} ({run.run})")
-    print_table(("stage", "type", "plugin"), [(p.id, p.type, p.name) for p in found.plugins])
+    artifacts = _find_artifacts(found.spec)
+    print_table(
+        ("stage", "type", "plugin", "artifact"),
+        [(p.id, p.type, p.name, artifacts.get(p.id)) for p in found.plugins],
+    )
+
+
+def _find_artifacts(spec: PipelineSpec | None) -> dict[str, str]:
+    """Return name and version of the artifact of each stage and post action, as they were deployed."""
+    if spec is None:
+        return {}
+    plugins = {each.name: each.plugin for each in spec.stages}
+    plugins |= {each.name: each.plugin for each in spec.ending_actions}
+    return {name: f"{each.artifact.name} {each.artifact.version}" for name, each in plugins.items()}

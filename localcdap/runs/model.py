@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from localcdap.api.failures import ValidationFailure
 from localcdap.engine.messages.spool import Failed, RunStatus
 from localcdap.pipeline.validation.repairs import Repair
 
@@ -40,10 +41,22 @@ class RunError(msgspec.Struct, rename="camel", omit_defaults=True):
     stage: str | None = None
     trace: list[str] = []
     """The plugin's own frames, innermost last."""
+    field: str | None = None
+    """The property that is wrong, when the first of the failures names one."""
+    failures: list[ValidationFailure] = []
+    """What makes the pipeline invalid, when that was found after the run had started."""
 
 
 def to_run_error(failed: Failed) -> RunError:
-    return RunError(failed.message, failed.corrective_action, failed.stage, failed.trace)
+    field = next((each.field for each in failed.failures if each.stage == failed.stage), None)
+    return RunError(
+        failed.message,
+        failed.corrective_action,
+        failed.stage,
+        failed.trace,
+        field,
+        failed.failures,
+    )
 
 
 class RunRequest(msgspec.Struct, rename="camel"):

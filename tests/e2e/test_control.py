@@ -191,6 +191,32 @@ def test_a_failing_action_fails_the_run_and_post_actions_hear_of_it(
     ]
 
 
+def test_what_an_action_makes_invalid_is_told_with_stage_and_field(
+    program: Program, tmp_path: Path
+):
+    add_plugins(program)
+    (tmp_path / "in.csv").write_text("1\n")
+    document = pipeline(
+        [
+            own("Set rows", "action", "Set", key="rows", value="{broken"),
+            csv_source("In", tmp_path / "in.csv", "${rows}"),
+            json_sink("Out", tmp_path / "out"),
+        ],
+        ("Set rows", "In"),
+        ("In", "Out"),
+    )
+
+    run = program("run", write(document, tmp_path / "p.json"), "--json").json
+
+    assert run["status"] == "FAILED"
+    error = run["error"]
+    assert (error["stage"], error["field"]) == ("In", "schema")
+    failures = [(each["stage"], each.get("field")) for each in error["failures"]]
+    assert failures == [("In", "schema"), ("Out", None)]
+    assert error["message"].startswith("The pipeline is not valid:\nStage 'In' encountered : ")
+    assert not (tmp_path / "out").exists()
+
+
 def test_conditions_in_a_row_branches_that_meet_again_and_sources_behind_them(
     program: Program, tmp_path: Path
 ):

@@ -218,8 +218,8 @@ def test_connections_collapse_and_conditions_may_be_booleans():
     }
     assert read_document(document).connections == [
         StageConnection("a", "z"),
-        StageConnection("a", "z", None, "true"),
-        StageConnection("a", "z", None, "false"),
+        StageConnection("a", "z", None, True),
+        StageConnection("a", "z", None, False),
         StageConnection("a", "z", "1"),
     ]
 

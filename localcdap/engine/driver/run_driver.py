@@ -12,7 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from localcdap.api.errors import LocalcdapError
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.api.failures import ValidationFailure
+from localcdap.decoders import convert
 from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.cluster.shipment import Shipment
 from localcdap.engine.commit import Journal, Staging
@@ -239,9 +241,11 @@ def create_commit_messages(run_id: str, journal: Journal) -> list[Message]:
 def create_failed(error: Exception) -> Failed:
     """Return the message of a failure."""
     shown = error if isinstance(error, LocalcdapError) else to_stage_error(error)
-    stage = getattr(shown, "stage", None)
+    found = shown.failures if isinstance(shown, InvalidPipelineError) else []
+    failures = convert(found, list[ValidationFailure])
+    stage = getattr(shown, "stage", None) or next((f.stage for f in failures if f.stage), None)
     trace: list[str] = list(getattr(shown, "__notes__", []))
-    return Failed(stage, shown.message, shown.corrective_action, trace)
+    return Failed(stage, shown.message, shown.corrective_action, trace, failures)
 
 
 def _start_thread(work: Callable[[], _Result]) -> Future[_Result]:

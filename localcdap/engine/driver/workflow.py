@@ -195,7 +195,7 @@ class Workflow:
                 self._report_counts({name: self._counts[feeder]})
         taken = self._control_stages.decide(stage, self._counts)
         _LOG.info("Condition '%s' is %s", name, str(taken).lower())
-        self._open_connections(name, "true" if taken else "false")
+        self._open_connections(name, taken)
 
     def _refresh(self, step: Step | None = None) -> None:
         """Resolve the pipeline again when actions have run since the last time that the step comes after."""
@@ -249,7 +249,7 @@ class Workflow:
             self._open_connections(name)
         return True
 
-    def _open_connections(self, name: str, branch: str | None = None) -> None:
+    def _open_connections(self, name: str, branch: bool | None = None) -> None:
         """Mark the connections that lead on from a stage as live, of a condition only those of one branch."""
         self._done.add(name)
         self._live |= {

@@ -10,6 +10,7 @@ import enum
 
 import msgspec
 
+from localcdap.api.failures import ValidationFailure
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.samples import StageSample
 
@@ -128,6 +129,9 @@ class Failed(msgspec.Struct, tag="failed", tag_field="kind"):
     corrective_action: str | None
     trace: list[str]
     """Stack frames of plugin code, innermost last; empty when no plugin was involved."""
+    failures: list[ValidationFailure] = []
+    """What makes the pipeline invalid, when it was found to be so after the run had started: with the
+    arguments that an action set, or with secure values."""
 
 
 Message = StatusChanged | Progress | Counted | LogLine | LogLines | TableLoads | Committed | Failed

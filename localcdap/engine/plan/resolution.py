@@ -149,7 +149,7 @@ def resolve_order(
     if resolved.spec is None:
         texts = [failure.full_message for failure in resolved.errors]
         raise InvalidPipelineError(
-            "The pipeline is not valid: " + " ".join(texts),
+            "\n".join(("The pipeline is not valid:", *texts)),
             "Validate it with the same arguments, and correct what is reported.",
             failures=[msgspec.to_builtins(failure) for failure in resolved.errors],
         )

@@ -218,7 +218,7 @@ class PreviewWorkflow(Workflow):
         decided = self._preview.decisions.get(name)
         if decided is not None:
             self._share_connectors(self._condition_records)
-            self._open_connections(name, "true" if decided else "false")
+            self._open_connections(name, decided)
         elif name in self._preview.left_out:
             self._open_connections(name)
         else:

@@ -171,6 +171,6 @@ def read_connections(
     return list(found)
 
 
-def _read_condition(value: Any) -> str | None:
-    text = as_text(value) or None
-    return text.lower() if text and text.lower() in ("true", "false") else text
+def _read_condition(value: Any) -> bool | None:
+    """Return the branch of a condition, a boolean or its text in any case; None for anything else."""
+    return {"true": True, "false": False}.get((as_text(value) or "").lower())

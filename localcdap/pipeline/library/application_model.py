@@ -9,6 +9,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId, ValidationFailure
+from localcdap.api.pipeline import PipelineSpec
 from localcdap.artifacts.parents import APP_VERSION
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.library.import_problems import ImportProblem
@@ -59,6 +60,11 @@ class ApplicationDetail(Application, rename="camel"):
     copy_configuration: str
     """JSON text of the configuration, as it was deployed."""
     plugins: list[ApplicationPlugin]
+    spec: PipelineSpec | None = None
+    """The specification that the deployment resolved: the exact artifact of each plugin, and all schemas
+    (design "Pipeline System Application"; CDAP 6: the program's properties). A run resolves the document
+    again. None for a version that was deployed before specifications were kept.
+    """
 
 
 class DeployRequest(msgspec.Struct, rename="camel"):

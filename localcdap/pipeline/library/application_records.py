@@ -10,6 +10,8 @@ import msgspec
 
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ArtifactId
+from localcdap.api.pipeline import PipelineSpec
+from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.pipeline.library.application_model import LATEST, Application, ChangeDetail
 from localcdap.store.store import Transaction
@@ -24,11 +26,11 @@ _OF_ALL: Final = "FROM applications a WHERE a.namespace = ?"
 _OF_ONE: Final = f"{_OF_ALL} AND a.name = ?"
 
 
-def add(tx: Transaction, application: Application, read_document_text: str) -> None:
-    """Store a version with the text of its document."""
+def add(tx: Transaction, application: Application, document: str, spec: PipelineSpec) -> None:
+    """Store a version with the text of its document and its specification."""
     change = application.change
     tx.execute(
-        "INSERT INTO applications VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO applications VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             application.namespace,
             application.name,
@@ -36,10 +38,11 @@ def add(tx: Transaction, application: Application, read_document_text: str) -> N
             application.version,
             application.description,
             msgspec.json.encode(application.artifact).decode(),
-            read_document_text,
+            document,
             change.author,
             change.description,
             change.creation_time_millis,
+            msgspec.json.encode(spec, enc_hook=encode_schema).decode(),
         ),
     )
 
@@ -88,6 +91,16 @@ def read_document_text(tx: Transaction, application: Application) -> str:
     )
     text: str = rows[0][0]
     return text
+
+
+def read_spec(tx: Transaction, application: Application) -> PipelineSpec | None:
+    """Return the specification of a version; None for one that was deployed before they were kept."""
+    rows = tx.execute(
+        f"SELECT a.spec {_OF_ONE} AND a.number = ?",
+        (application.namespace, application.name, application.number),
+    )
+    text: str | None = rows[0][0]
+    return None if text is None else decode_json(text, PipelineSpec, hook=decode_schema)
 
 
 def remove(tx: Transaction, namespace: str, name: str) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from localcdap.api.app.events import Entity, EntityCreated, EntityDeleted
 from localcdap.api.errors import ConflictError
+from localcdap.api.pipeline import PipelineSpec
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
@@ -102,8 +103,8 @@ class ApplicationService:
             templates,
             upgrades(given),
         )
-        if not resolved.errors:
-            answer.application = self._store_version(request, name, given, text)
+        if resolved.spec is not None:
+            answer.application = self._store_version(request, name, given, text, resolved.spec)
         return answer
 
     def list_applications(
@@ -150,7 +151,11 @@ class ApplicationService:
         :param version: its id, a prefix of the id, its number, or ``latest``.
         :raises NotFoundError: when there is none; the message lists the versions.
         """
-        application, document = self._read(namespace, name, version)
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            application = records.find(tx, namespace, name, version)
+            document = read_document(records.read_document_text(tx, application))
+            spec = records.read_spec(tx, application)
         return ApplicationDetail(
             **msgspec.structs.asdict(application),
             copy_configuration=encode_json(copy_configuration(document)),
@@ -158,6 +163,7 @@ class ApplicationService:
                 ApplicationPlugin(each.name, each.plugin.name, each.plugin.type)
                 for each in (*document.stages, *document.post_actions)
             ],
+            spec=spec,
         )
 
     def export(
@@ -168,10 +174,11 @@ class ApplicationService:
         :param upgrade: whether to convert an older form to the one that CDAP 6 exports.
         :raises NotFoundError: when there is no such version; the message lists the versions.
         """
-        _, document = self._read(namespace, name, version)
-        assert document.text is not None
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            text = records.read_document_text(tx, records.find(tx, namespace, name, version))
         return format_json(
-            encode_document(upgrade_document(document)) if upgrade else document.text
+            encode_document(upgrade_document(read_document(text))) if upgrade else text
         )
 
     def delete(self, namespace: str, name: str) -> Application:
@@ -196,7 +203,12 @@ class ApplicationService:
         return found
 
     def _store_version(
-        self, request: DeployRequest, name: str, document: PipelineDocument, text: str
+        self,
+        request: DeployRequest,
+        name: str,
+        document: PipelineDocument,
+        text: str,
+        spec: PipelineSpec,
     ) -> Application:
         namespace = request.namespace
         with self._store.transaction() as tx:
@@ -214,20 +226,12 @@ class ApplicationService:
                     getpass.getuser(), _change(request, document), _get_now_ms(), True
                 ),
             )
-            records.add(tx, application, text)
+            records.add(tx, application, text, spec)
             if not before:
                 self._topics.publish_event(
                     tx, EntityCreated(_create_entity(namespace, name), _get_now_ms())
                 )
         return application
-
-    def _read(
-        self, namespace: str, name: str, version: str | None
-    ) -> tuple[Application, PipelineDocument]:
-        self._namespaces.require(namespace)
-        with self._store.snapshot() as tx:
-            application = records.find(tx, namespace, name, version)
-            return application, read_document(records.read_document_text(tx, application))
 
 
 def _require_parent(

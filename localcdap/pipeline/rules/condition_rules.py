@@ -9,13 +9,13 @@ from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.rules.plugin_types import CONDITION
 from localcdap.pipeline.rules.structure import PipelineStructure
 
-_LABELS = ("true", "false")
+_BRANCHES = (True, False)
 
 
 def _require_branch_labels(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in pipeline.list_stages(CONDITION):
         for connection in pipeline.graph.outgoing[stage]:
-            if connection.condition not in _LABELS:
+            if connection.condition is None:
                 yield create_structural_failure(
                     f"For condition stage {stage}, the connection {connection} is not marked "
                     "with either 'true' or 'false'.",
@@ -26,12 +26,12 @@ def _require_branch_labels(pipeline: PipelineStructure) -> Iterator[ValidationFa
 
 def _refuse_equal_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in pipeline.list_stages(CONDITION):
-        labels = [connection.condition for connection in pipeline.graph.outgoing[stage]]
-        for label in _LABELS:
-            if labels.count(label) > 1:
+        taken = [connection.condition for connection in pipeline.graph.outgoing[stage]]
+        for branch in _BRANCHES:
+            if taken.count(branch) > 1:
                 yield create_structural_failure(
                     f"For condition stage '{stage}', more than one outgoing connections are "
-                    f"marked as {label}.",
+                    f"marked as {str(branch).lower()}.",
                     "A condition leads to one stage if true and to one if false.",
                     stage=stage,
                 )
@@ -40,7 +40,7 @@ def _refuse_equal_branches(pipeline: PipelineStructure) -> Iterator[ValidationFa
 def _limit_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in pipeline.list_stages(CONDITION):
         count = len(pipeline.graph.outputs[stage])
-        if count > len(_LABELS):
+        if count > len(_BRANCHES):
             yield create_structural_failure(
                 f"Condition stage in the pipeline '{stage}' should have at least 1 and at max 2 "
                 "outgoing connections corresponding to 'true' and 'false' branches but found "

@@ -73,8 +73,8 @@ def build_chart(document: PipelineDocument) -> Chart:
 
 def _find_port(connection: StageConnection, target_type: str) -> Port:
     if connection.condition is not None:
-        is_false = connection.condition.lower() == "false"
-        return Port(PortKind.FALSE if is_false else PortKind.TRUE, connection.condition)
+        kind = PortKind.TRUE if connection.condition else PortKind.FALSE
+        return Port(kind, str(connection.condition).lower())
     if connection.port is not None:
         return Port(PortKind.PORT, connection.port)
     if target_type == ERROR_TRANSFORM:

@@ -140,8 +140,9 @@ def build_stage_marks(activity: Run | Preview) -> dict[str, StageMark]:
         return dict.fromkeys(activity.stages, StageMark.RUNNING)
     is_good = activity.status in (RunStatus.COMPLETED, PreviewStatus.COMPLETED)
     marks = dict.fromkeys(activity.stages, StageMark.VALID if is_good else StageMark.UNKNOWN)
-    if activity.error is not None and activity.error.stage:
-        marks[activity.error.stage] = StageMark.WRONG
+    if activity.error is not None:
+        stages = (activity.error.stage, *(each.stage for each in activity.error.failures))
+        marks |= {stage: StageMark.WRONG for stage in stages if stage}
     return marks
 
 

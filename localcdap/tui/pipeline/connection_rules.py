@@ -58,7 +58,7 @@ class ConnectionRules:
         taken = [each for each in self.connections if each.source == stage]
         match self.types.get(stage):
             case type if type == CONDITION:
-                used = {each.condition for each in taken}
+                used = {each.branch for each in taken}
                 return [
                     OutputBranch(condition=c) for c in sorted(_CONDITIONS, key=used.__contains__)
                 ]
@@ -122,7 +122,7 @@ def disconnect_edit(connection: StageConnection) -> Disconnect:
         connection.source,
         connection.target,
         port=connection.port,
-        condition=connection.condition,
+        condition=None if connection.condition is None else connection.branch,
     )
 
 
@@ -154,5 +154,5 @@ def _plugin(name: str, type: str, artifact: ArtifactId, label: str) -> dict[str,
 
 def format_connection(connection: StageConnection) -> str:
     """A connection, as it is said."""
-    mark = connection.port or connection.condition
-    return f"{connection.source} → {connection.target}" + (f" ({mark})" if mark else "")
+    branch = f" ({connection.branch})" if connection.branch else ""
+    return f"{connection.source} → {connection.target}{branch}"

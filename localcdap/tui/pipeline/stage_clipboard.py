@@ -79,9 +79,10 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _link(connection: StageConnection) -> dict[str, str]:
-    marks = {"port": connection.port, "condition": connection.condition}
-    given = {key: value for key, value in marks.items() if value is not None}
-    return {"from": connection.source, "to": connection.target, **given}
+    link = {"from": connection.source, "to": connection.target}
+    if connection.branch is None:
+        return link
+    return link | {"port" if connection.port else "condition": connection.branch}
 
 
 def _nothing() -> BadRequestError:

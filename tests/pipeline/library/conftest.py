@@ -11,6 +11,8 @@ from localcdap.api.failures import ArtifactId
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library.applications import ApplicationService
+from localcdap.pipeline.resolver import PipelineResolver
+from localcdap.pipeline.service import StudioService
 from localcdap.store.store import Store
 from tests.pipeline.shelf import MOCKS, Shelf, candidates, create_resolver
 
@@ -47,8 +49,21 @@ def active() -> list[str]:
 
 
 @pytest.fixture
+def resolver(namespaces: NamespaceService, shelf: Shelf) -> PipelineResolver:
+    return create_resolver(shelf, check_namespace=namespaces.require)
+
+
+@pytest.fixture
 def applications(
-    store: Store, topics: Topics, namespaces: NamespaceService, shelf: Shelf, active: list[str]
+    store: Store,
+    topics: Topics,
+    namespaces: NamespaceService,
+    resolver: PipelineResolver,
+    active: list[str],
 ) -> ApplicationService:
-    resolver = create_resolver(shelf, check_namespace=namespaces.require)
     return ApplicationService(store, topics, namespaces, resolver, lambda _, __: active)
+
+
+@pytest.fixture
+def studio(resolver: PipelineResolver) -> StudioService:
+    return StudioService(resolver)

@@ -12,6 +12,7 @@ from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest
 from localcdap.pipeline.library.applications import ApplicationService
+from localcdap.pipeline.service import PipelineRequest, StudioService
 from localcdap.store.store import Store
 from tests.pipeline.pipelines import config, record
 
@@ -63,6 +64,21 @@ def test_what_is_told_of_an_application(applications: ApplicationService):
         ("t", "Pass", "transform"),
         ("z", "Sink", "batchsink"),
     ]
+
+
+def test_the_specification_is_that_of_the_deployment(
+    applications: ApplicationService, studio: StudioService, store: Store
+):
+    deploy(applications, document())
+    validated = studio.validate_pipeline(PipelineRequest(document())).spec
+
+    assert validated is not None
+    assert validated.stages[0].output_schema is not None
+    assert applications.describe("default", "orders").spec == validated
+
+    with store.transaction() as tx:  # a version that was deployed before specifications were kept
+        tx.execute("UPDATE applications SET spec = NULL")
+    assert applications.describe("default", "orders").spec is None
 
 
 def test_the_name_is_the_one_asked_for_then_the_documents_then_the_files(

@@ -121,7 +121,7 @@ def _compare_words(before: str, after: str) -> tuple[Content, Content]:
 
 
 def _format_connection(kind: str, connection: StageConnection) -> Content:
-    branch = connection.port or connection.condition
+    branch = connection.branch
     text = f"{connection.source} → {connection.target}{f' ({branch})' if branch else ''}"
     return Content.assemble("  ", _draw_mark(kind), " ", _colour(kind, text))
 

@@ -217,7 +217,7 @@ def _format_messages(run: Run) -> Iterator[Content]:
     error = run.error
     if error is not None:
         where = f"Stage '{sanitize_name(error.stage)}': " if error.stage else ""
-        if error.message.startswith(where):
+        if error.failures or error.message.startswith(where):
             where = ""
         lines = [Content.styled(f"{where}{sanitize_lines(error.message)}", "$text-error")]
         if error.corrective_action:
