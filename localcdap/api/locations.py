@@ -28,14 +28,14 @@ class Locations(msgspec.Struct, frozen=True):
 
         :raises StageError: (without a stage) for a foreign path without a location.
         """
-        path = path.strip()
-        for prefixed in sorted(self.mapping, key=len, reverse=True):
-            prefix, target = prefixed.rstrip("/"), self.mapping[prefixed]
+        # file:///a, file:/a and /a are the same path, in the settings and in a document.
+        path = _remove_file_scheme(path.strip())
+        prefixes = {_remove_file_scheme(each).rstrip("/"): each for each in self.mapping}
+        for prefix in sorted(prefixes, key=len, reverse=True):
             if path == prefix or path.startswith(f"{prefix}/"):
-                return self._resolve_local(target + path[len(prefix) :])
-        scheme = _SCHEME.match(path)
-        if scheme is None or scheme.group(1).lower() == "file":
-            return self._resolve_local(_remove_file_scheme(path))
+                return self._resolve_local(self.mapping[prefixes[prefix]] + path[len(prefix) :])
+        if _SCHEME.match(path) is None:
+            return self._resolve_local(path)
         if self.remote:
             return path
         bucket = "/".join(path.split("/")[:3])
@@ -57,6 +57,7 @@ class Locations(msgspec.Struct, frozen=True):
 
 
 def _remove_file_scheme(path: str) -> str:
+    """Return a path without ``file:``, with one slash at its start; other paths stay as they are."""
     if not path.lower().startswith("file:"):
         return path
     rest = path[len("file:") :]

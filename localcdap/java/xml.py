@@ -12,12 +12,13 @@ class XmlError(ValueError):
     """An XML document is not accepted, or a path cannot be evaluated; the message says why."""
 
 
-def read_document(text: str) -> _Element:
+def read_document(text: str, *, allows_doctype: bool = True) -> _Element:
     """Parse a document and return its root element. The encoding that it declares is ignored.
 
     Elements of a default namespace lose it, so that paths name them as the document does; elements with a
     prefix keep their namespace.
 
+    :param allows_doctype: whether a document may have a document type declaration.
     :raises XmlError: for a document that is not well-formed, has over 256 levels or a text over 10 MB, or
         declares entities, which could read files of the machine or expand to gigabytes.
     """
@@ -30,6 +31,10 @@ def read_document(text: str) -> _Element:
         root = etree.fromstring(text.encode(), parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise XmlError(f"it is not well-formed XML: {error}") from None
+    if not allows_doctype and root.getroottree().docinfo.doctype:
+        raise XmlError(
+            "it has a document type declaration (DOCTYPE), which 'disallowDocTypeDTD' forbids"
+        )
     subset = root.getroottree().docinfo.internalDTD
     if subset is not None and any(True for _ in subset.iterentities()):
         raise XmlError("it declares entities, which are not read for safety")

@@ -46,6 +46,13 @@ def test_a_foreign_path_says_what_to_write_into_the_settings(path, prefix):
     assert f'"{prefix}" = ' in caught.value.corrective_action
 
 
+@pytest.mark.parametrize("prefix", ["/in", "file:/in", "file:///in/", "FILE:/in"])
+@pytest.mark.parametrize("path", ["/in/a.csv", "file:/in/a.csv", "file:///in/a.csv"])
+def test_paths_with_file_and_without_it_are_the_same(prefix: str, path: str):
+    assert Locations({prefix: "data"}, "/home/me").resolve(path) == "/home/me/data/a.csv"
+    assert Locations({prefix: "data"}, "/home/me").resolve("file:/inner") == "/inner"
+
+
 def test_on_a_cluster_foreign_paths_mean_themselves():
     remote = Locations({}, "/home/me", remote=True)
 

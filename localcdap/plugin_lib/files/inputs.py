@@ -48,7 +48,11 @@ def find_input_files(
     roots = list(_expand_pattern(path))
     if not roots:
         reason = "matches no file" if _WILDCARDS.search(path) else "does not exist"
-        raise FilesNotFoundError(f"Input path '{path}' {reason}.", "Check the 'path' property.")
+        shown, action = f"'{path}'", "Check the 'path' property."
+        if document_path is not None and document_path.strip() != path:
+            shown = f"'{document_path.strip()}', which is '{path}' here,"
+            action = "Check the 'path' property, and [locations] in localcdap.toml."
+        raise FilesNotFoundError(f"Input path {shown} {reason}.", action)
     files = [file for root in roots for file in _list_files(root, recursive)]
     return filter_files(
         files, path, recursive=recursive, file_regex=file_regex, document_path=document_path

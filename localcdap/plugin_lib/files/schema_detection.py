@@ -6,7 +6,7 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
@@ -14,7 +14,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files, is_remote
 from localcdap.plugin_lib.files.readers.line_format import open_input
-from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema
+from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema, make_safe_names
 from localcdap.plugin_lib.files.schemas import (
     read_avro_schema,
     read_orc_schema,
@@ -88,27 +88,45 @@ def _detect_delimited(
         ).with_config_property("path")
         return None
     names = rows[0] if config.skip_header else [f"body_{i + 1}" for i in range(len(rows[0]))]
-    invalid = [name for name in names if _NAME.fullmatch(name) is None]
-    for name in invalid:
-        failures.add(
-            f'Invalid column name detected: "{name}"! Column names can only start with capital '
-            'letters, small letters, and "_". Subsequently they may contain only capital letters, '
-            'small letters, numbers  and "_".',
-            "Set 'schema' to fields with valid names, or correct the first line of the file.",
-        ).with_config_property("path")
-    if invalid:
+    data = rows[1:] if config.skip_header else rows
+    if any(_NAME.fullmatch(name) is None for name in names):
+        _offer_names(failures, names, data)
         return None
     given = _parse_overrides(config.override)
     for name in given.keys() - set(names):
         failures.add(f"Field {name} is not present in the input schema!").with_config_property(
             "override", element=name
         )
-    data = rows[1:] if config.skip_header else rows
+    return _build_schema(names, data, given)
+
+
+def _build_schema(
+    names: Sequence[str], data: Sequence[Sequence[str]], given: Mapping[str, Schema]
+) -> Schema:
     fields = []
     for index, name in enumerate(names):
         column = [row[index] if index < len(row) else "" for row in data]
         fields.append((name, given.get(name) or detect_column_type(column)))
     return Schema.record("text", fields)
+
+
+def _offer_names(
+    failures: FailureCollector, names: Sequence[str], data: Sequence[Sequence[str]]
+) -> None:
+    """Add a failure for each name of the first line that is no field name, and offer a valid schema.
+
+    Values are assigned to the fields of the schema by position, so that it may have other names.
+    """
+    cleansed = make_safe_names(names)
+    offered = _build_schema(cleansed, data, {})
+    for name, valid in zip(names, cleansed, strict=True):
+        if _NAME.fullmatch(name) is None:
+            failures.add(
+                f'Invalid column name detected: "{name}"! Column names can only start with capital '
+                'letters, small letters, and "_". Subsequently they may contain only capital letters, '
+                'small letters, numbers  and "_".',
+                f"Call it \"{valid}\": set 'schema' to {offered}",
+            ).with_config_property("path")
 
 
 def _split_line(line: str, config: FileSourceConfig) -> list[str]:

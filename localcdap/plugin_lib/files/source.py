@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from localcdap.api import BatchSource, SourceContext, StageConfigurer
+from localcdap.api import BatchSource, SourceContext, StageConfigurer, StageError
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.files.inputs import (
     FilesNotFoundError,
@@ -24,6 +24,8 @@ from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_IGNORE: Final = "Or set 'ignoreNonExistingFolders' to true."
 
 
 class FilesSource(BatchSource):
@@ -46,17 +48,45 @@ class FilesSource(BatchSource):
         stage.output_schema = find_output_schema(stage, self.config)
 
     def configure_connected(self, stage: StageConfigurer) -> None:
-        """Take the schema from the first file where the properties do not say it."""
+        """Find the files, and take the schema from the first one where the properties do not say it."""
+        if stage.output_schema is not None:
+            self._check_files(stage)
+            return
         deciding = (
             *("path", "format", "schema", "delimiter", "skipHeader", "pathField", "override"),
             *("sheet", "sheetValue"),
         )
         unknown = any(self.config.contains_macro(name) for name in deciding)
-        if stage.output_schema is not None or unknown or len(stage.failures):
+        if unknown or len(stage.failures):
             return
         detected = detect_schema(stage, self.config, self.get_path())
         if detected is not None:
             stage.output_schema = add_path_field(detected, self.config.path_field)
+
+    def _check_files(self, stage: StageConfigurer) -> None:
+        """Add a failure if there is no file to read. Files of a cluster are looked for when it runs."""
+        config = self.config
+        deciding = ("path", "recursive", "fileRegex", "ignoreNonExistingFolders")
+        is_open = any(map(config.contains_macro, deciding)) or config.ignore_non_existing_folders
+        if is_open or stage.locations is None or stage.locations.remote:
+            return
+        try:
+            path = stage.resolve_path(self.get_path())
+            if not is_remote(path):
+                find_input_files(
+                    path,
+                    recursive=config.recursive,
+                    file_regex=config.file_regex,
+                    document_path=self.get_path(),
+                )
+        except FilesNotFoundError as error:
+            stage.failures.add(str(error), f"{error.action} {_IGNORE}").with_config_property("path")
+        except StageError as error:
+            stage.failures.add(error.message, error.corrective_action).with_config_property("path")
+        except OSError as error:
+            stage.failures.add(
+                f"Input path '{path}' cannot be read: {error}.", "Check the path's permissions."
+            ).with_config_property("path")
 
     def read(self, context: SourceContext) -> DataFrame:
         schema = context.output_schema
@@ -89,9 +119,7 @@ class FilesSource(BatchSource):
         except FilesNotFoundError as error:
             if config.ignore_non_existing_folders:
                 return []
-            raise context.fail(
-                str(error), f"{error.action} Or set 'ignoreNonExistingFolders' to true."
-            ) from None
+            raise context.fail(str(error), f"{error.action} {_IGNORE}") from None
         except OSError as error:
             raise context.fail(
                 f"input path '{path}' cannot be read: {error}.", "Check the path's permissions."

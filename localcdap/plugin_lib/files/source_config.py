@@ -182,6 +182,15 @@ class FileSourceConfig(PluginConfig):
         group="more",
     )
 
+    copies_header: bool = field(
+        "Whether each task reads the first line of the first file as its first record, and leaves out the "
+        "first line of each file. For parse-as-csv with a header behind it, which every task needs (text).",
+        default=False,
+        macro=True,
+        name="copyHeader",
+        group="more",
+    )
+
     @property
     def format_name(self) -> str:
         return self.format.strip().lower()

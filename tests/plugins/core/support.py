@@ -46,6 +46,7 @@ def configure(
     given: Schema | None = None,
     macros: Sequence[str] = (),
     connected: bool = False,
+    locations: Mapping[str, str] | None = None,
 ) -> ConfigureResult:
     """Configure a stage, whose input is ``in`` unless it is a source."""
     request = ConfigureRequest(
@@ -54,7 +55,7 @@ def configure(
         dict(properties),
         macros=list(macros),
         input_schemas={} if type == "batchsource" else {"in": given},
-        locations=Locations({}, "/") if connected else None,
+        locations=Locations(dict(locations or {}), "/") if connected else None,
     )
     return configure_stage(request)
 

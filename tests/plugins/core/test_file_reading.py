@@ -441,3 +441,23 @@ def test_sheets(read, folder):
     found = read(format="xls", schema=schema, skipHeader="true", pathField="file")
     assert found == [{"id": 1.5, "name": "x", "file": f"file:{folder}/a.xlsx"}]
     assert read(format="xls", skipHeader="true") == [{"id": 1.5, "name": "x"}]
+
+
+def test_each_task_gets_the_header(read, folder):
+    (folder / "a.csv").write_text("id,name\n" + "".join(f"{i},x\n" for i in range(9)))
+    (folder / "b.csv").write_text("id,name\n10,y\n")
+    (folder / "0.csv").write_text("")
+
+    given = {"format": "text", "copyHeader": "true", "pathField": "file", "filenameOnly": "true"}
+    lines = read(maxSplitSize="20", schema=schema_text(body="string", file="string"), **given)
+
+    # The parts of a.csv begin with the header, and so does b.csv, but it is no line of theirs twice.
+    bodies = [line["body"] for line in lines]
+    headers = [line["file"] for line in lines if line["body"] == "id,name"]
+    assert sorted(body for body in bodies if body != "id,name") == sorted(
+        [*(f"{i},x" for i in range(9)), "10,y"]
+    )
+    assert headers.count("a.csv") == 3
+    assert headers.count("b.csv") == 1
+    single = read(path="in/b.csv", **given, schema=schema_text(body="string", file="string"))
+    assert [line["body"] for line in single] == ["id,name", "10,y"]

@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.files.schema_detection import detect_column_type
-from tests.plugins.core.support import configure, messages, record
+from tests.plugins.core.support import configure, messages, record, schema_text
 
 
 def detect(path: Path, **properties: str):
@@ -142,3 +142,58 @@ def test_what_cannot_be_detected_is_said(tmp_path: Path):
     assert "does not exist" in only("missing.csv", format="csv")
     assert "cannot be taken from the file" in only("no.parquet", format="parquet")
     assert "Field x is not present" in only("odd.csv", format="csv", override="x:int")
+
+
+def test_a_header_that_is_no_field_name_is_offered_cleansed(tmp_path: Path):
+    (tmp_path / "a.csv").write_text("Order id,2nd,ok,ok!\n7,x,1.5,y\n")
+
+    result = detect(tmp_path / "a.csv", format="csv", skipHeader="true")
+
+    action = result.failures[0].corrective_action
+    assert [f.corrective_action.partition(":")[0] for f in result.failures] == [
+        'Call it "Order_id"',
+        'Call it "col_2nd"',
+        'Call it "ok_"',
+    ]
+    offered = action.partition("set 'schema' to ")[2]
+    again = detect(tmp_path / "a.csv", format="csv", skipHeader="true", schema=offered)
+    assert not again.failures
+    assert again.output_schema.same_shape(
+        record(Order_id="int", col_2nd="string", ok="double", ok_="string")
+    )
+
+
+@pytest.mark.parametrize("plugin", ["File", "Excel"])
+def test_missing_files_are_found(tmp_path: Path, plugin: str):
+    (tmp_path / "in").mkdir()
+    schema = schema_text(a="string")
+    more = (
+        {"format": "csv", "schema": schema}
+        if plugin == "File"
+        else {"filePattern": ".*", "sheet": "Sheet Number", "sheetValue": "0", "columnList": "A"}
+    )
+    name = "path" if plugin == "File" else "filePath"
+
+    def check(path: str, **other: str) -> list[str]:
+        result = configure(
+            "batchsource",
+            plugin,
+            {"referenceName": "r", name: path} | more | other,
+            connected=True,
+            locations={"file:///moved": str(tmp_path)},
+        )
+        assert all(each.field == name for each in result.failures)
+        return [f"{each.message} {each.corrective_action}" for each in result.failures]
+
+    (missing,) = check("file:/moved/none.csv")
+    assert (
+        f"'file:/moved/none.csv', which is '{tmp_path}/none.csv' here, does not exist." in missing
+    )
+    assert f"'{name}' property, and [locations] in localcdap.toml." in missing
+    (empty,) = check("/moved/in")
+    assert "holds no file to read" in empty
+    (tmp_path / "in" / "a").write_text("x\n")
+    assert check("/moved/in") == []
+    if plugin == "File":
+        assert check("/moved/none", ignoreNonExistingFolders="true") == []
+        assert "matches 'b'" in check("/moved/in", fileRegex="b")[0]

@@ -22,9 +22,7 @@ TRULY_WRONG = {
     ("006", NO_CONNECTION),
     ("018", NO_CONNECTION),
     ("018", "Required property 'importQuery' has no value."),
-    ("023", NO_SCHEMA),
     ("028", NO_SCHEMA),
-    ("114", NO_SCHEMA),
 }
 """By the number of the pipeline: templates to be filled in, and sources whose schema nobody knows."""
 

@@ -291,6 +291,12 @@ def test_what_is_wrong_with_a_source_is_said(properties: dict[str, str], expecte
         assert messages(configure("batchsource", "Database", late, macros=macros)) == []
 
 
+def test_the_columns_of_a_query_with_a_macro_stay_open():
+    given = SOURCE | {"importQuery": "SELECT * FROM ${table}"}
+    result = configure("batchsource", "Database", given, macros=["importQuery"])
+    assert (messages(result), result.output_schema) == ([], None)
+
+
 def test_what_is_wrong_with_a_sink_is_said():
     properties = {"jdbcPluginName": "x", "connectionString": "jdbc:x:", "columns": "id,nome"}
     properties["tableName"] = "t"

@@ -161,3 +161,48 @@ def test_other_fields_pass_and_bad_documents_are_errors():
     assert [(given["id"], code) for given, code, _ in output.errors] == [(1, 31)]
     failure = only_failure(configure(XMLToJSON, properties | {"inputField": "id"}, BODY))
     assert failure.message == "Field 'id' must be of type string."
+
+
+DECLARED = "<!DOCTYPE book><book><title>a</title></book>"
+
+
+@pytest.mark.parametrize("plugin", [XMLParser, XMLMultiParser])
+def test_document_types_can_be_forbidden(plugin):
+    properties = (
+        parser()
+        if plugin is XMLParser
+        else {
+            "field": "body",
+            "xPath": "/book",
+            "schema": str(record(title=Schema.STRING.as_nullable)),
+        }
+    )
+    assert len(run(plugin, properties, BODY, texts(DECLARED)).records) == 1
+    forbidden = run(
+        plugin, properties | {"disallowDocTypeDTD": "true"}, BODY, texts(DECLARED, BOOK)
+    )
+    assert len(forbidden.records) == 1
+    (error,) = forbidden.errors
+    assert "document type declaration (DOCTYPE), which 'disallowDocTypeDTD' forbids" in error[2]
+
+
+@pytest.mark.parametrize("plugin", [XMLParser, XMLMultiParser])
+def test_external_entities_are_never_read(plugin):
+    more = {
+        "enableExternalGeneralEntities": "true",
+        "enableExternalParameterEntities": "true",
+        "loadExternalDTD": "true",
+    }
+    properties = (
+        parser()
+        if plugin is XMLParser
+        else {
+            "field": "body",
+            "xPath": "/x",
+            "schema": str(record(title=Schema.STRING.as_nullable)),
+        }
+    )
+    result = configure(plugin, properties | more, BODY)
+    assert [each.field for each in result.warnings] == list(more)
+    read = run(plugin, properties | more, BODY, texts(FILE))
+    assert (read.records, len(read.errors)) == ([], 1)

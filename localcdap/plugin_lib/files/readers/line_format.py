@@ -5,9 +5,10 @@ A line ends with a line feed, a carriage return, or both (Hadoop ``LineReader``)
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api import StageError
@@ -57,25 +58,56 @@ def read_lines(piece: FilePiece, format: LineFormat) -> Iterator[pa.RecordBatch]
 
     :raises StageError: when the file cannot be read.
     """
+    with _explain_errors(piece.file), open_input(piece.file) as stream:
+        for offsets, texts in _read_parts(stream, piece, format):
+            skipped = 1 if format.skip_header and piece.start == 0 and offsets[0] == 0 else 0
+            for first in range(skipped, len(texts), _ROWS):
+                taken = slice(first, first + _ROWS)
+                yield _make_batch(format, offsets[taken], texts[taken], piece.path)
+
+
+def read_lines_with_header(
+    pieces: Sequence[FilePiece], files: Sequence[str], format: LineFormat
+) -> Iterator[pa.RecordBatch]:
+    """Yield the first line of the first file that is not empty, then the lines of the pieces except the first
+    line of each file (``copyHeader``; CDAP 6 ``PathTrackingTextInputFormat``).
+
+    :raises StageError: when a file cannot be read.
+    """
     import pyarrow as pa
 
+    plain = dataclasses.replace(format, skip_header=False, columns=(("line", LINE),))
+    for file in files:
+        first = next((b for b in read_lines(FilePiece(file, ""), plain) if b.num_rows), None)
+        if first is not None:
+            header = pa.array([first.column(0)[0].as_py()])
+            yield _make_batch(format, [0], header, pieces[0].path)
+            break
+    for piece in pieces:
+        yield from read_lines(piece, dataclasses.replace(format, skip_header=True))
+
+
+@contextlib.contextmanager
+def _explain_errors(file: str) -> Iterator[None]:
     try:
-        with open_input(piece.file) as stream:
-            for offsets, texts in _read_parts(stream, piece, format):
-                skipped = 1 if format.skip_header and piece.start == 0 and offsets[0] == 0 else 0
-                for first in range(skipped, len(texts), _ROWS):
-                    taken = slice(first, first + _ROWS)
-                    values = {
-                        OFFSET: lambda: pa.array(offsets[taken], pa.int64()),  # noqa: B023
-                        LINE: lambda: texts[taken],  # noqa: B023
-                        PATH: lambda: pa.array([piece.path] * len(texts[taken])),  # noqa: B023
-                    }
-                    yield pa.RecordBatch.from_arrays(
-                        [values[content]() for _, content in format.columns],
-                        names=[name for name, _ in format.columns],
-                    )
+        yield
     except (OSError, EOFError, UnicodeError) as error:
-        raise StageError(f"File '{piece.file}' cannot be read: {error}.") from error
+        raise StageError(f"File '{file}' cannot be read: {error}.") from error
+
+
+def _make_batch(format: LineFormat, offsets: Any, texts: pa.Array, path: str) -> pa.RecordBatch:
+    """Return lines as a batch with the columns of the format."""
+    import pyarrow as pa
+
+    values = {
+        OFFSET: lambda: pa.array(offsets, pa.int64()),
+        LINE: lambda: texts,
+        PATH: lambda: pa.array([path] * len(texts)),
+    }
+    return pa.RecordBatch.from_arrays(
+        [values[content]() for _, content in format.columns],
+        names=[name for name, _ in format.columns],
+    )
 
 
 def open_input(file: str) -> IO[bytes]:

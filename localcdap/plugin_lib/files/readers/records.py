@@ -56,7 +56,15 @@ def read_files(
     match config.format_name:
         case "text":
             format = _get_line_format(config)
-            return read_text_files(context, files, schema, format, path, split_size)
+            return read_text_files(
+                context,
+                files,
+                schema,
+                format,
+                path,
+                split_size,
+                copies_header=config.copies_header,
+            )
         case "blob":
             return read_blobs(context, files, schema, path)
         case "avro":

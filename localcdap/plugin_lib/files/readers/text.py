@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext, StageError
 from localcdap.plugin_lib.files.inputs import require_file_system
@@ -17,6 +17,7 @@ from localcdap.plugin_lib.files.readers.line_format import (
     FilePiece,
     LineFormat,
     read_lines,
+    read_lines_with_header,
 )
 from localcdap.plugin_lib.files.readers.lines import (
     VALUE,
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+_MOST_GROUPS: Final = 256
+"""Far fewer than the tasks that a Spark job can have."""
+
 
 def read_text_files(
     context: SourceContext,
@@ -38,9 +42,19 @@ def read_text_files(
     format: LineFormat,
     path: PathField,
     split_size: int,
+    *,
+    copies_header: bool = False,
 ) -> DataFrame:
-    """Read lines as ``body``, with ``offset`` and the path field if the schema has them."""
-    needs_python = schema.field("offset") is not None or format.skip_header or not format.splittable
+    """Read lines as ``body``, with ``offset`` and the path field if the schema has them.
+
+    :param copies_header: whether each task begins with the first line of the first file.
+    """
+    needs_python = (
+        schema.field("offset") is not None
+        or format.skip_header
+        or copies_header
+        or not format.splittable
+    )
     if needs_python:
         contents = {"offset": OFFSET, "body": LINE}
         columns = tuple((f.name, contents.get(f.name, PATH)) for f in schema)
@@ -50,12 +64,21 @@ def read_text_files(
         pieces = [
             p for file in files for p in split_file(file, path.format_path(file), asked, size)
         ]
+        if copies_header:
+            read_all = functools.partial(read_lines_with_header, files=files, format=asked)
+            return context.generate(schema, _group(pieces), read_all)
         return context.generate(schema, pieces, functools.partial(read_lines, format=asked))
     read = context.spark.read.text(escape_paths(files))
     uri = path.format_uri_column(get_file_uri())
     return read.select(
         [(uri if f.name == path.name else read[VALUE]).alias(f.name) for f in schema]
     )
+
+
+def _group(pieces: Sequence[FilePiece]) -> list[Sequence[FilePiece]]:
+    """Return the pieces in so few groups that each is a task of Spark of its own."""
+    size = -(-len(pieces) // _MOST_GROUPS)
+    return [pieces[start : start + size] for start in range(0, len(pieces), size)]
 
 
 def read_blobs(

@@ -13,6 +13,7 @@ from localcdap.api import (
     Schema,
     SourceContext,
     StageConfigurer,
+    StageError,
     field,
     plugin,
 )
@@ -20,6 +21,7 @@ from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.files.inputs import (
     FilesNotFoundError,
     find_input_files,
+    is_remote,
     require_file_system,
 )
 
@@ -204,18 +206,43 @@ class ExcelSource(BatchSource):
 
     def _find_files(self, context: SourceContext) -> list[str]:
         try:
-            found = find_input_files(
-                context.resolve_path(self.config.path), document_path=self.config.path
-            )
+            return self._list_files(context.resolve_path(self.config.path))
         except FilesNotFoundError as error:
-            raise context.fail(str(error), "Check the 'filePath' property.") from None
+            raise context.fail(str(error), error.action) from None
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        """Add a failure if there is no workbook to read. Those of a cluster are looked for when it runs."""
+        is_open = any(map(self.config.contains_macro, ("filePath", "filePattern")))
+        if is_open or stage.locations is None or stage.locations.remote:
+            return
+        try:
+            path = stage.resolve_path(self.config.path)
+            if not is_remote(path):
+                self._list_files(path)
+        except FilesNotFoundError as error:
+            stage.failures.add(str(error), error.action).with_config_property("filePath")
+        except StageError as error:
+            stage.failures.add(error.message, error.corrective_action).with_config_property(
+                "filePath"
+            )
+
+    def _list_files(self, path: str) -> list[str]:
+        """Return the workbooks of a path of this machine.
+
+        :raises FilesNotFoundError: when there are none.
+        """
+        try:
+            found = find_input_files(path, document_path=self.config.path)
+        except FilesNotFoundError as error:
+            action = error.action.replace("'path'", "'filePath'")
+            raise FilesNotFoundError(str(error), action) from None
         wanted = re.compile(self.config.pattern)
         chosen = [
             file for file in found if wanted.fullmatch(Path(file).name) or wanted.fullmatch(file)
         ]
         if not chosen:
-            raise context.fail(
-                f"none of the {len(found)} files of '{self.config.path}' matches "
+            raise FilesNotFoundError(
+                f"None of the {len(found)} files of '{self.config.path}' matches "
                 f"'{self.config.pattern}'.",
                 "Change 'filePattern'.",
             )

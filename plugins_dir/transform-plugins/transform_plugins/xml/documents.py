@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from localcdap.api import PluginConfig, StageConfigurer, field
 from localcdap.java import xml
 
 if TYPE_CHECKING:
@@ -11,6 +12,48 @@ if TYPE_CHECKING:
 
 MALFORMED: Final = 31
 """The error code of a text that is not XML, or does not fit the schema."""
+
+
+class DocumentConfig(PluginConfig):
+    """The properties that say what the XML parser of CDAP may read besides the document."""
+
+    enable_general_entities: bool = field(
+        "Whether external entities are read. They are not read here, for safety.",
+        default=False,
+        name="enableExternalGeneralEntities",
+        group="more",
+    )
+    enable_parameter_entities: bool = field(
+        "Whether external parameter entities are read. They are not read here, for safety.",
+        default=False,
+        name="enableExternalParameterEntities",
+        group="more",
+    )
+    load_external_dtd: bool = field(
+        "Whether an external DTD is loaded. It is not loaded here, for safety.",
+        default=False,
+        name="loadExternalDTD",
+        group="more",
+    )
+    disallow_doctype: bool = field(
+        "Whether a document with a document type declaration (DOCTYPE) is an error.",
+        default=False,
+        name="disallowDocTypeDTD",
+        group="more",
+    )
+
+    def warn_of_entities(self, stage: StageConfigurer) -> None:
+        """Add a warning for each property that has no effect here."""
+        for name, value in (
+            ("enableExternalGeneralEntities", self.enable_general_entities),
+            ("enableExternalParameterEntities", self.enable_parameter_entities),
+            ("loadExternalDTD", self.load_external_dtd),
+        ):
+            if value:
+                stage.warnings.add(
+                    f"'{name}' has no effect: external entities and DTDs are never read here.",
+                    "Set it to false; a document that declares entities is an error.",
+                ).with_config_property(name)
 
 
 def find_path_problem(path: str) -> str | None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from localcdap.api import (
     Emitter,
-    PluginConfig,
     Record,
     Schema,
     StageConfigurer,
@@ -19,7 +18,7 @@ from localcdap.api import (
 from localcdap.java.xml import XmlError, evaluate_path, read_document
 
 from ..text_values import find_text_converter
-from .documents import MALFORMED, find_path_problem, get_qualified_name, get_text
+from .documents import MALFORMED, DocumentConfig, find_path_problem, get_qualified_name, get_text
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -36,7 +35,7 @@ class XMLMultiParser(Transform):
     A document that cannot be parsed, and an element that does not fit the schema, become error records.
     """
 
-    class Config(PluginConfig):
+    class Config(DocumentConfig):
         source: str = field(
             name="field",
             description="Field with the XML, a string. If it is null, no record is emitted.",
@@ -75,6 +74,7 @@ class XMLMultiParser(Transform):
                 ).with_output_field(made.name)
         stage.output_schema = self.config.schema
         stage.error_schema = stage.input_schema
+        self.config.warn_of_entities(stage)
 
     def _check_input(self, stage: StageConfigurer) -> None:
         schema, name = stage.input_schema, self.config.source
@@ -104,7 +104,9 @@ class XMLMultiParser(Transform):
         if text is None:
             return
         try:
-            found = evaluate_path(self._path, read_document(text))
+            found = evaluate_path(
+                self._path, read_document(text, allows_doctype=not self.config.disallow_doctype)
+            )
         except XmlError as error:
             emit.error(record, MALFORMED, f"Unable to parse the xml document: {error}.")
             return

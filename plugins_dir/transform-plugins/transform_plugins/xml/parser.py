@@ -7,7 +7,6 @@ from urllib.parse import unquote_plus
 
 from localcdap.api import (
     Emitter,
-    PluginConfig,
     Record,
     Schema,
     StageConfigurer,
@@ -21,7 +20,7 @@ from localcdap.api import (
 from localcdap.java.xml import XmlError, evaluate_path, read_document
 
 from ..text_values import find_text_converter
-from .documents import MALFORMED, find_path_problem, get_text
+from .documents import MALFORMED, DocumentConfig, find_path_problem, get_text
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -51,7 +50,7 @@ _TYPES: Final = {
 class XMLParser(Transform):
     """A path that selects nothing gives null; an element with child elements is a string of its XML."""
 
-    class Config(PluginConfig):
+    class Config(DocumentConfig):
         source: str = field(
             name="input",
             description="Field with the XML, a string.",
@@ -109,6 +108,7 @@ class XMLParser(Transform):
             failure = stage.failures.add(f"Input field '{name}' must be of type string.")
             failure.with_config_property("input").with_input_field(name)
         stage.error_schema = stage.input_schema
+        self.config.warn_of_entities(stage)
         paths = self._parse_paths(stage)
         stage.output_schema = self._build_output(stage, paths)
 
@@ -164,7 +164,7 @@ class XMLParser(Transform):
         try:
             if text is None:
                 raise XmlError("it is null")
-            root = read_document(text)
+            root = read_document(text, allows_doctype=not self.config.disallow_doctype)
             emit(
                 {
                     name: self._read_value(name, path, schema, root)
