@@ -69,6 +69,9 @@ class StageConfigurer:
         """Resolves paths; None until ``configure_connected`` is called."""
         self.find_table: FindTable = lambda _: None
         """Returns the columns of a table of this namespace; only in ``configure_connected``."""
+        self.in_run = False
+        """Whether the run process configures the stage. A missing input then fails the run when it is read,
+        because a condition may leave the stage out."""
         self.find_plugin: FindPlugin = lambda *_: None
         """Returns the class of another plugin by type and name, which a property of the form
         ``{plugin:TYPE}`` names; None when there is no such plugin.

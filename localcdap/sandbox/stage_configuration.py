@@ -62,7 +62,7 @@ class ConfigureResult(msgspec.Struct):
 
 
 def configure_stage(
-    request: ConfigureRequest, find_table: FindTable | None = None
+    request: ConfigureRequest, find_table: FindTable | None = None, *, in_run: bool = False
 ) -> ConfigureResult:
     """Configure a stage in this process.
 
@@ -76,6 +76,7 @@ def configure_stage(
     inputs = request.input_schemas
     stage = StageConfigurer(request.stage, inputs, output_ports=request.output_ports)
     stage.find_plugin = UsedPlugins(request.plugin.uses)
+    stage.in_run = in_run
     failures = stage.failures
     declared: Schema | None = None
     try:

@@ -140,7 +140,7 @@ def resolve_order(
     resolved = resolve_pipeline(
         document,
         PinnedPlugins(order.plugins, load_plugin),
-        partial(configure_stage, find_table=create_table_finder(order)),
+        partial(configure_stage, find_table=create_table_finder(order), in_run=True),
         MacroContext(given, functions, runtime=True),
         locations=order.path_locations,
         done=done,

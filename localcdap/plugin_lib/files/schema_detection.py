@@ -113,7 +113,7 @@ def _build_schema(
 def _offer_names(
     failures: FailureCollector, names: Sequence[str], data: Sequence[Sequence[str]]
 ) -> None:
-    """Add a failure for each name of the first line that is no field name, and offer a valid schema.
+    """Add a failure for each invalid field name in the first line, and offer a valid schema.
 
     Values are assigned to the fields of the schema by position, so that it may have other names.
     """

@@ -68,7 +68,7 @@ class FilesSource(BatchSource):
         config = self.config
         deciding = ("path", "recursive", "fileRegex", "ignoreNonExistingFolders")
         is_open = any(map(config.contains_macro, deciding)) or config.ignore_non_existing_folders
-        if is_open or stage.locations is None or stage.locations.remote:
+        if is_open or stage.in_run or stage.locations is None or stage.locations.remote:
             return
         try:
             path = stage.resolve_path(self.get_path())

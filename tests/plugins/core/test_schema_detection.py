@@ -144,7 +144,7 @@ def test_what_cannot_be_detected_is_said(tmp_path: Path):
     assert "Field x is not present" in only("odd.csv", format="csv", override="x:int")
 
 
-def test_a_header_that_is_no_field_name_is_offered_cleansed(tmp_path: Path):
+def test_invalid_names_of_a_header_are_offered_cleansed(tmp_path: Path):
     (tmp_path / "a.csv").write_text("Order id,2nd,ok,ok!\n7,x,1.5,y\n")
 
     result = detect(tmp_path / "a.csv", format="csv", skipHeader="true")

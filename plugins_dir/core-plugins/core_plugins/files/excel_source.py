@@ -213,7 +213,7 @@ class ExcelSource(BatchSource):
     def configure_connected(self, stage: StageConfigurer) -> None:
         """Add a failure if there is no workbook to read. Those of a cluster are looked for when it runs."""
         is_open = any(map(self.config.contains_macro, ("filePath", "filePattern")))
-        if is_open or stage.locations is None or stage.locations.remote:
+        if is_open or stage.in_run or stage.locations is None or stage.locations.remote:
             return
         try:
             path = stage.resolve_path(self.config.path)

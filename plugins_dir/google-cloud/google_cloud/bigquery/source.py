@@ -59,7 +59,8 @@ class BigQuerySource(BatchSource):
         if config.contains_macro("schema"):
             return
         if found is None:
-            _add_missing_table(stage, name, is_typed=config.schema is not None)
+            if config.schema is None or not stage.in_run:
+                _add_missing_table(stage, name, is_typed=config.schema is not None)
         elif config.schema is not None:
             check_fields(stage, name, found.schema, config.schema)
         else:
