@@ -158,9 +158,7 @@ class WorkerProcess:
         ):
             if time.monotonic() >= end:
                 self._dump_stack()
-                raise self._kill_and_report(
-                    ExitReason.TIME, f"did not come to an end within {limit_s:g} s"
-                )
+                raise self._kill_and_report(ExitReason.TIME, f"did not finish within {limit_s:g} s")
             if self._get_resident_bytes() > self._memory_bytes:
                 raise self._kill_and_report(ExitReason.MEMORY, "took too much memory")
 

@@ -190,7 +190,7 @@ class PluginWorker(JobRunner):
         frames = parse_dumped_frames(lost.output, Path(path))
         match lost.reason:
             case ExitReason.TIME:
-                message = f"{who} did not come to an end within {self._time_limit_s:g} s."
+                message = f"{who} did not finish within {self._time_limit_s:g} s."
                 action = (
                     "Look for an endless loop or a slow call in it, or raise plugin.time_limit_s."
                 )

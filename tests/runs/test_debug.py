@@ -82,7 +82,7 @@ def test_a_plugin_that_hangs_or_ends_its_process_costs_one_answer(debugging: Deb
     (problem,) = check(debugging, OLD, then="hog").errors
     assert "took more than 1024 MiB of memory" in problem.message
     (problem,) = check(debugging, OLD, then="sleep").errors
-    assert "did not come to an end within 5 s" in problem.message
+    assert "did not finish within 5 s" in problem.message
     assert "trying-1.0.0.py:24 in transform" in str(problem.trace)
     assert check(debugging, ADA).errors == []
 

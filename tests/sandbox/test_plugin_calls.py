@@ -120,7 +120,7 @@ def test_methods(worker, ref):
         ("nothing", "has no method 'nothing'"),
         ("thing", "cannot be encoded"),
         ("die", "Method 'die' of plugin 'P' ended its process with exit code 3."),
-        ("hang", "Method 'hang' of plugin 'P' did not come to an end within 0.5 s."),
+        ("hang", "Method 'hang' of plugin 'P' did not finish within 0.5 s."),
     ],
 )
 def test_methods_that_fail_are_told_and_the_next_one_works(

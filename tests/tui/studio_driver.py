@@ -87,7 +87,7 @@ class Driver:
         deadline = time.monotonic() + timeout_s
         await self.pilot.pause()
         while not holds():
-            assert time.monotonic() < deadline, "it did not come to hold in time"
+            assert time.monotonic() < deadline, "the condition did not become true in time"
             await asyncio.sleep(0.01)
             await self.pilot.pause()
 

@@ -247,9 +247,7 @@ class DebugService:
         if told.error is not None:
             return DebugAnswer([told.error], None)
         if get_now() > deadline:
-            message = (
-                f"Stage '{trial.stage.name}' did not come to an end within {_TIME_LIMIT_S:g} s."
-            )
+            message = f"Stage '{trial.stage.name}' did not finish within {_TIME_LIMIT_S:g} s."
         else:
             message = f"The process that stage '{trial.stage.name}' ran in ended unexpectedly."
         return DebugAnswer([StageProblem(message, "Look for the cause in its plugin.")], None)

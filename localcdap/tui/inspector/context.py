@@ -1,4 +1,4 @@
-"""What a form knows besides its properties: the fields around its stage, and what macros there are."""
+"""The context of a form's fields: schemas of the stage, and the names that macros can use."""
 
 from __future__ import annotations
 
@@ -22,35 +22,37 @@ _TYPES: Final = (
     *("date", "time", "timestamp", "datetime", "decimal"),
 )
 FUNCTIONS: Final = {
-    "logicalStartTime(yyyy-MM-dd)": "when the run was meant to start",
-    "logicalStartTime(yyyy-MM-dd,1d,UTC)": "a day before that, in UTC",
+    "logicalStartTime(yyyy-MM-dd)": "the start time of the run",
+    "logicalStartTime(yyyy-MM-dd,1d,UTC)": "a day before the start, in UTC",
 }
 
 
 class FieldContext(msgspec.Struct):
-    """Shared by the fields of a form, and brought up to date while they are there."""
+    """The context that all fields of a form share; it is updated while they exist."""
 
     inputs: dict[str, Schema | None] = {}
     output: Schema | None = None
     arguments: dict[str, str] = {}
-    """Of the run that is being prepared."""
+    """The runtime arguments of the next run."""
     preferences: dict[str, str] = {}
     secure_keys: list[str] = []
 
     def update(self, state: StageState | None) -> None:
-        """Take the schemas that a stage has now."""
+        """Use the current schemas of a stage."""
         self.inputs = state.input_schemas if state is not None else {}
         self.output = state.output_schema if state is not None else None
 
     def list_suggestions(self, part: ElementPart) -> list[Suggestion]:
-        """What can stand in a part of an element."""
+        """Return suggestions for a part of an element."""
         if part.choices:
             return [Suggestion(choice) for choice in part.choices]
         match part.kind:
             case elements.INPUT_FIELD:
-                return _fields(schema for schema in self.inputs.values() if schema is not None)
+                return _suggest_fields(
+                    schema for schema in self.inputs.values() if schema is not None
+                )
             case elements.OUTPUT_FIELD:
-                return _fields([self.output] if self.output is not None else [])
+                return _suggest_fields([self.output] if self.output is not None else [])
             case elements.INPUT_STAGE:
                 return [Suggestion(stage, "input") for stage in self.inputs]
             case elements.JOINED_FIELD:
@@ -66,7 +68,9 @@ class FieldContext(msgspec.Struct):
         return {stage: schema for stage, schema in self.inputs.items() if schema is not None}
 
     def list_macros(self) -> list[Suggestion]:
-        """What can stand between ``${`` and ``}``, nearest first."""
+        """Return suggestions for the name of a macro: arguments first, then preferences, keys and
+        functions.
+        """
         found = {name: f"argument: {value}" for name, value in self.arguments.items()}
         for name, value in self.preferences.items():
             found.setdefault(name, f"preference: {value}")
@@ -75,7 +79,7 @@ class FieldContext(msgspec.Struct):
         return [Suggestion(name, hint) for name, hint in found.items()]
 
 
-def _fields(schemas: Iterable[Schema]) -> list[Suggestion]:
+def _suggest_fields(schemas: Iterable[Schema]) -> list[Suggestion]:
     found: dict[str, str] = {}
     for schema in schemas:
         for field in schema:

@@ -1,4 +1,4 @@
-"""What stands above all panes of a stage: its name, how it is, and what is wrong with it as a whole."""
+"""The heading of the inspector: name and status of the stage, and the failures of the stage as a whole."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from localcdap.tui.widgets.cached_static import CachedStatic
 
 
 def format_title(use: StageUse | None, state: StageState | None) -> Content:
-    """What the stage and its plugin are called, and how it is."""
+    """Return the names of the stage and its plugin, and the status of the stage."""
     if use is None:
         return Content.styled("Select a stage to see its properties.", "$foreground 60%")
     artifact = state.artifact if state is not None else None
     return Content.assemble(
         Content.styled(use.name, "bold"),
         "  ",
-        _verdict(state),
-        Content.styled(_age(state), "$foreground 60%"),
+        _render_status(state),
+        Content.styled(_format_check_age(state), "$foreground 60%"),
         "\n",
         Content.styled(
             f"{use.plugin.name} · {use.plugin.type} · {format_artifact(artifact)}",
@@ -32,10 +32,10 @@ def format_title(use: StageUse | None, state: StageState | None) -> Content:
     )
 
 
-def format_banner(blamed: StageFailures) -> list[Content]:
-    """What is wrong with the stage as a whole, and what its user can do about it."""
+def format_banner(failures: StageFailures) -> list[Content]:
+    """Return the failures and warnings of the stage as a whole, with their corrective actions."""
     lines: list[Content] = []
-    missing = blamed.missing
+    missing = failures.missing
     if missing is not None:
         lines.append(Content.styled(f"✗ {missing.message}", "$text-error"))
         suggested = missing.suggested_artifact
@@ -45,9 +45,9 @@ def format_banner(blamed: StageFailures) -> list[Content]:
             else missing.corrective_action or ""
         )
         lines.append(Content.styled(f"  {offer}", "$foreground 60%"))
-    for failure in blamed.others:
+    for failure in failures.others:
         lines += _render_failure(failure, "✗", "$text-error")
-    for warning in blamed.remarks:
+    for warning in failures.remarks:
         lines += _render_failure(warning, "!", "$text-warning")
     return lines
 
@@ -64,7 +64,7 @@ def _render_failure(failure: ValidationFailure, glyph: str, style: str) -> Itera
         yield Content.styled(f"  {failure.corrective_action}", "$foreground 60%")
 
 
-def _verdict(state: StageState | None) -> Content:
+def _render_status(state: StageState | None) -> Content:
     if state is None or state.checking:
         return Content.styled("… checking", "$foreground 60%")
     if state.errors:
@@ -76,20 +76,20 @@ def _verdict(state: StageState | None) -> Content:
     return Content.styled("✓ valid", "$text-success")
 
 
-def _age(state: StageState | None) -> str:
-    """When files were looked at for the stage."""
+def _format_check_age(state: StageState | None) -> str:
+    """Return when the connected checks of the stage were made."""
     if state is None or state.detected_ms is None:
         return ""
     seconds = max(0, time.time() - state.detected_ms / 1000)
     if seconds < 60:
-        return "  looked at files just now"
+        return "  files checked just now"
     if seconds < 3600:
-        return f"  looked at files {seconds // 60:.0f} min ago"
-    return f"  looked at files {seconds // 3600:.0f} h ago"
+        return f"  files checked {seconds // 60:.0f} min ago"
+    return f"  files checked {seconds // 3600:.0f} h ago"
 
 
 class FieldHelp(CachedStatic):
-    """Shorten a text to the available space; the complete text is in the documentation of the plugin."""
+    """Shows the help of a field, shortened to the available space."""
 
     DEFAULT_CSS = """
     FieldHelp { display: none; height: 4; padding: 0 1; background: $surface; }
@@ -100,7 +100,7 @@ class FieldHelp(CachedStatic):
         self._whole = Content()
 
     def show_text(self, text: Content | None) -> None:
-        """Show another text; None for none."""
+        """Show another text; None hides the help."""
         self.display = text is not None
         self._whole = text or Content()
         self._fit()
@@ -116,7 +116,9 @@ class FieldHelp(CachedStatic):
 
 
 def crop_text(text: Content, width: int, height: int) -> Content:
-    """A text in so many lines; the last one ends with an ellipsis where there are more."""
+    """Return a text of at most ``height`` lines; the last one ends with an ellipsis when lines are left
+    out.
+    """
     lines = text.wrap(width)
     if len(lines) <= height:
         return text

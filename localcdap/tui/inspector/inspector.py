@@ -323,13 +323,13 @@ class Inspector(StudioNode, Vertical):
         self.form.flush()
         self.open_tab("try")
         self._panes.debug.show_stage(self._stage)
-        self._panes.debug.try_stage()
+        self._panes.debug.run_stage()
 
     def action_fill(self) -> None:
         self._panes.debug.choose_records()
 
     def action_input(self) -> None:
-        self._panes.debug.next_input()
+        self._panes.debug.select_next_input()
 
     @work
     async def action_methods(self) -> None:

@@ -1,4 +1,4 @@
-"""Methods of a plugin, called from its form."""
+"""The dialog that calls a method of a plugin."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from localcdap.tui.records.values import escape_unprintable
 
 
 class MethodInput(NamedTuple):
-    """What requests of methods can be filled in with.
+    """Values for the members ``schema`` and ``records`` of a request.
 
-    :param schema: of the stage's first input, as JSON.
-    :param sample: reads records of it.
+    :param schema: the schema of the stage's first input, as JSON.
+    :param sample: reads records of this input.
     """
 
     schema: Any
@@ -38,10 +38,10 @@ class MethodInput(NamedTuple):
 
 
 class MethodDialog(DialogScreen[str | None]):
-    """Calls one method: its request above, its answer below. Its result is a schema that its user takes.
+    """Calls one method, and shows its request and its answer. The result of the dialog is the schema to use.
 
-    :param call: for the plugin as it is filled in now.
-    :param given: takes the place of members ``schema`` and ``records`` of the request.
+    :param call: the call without its request, with the current properties of the stage.
+    :param given: the values of the members ``schema`` and ``records`` of the request.
     :param takes_schema: whether the stage has a property for a schema that an answer proposes.
     """
 
@@ -74,7 +74,7 @@ class MethodDialog(DialogScreen[str | None]):
         self._given = given
         self._takes_schema = takes_schema
         self._schema: str | None = None
-        """That the last answer proposes."""
+        """The schema that the last answer proposes."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -97,12 +97,12 @@ class MethodDialog(DialogScreen[str | None]):
             self.run_worker(self._fill_in(self._method.request))
 
     async def _fill_in(self, schema: Any) -> None:
-        """Put what is known into the request, unless its user writes it."""
+        """Fill in the known members of the request, unless the user has changed it."""
         members, area = build_request(schema), self.query(ValueArea).first()
         given, blank = self._given, area.text
         if given is None or not {"schema", "records"} <= members.keys():
             return
-        self._say("… reading records of the input", "dim")
+        self._show_state("… reading records of the input", "dim")
         records = await given.sample()
         if self.is_attached and area.text == blank:
             area.load_text(
@@ -110,11 +110,11 @@ class MethodDialog(DialogScreen[str | None]):
                     format_request(members | {"schema": given.schema, "records": records})
                 )
             )
-            self._say("" if records else "No records could be read: write some here.", "dim")
+            self._show_state("" if records else "The input has no records: write some here.", "dim")
 
     @property
     def answer(self) -> str:
-        """What stands in the answer."""
+        """The text of the last answer."""
         return self.query_one("ValueArea.-answer", ValueArea).text
 
     def action_ask(self) -> None:
@@ -123,10 +123,10 @@ class MethodDialog(DialogScreen[str | None]):
             try:
                 request = json.loads(self.query(ValueArea).first().text)
             except ValueError as error:
-                self._say(f"✗ The request is not valid JSON: {error}.", "$text-error")
+                self._show_state(f"✗ The request is not valid JSON: {error}.", "$text-error")
                 return
             call = msgspec.structs.replace(call, request=request)
-        self._say("… asking", "dim")
+        self._show_state("… calling the method", "dim")
 
         def ask(cdap: Cdap) -> MethodResult:
             return cdap.methods.call(call)
@@ -146,7 +146,9 @@ class MethodDialog(DialogScreen[str | None]):
         return super().check_action(action, parameters)
 
     def _show_answer(self, result: MethodResult) -> None:
-        self._say(f"✓ {result.artifact.name} {result.artifact.version} answered", "$text-success")
+        self._show_state(
+            f"✓ {result.artifact.name} {result.artifact.version} answered", "$text-success"
+        )
         answer = self.query_one("ValueArea.-answer", ValueArea)
         answer.load_text(
             escape_unprintable(json.dumps(result.answer, indent=2, ensure_ascii=False))
@@ -159,38 +161,38 @@ class MethodDialog(DialogScreen[str | None]):
 
     def _show_error(self, error: LocalcdapError) -> None:
         action = f"\n  {error.corrective_action}" if error.corrective_action else ""
-        self._say(f"✗ {error.message}{action}", "$text-error")
+        self._show_state(f"✗ {error.message}{action}", "$text-error")
 
-    def _say(self, text: str, style: str) -> None:
+    def _show_state(self, text: str, style: str) -> None:
         self.query_one(".state", Static).update(Content.styled(text, style))
 
 
 def build_call(method: PluginMethod, plugin: PluginInfo, stage: str, editor: Editor) -> MethodCall:
-    """The call of a method without its request, with the properties that the stage has so far."""
+    """Return the call of a method without its request, with the current properties of the stage."""
     properties = as_properties(editor.get_properties(stage))
     of = MethodPlugin(plugin.type, plugin.name, to_selector(plugin.artifact), properties)
     return MethodCall(of, method.name, None, editor.namespace, editor.arguments)
 
 
 def format_template(schema: Any) -> str:
-    """A request to be filled in, from its JSON Schema."""
+    """Return the JSON text of an empty request, from its JSON Schema."""
     return format_request(build_request(schema))
 
 
 def format_request(request: dict[str, Any]) -> str:
-    """A request as JSON, a record in each line."""
-    lines = [f"  {json.dumps(name)}: {_lines(value)}" for name, value in request.items()]
+    """Return a request as JSON with one record per line."""
+    lines = [f"  {json.dumps(name)}: {_format_lines(value)}" for name, value in request.items()]
     return "{\n" + ",\n".join(lines) + "\n}" if lines else "{}"
 
 
-def _lines(value: Any) -> str:
+def _format_lines(value: Any) -> str:
     if not (isinstance(value, list) and value):
         return json.dumps(value, ensure_ascii=False)
     return "[\n" + ",\n".join(f"    {json.dumps(v, ensure_ascii=False)}" for v in value) + "\n  ]"
 
 
 def build_request(schema: Any) -> dict[str, Any]:
-    """The members of a request, from its JSON Schema, with nothing in them."""
+    """Return the members of a request with empty values, from its JSON Schema."""
     found = schema.get("$defs", {}).get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
     members = found.get("properties") or {}
     empty = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}

@@ -1,4 +1,4 @@
-"""Failures sorted by what they are about: a property, one of its elements, or the stage as a whole."""
+"""Failures of a stage, grouped by property, by element of a property, or for the whole stage."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from localcdap.api.failures import ARTIFACT_NOT_FOUND, ValidationFailure
 
 
 class PropertyFailure(msgspec.Struct, frozen=True):
-    """A failure or warning that stands beside a property."""
+    """A failure or warning that the form shows at a property."""
 
     message: str
     corrective_action: str | None
     element: str | None
-    """The element of a list that it is about; None for the whole property."""
+    """The element of a list property; None for the whole property."""
     is_warning: bool
 
     @property
@@ -28,11 +28,11 @@ class StageFailures(msgspec.Struct):
 
     by_property: dict[str, list[PropertyFailure]]
     others: list[ValidationFailure]
-    """Failures of no property that the form shows."""
+    """Failures that do not belong to a property of the form."""
     remarks: list[ValidationFailure]
-    """The warnings, in the same form."""
+    """Warnings that do not belong to a property of the form."""
     missing: ValidationFailure | None
-    """That the plugin or its artifact is not there, which the form offers to repair."""
+    """The failure of a missing plugin or artifact, which the form offers to repair."""
 
 
 def group_failures(
@@ -40,27 +40,31 @@ def group_failures(
     warnings: Iterable[ValidationFailure],
     properties: Collection[str] | None,
 ) -> StageFailures:
-    """:param properties: those that the form shows; None while it is being made, when it may have any."""
+    """Group the failures and warnings of a stage.
+
+    :param properties: the properties that the form shows; None while the form is being created and may
+        show any.
+    """
     found = StageFailures({}, [], [], None)
     for failures, is_warning in ((errors, False), (warnings, True)):
         for failure in failures:
-            places = _places(failure, properties)
-            for name, element in places:
-                blame = PropertyFailure(
+            named = _list_properties(failure, properties)
+            for name, element in named:
+                shown = PropertyFailure(
                     failure.message, failure.corrective_action, element, is_warning
                 )
-                found.by_property.setdefault(name, []).append(blame)
+                found.by_property.setdefault(name, []).append(shown)
             if failure.type == ARTIFACT_NOT_FOUND and found.missing is None:
                 found.missing = failure
-            elif not places:
+            elif not named:
                 (found.remarks if is_warning else found.others).append(failure)
     return found
 
 
-def _places(
+def _list_properties(
     failure: ValidationFailure, properties: Collection[str] | None
 ) -> list[tuple[str, str | None]]:
-    """The properties and elements that a failure names, each once."""
+    """Return the properties and elements that a failure names, each once."""
     named: dict[tuple[str, str | None], None] = {}
     for cause in failure.causes:
         name = cause.attributes.get("stageConfig")

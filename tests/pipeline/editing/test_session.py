@@ -404,7 +404,7 @@ def test_a_plugin_that_does_not_come_to_an_end_is_a_failure_of_its_stage(workers
     for worker in workers._idle:
         monkeypatch.setattr(worker, "_time_limit_s", 1.0)
     bench.apply(SetPlugin("u", "transform", "Slow"))
-    assert "did not come to an end within 1 s" in bench.stages["u"].errors[0].message
+    assert "did not finish within 1 s" in bench.stages["u"].errors[0].message
     assert "is unknown because stage 'u' is invalid" in bench.stages["z"].errors[-1].message
     bench.check()
 

@@ -64,7 +64,7 @@ async def until(pilot, holds):
     """Wait until something holds."""
     deadline = time.monotonic() + 20
     while not holds():
-        assert time.monotonic() < deadline, "it did not come to hold in time"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         await pilot.pause(0.01)
 
 

@@ -164,7 +164,7 @@ async def test_records_of_a_preview_come_as_they_are_there(cdap, home):
         assert "No preview yet" in view.table.note
         pane._take(preview())
         await b.settled()
-        assert "has not come to this stage yet" in view.table.note
+        assert "has not reached this stage yet" in view.table.note
         sample = StageSample(
             None, [{"id": 1}], [RejectedRecord({"id": 2}, 3, "bad")], count=7, error_count=1
         )
@@ -172,7 +172,7 @@ async def test_records_of_a_preview_come_as_they_are_there(cdap, home):
         await b.driver.until(lambda: view.table.note.startswith("1 record"))
         assert "the first of 7" in view.table.note
         assert [sheet.label for sheet in view.sheets] == ["records", "errors"]
-        assert pane.records_of("JavaScript") == [{"id": 1}]
+        assert pane.get_records("JavaScript") == [{"id": 1}]
 
 
 async def test_a_missing_plugin_is_exchanged_with_a_key(cdap, home):

@@ -1,4 +1,4 @@
-"""A stage tried on some records."""
+"""The pane that debugs a stage: runs it on given records and shows its output."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from localcdap.tui.widgets.cached_static import CachedStatic
 
 _GENERATED: Final = 10
 _MOST_TAKEN: Final = 100
-"""Records that are taken over from elsewhere."""
+"""The most input records that are filled in from another place, such as a preview."""
 _READ_RECORDS: Final = 20
-"""Records that are read from a source to try the stages behind it."""
+"""The most records that each source reads to get the input of a stage."""
 _READ: Final[list[Any]] = []
-"""Stands for records that are still to be read."""
+"""Stands for records of the upstream stages, which are read when they are chosen."""
 
 
 class DebugPane(StudioNode, Vertical):
-    """Records in above, records and errors out below.
+    """Shows the input records of a stage above, and its output and error records below.
 
-    What is typed for a stage, and what its last trial gave, stay while the pipeline is open.
+    The text of the input and the last result of each stage are kept while the pipeline is open.
     """
 
     DEFAULT_CSS = """
@@ -56,7 +56,7 @@ class DebugPane(StudioNode, Vertical):
     """
 
     class Ran(Message):
-        """A trial ended."""
+        """The stage has run."""
 
         def __init__(self, stage: str, answer: DebugAnswer) -> None:
             super().__init__()
@@ -71,7 +71,7 @@ class DebugPane(StudioNode, Vertical):
         self._stage: str | None = None
         self._input: str = ""
         self._typed: dict[tuple[str, str], str] = {}
-        """Texts by stage and input."""
+        """The text of the input records, by stage and input."""
         self._answers: dict[str, DebugAnswer] = {}
         self._started: float | None = None
 
@@ -87,7 +87,7 @@ class DebugPane(StudioNode, Vertical):
 
     @property
     def answer(self) -> DebugAnswer | None:
-        """What the last trial of the stage gave."""
+        """The last result of the stage; None before its first run."""
         return self._answers.get(self._stage or "")
 
     @property
@@ -96,7 +96,7 @@ class DebugPane(StudioNode, Vertical):
         return self._known.inputs
 
     def show_stage(self, stage: str | None) -> None:
-        """Go on with another stage, or with the inputs that this one has now."""
+        """Show another stage, or the current inputs of the same stage."""
         if stage != self._stage:
             self._stage = stage
             self._input = next(iter(self.inputs), "")
@@ -110,17 +110,17 @@ class DebugPane(StudioNode, Vertical):
         if self._stage is not None:
             self._typed[self._stage, self._input] = event.text_area.text
 
-    # -- trying ------------------------------------------------------------------------------------
+    # -- running ---------------------------------------------------------------------------------
 
-    def try_stage(self) -> None:
-        """Try the stage on the records above."""
+    def run_stage(self) -> None:
+        """Run the stage on the input records of the pane."""
         stage = self._stage
         if stage is None or self._started is not None:
             return
         try:
-            request = self._request(stage)
+            request = self._build_request(stage)
         except BadRequestError as error:
-            self._say(error.message, error.corrective_action, is_wrong=True)
+            self._show_state(error.message, error.corrective_action, is_wrong=True)
             return
         self._started = time.monotonic()
         self._tick()
@@ -130,7 +130,7 @@ class DebugPane(StudioNode, Vertical):
 
         self.call(ask, lambda answer: self._take(stage, answer), on_error=self._show_error)
 
-    def _request(self, stage: str) -> DebugRequest:
+    def _build_request(self, stage: str) -> DebugRequest:
         given = []
         for name, schema in self.inputs.items():
             records = parse_records(self._typed.get((stage, name), ""), schema)
@@ -155,18 +155,18 @@ class DebugPane(StudioNode, Vertical):
 
     def _show_error(self, error: LocalcdapError) -> None:
         self._started = None
-        self._say(error.message, error.corrective_action, is_wrong=True)
+        self._show_state(error.message, error.corrective_action, is_wrong=True)
 
     def _tick(self) -> None:
         if self._started is not None:
             seconds = int(time.monotonic() - self._started)
-            slow = "; the engine is being started" if seconds > 3 else ""
-            self._say(f"… trying, {seconds} s{slow}")
+            slow = "; Spark is starting" if seconds > 3 else ""
+            self._show_state(f"… running, {seconds} s{slow}")
 
-    # -- records to try it on --------------------------------------------------------------------------
+    # -- input records ---------------------------------------------------------------------------
 
-    def next_input(self) -> None:
-        """Go on with the next input of the stage."""
+    def select_next_input(self) -> None:
+        """Show the next input of the stage."""
         names = list(self.inputs)
         if names:
             self._input = names[(names.index(self._input) + 1) % len(names)]
@@ -174,25 +174,27 @@ class DebugPane(StudioNode, Vertical):
 
     @work
     async def choose_records(self) -> None:
-        """Take records from elsewhere."""
-        choices = self._sources()
+        """Let the user choose where the input records come from, and fill them in."""
+        choices = self._list_choices()
         if not choices:
-            self._say("There is nothing to take records from: the stage has no input.")
+            self._show_state("The stage has no input, so it needs no records.")
             return
-        chosen = await self.studio.choose(choices, title="Which records to try it on?")
+        chosen = await self.studio.choose(choices, title="Run the stage on which records?")
         if chosen is None:
             return
         stage, input = self._stage, self._input
-        records = await self._read(stage, input) if chosen is _READ and stage else chosen
+        records = await self._read_upstream(stage, input) if chosen is _READ and stage else chosen
         if records is not None and (stage, input) == (self._stage, self._input):
             self.set_records(records)
 
     def set_records(self, records: list[Any]) -> None:
-        """Try it on these records."""
+        """Fill in the input records."""
         self.query_one(ValueArea).load_text(format_records(records[:_MOST_TAKEN]))
 
     async def read_samples(self) -> list[Any]:
-        """Records of the stage's first input: those that are typed here, or what comes from before it now."""
+        """Return records of the stage's first input: those in the pane, or else the output of its
+        upstream stages.
+        """
         stage = self._stage
         input = next(iter(self.inputs), None)
         if stage is None or input is None:
@@ -201,10 +203,12 @@ class DebugPane(StudioNode, Vertical):
             typed = parse_records(self._typed.get((stage, input), ""), self.inputs[input])
         except BadRequestError:
             typed = []
-        return typed or await self._read(stage, input) or []
+        return typed or await self._read_upstream(stage, input) or []
 
-    async def _read(self, stage: str, input: str) -> list[Any] | None:
-        """What comes to a stage from an input when all before it is tried; None when that fails."""
+    async def _read_upstream(self, stage: str, input: str) -> list[Any] | None:
+        """Run the upstream stages, and return the records that a stage gets from an input; None after a
+        failure.
+        """
         editor = self._editor
         upstream = UpstreamRecords(
             editor.document,
@@ -213,37 +217,37 @@ class DebugPane(StudioNode, Vertical):
             arguments=editor.arguments,
             records=_READ_RECORDS,
         )
-        self._say(f"… reading what comes from '{input}'")
+        self._show_state(f"… reading records from '{input}'")
         try:
             records = await self.call_and_wait(
                 lambda cdap: upstream.read_arriving(cdap, stage, input)
             )
         except LocalcdapError as error:
-            self._say(error.message, error.corrective_action, is_wrong=True)
+            self._show_state(error.message, error.corrective_action, is_wrong=True)
             return None
-        self._say("" if records else f"Nothing comes from '{input}'.")
+        self._show_state("" if records else f"'{input}' has no output records.")
         return records
 
-    def _sources(self) -> list[Choice[list[Any]]]:
+    def _list_choices(self) -> list[Choice[list[Any]]]:
         found: list[Choice[list[Any]]] = []
         if self._input:
-            label = f"what comes from '{self._input}' now"
-            found.append(Choice(label, _READ, f"at most {_READ_RECORDS} of each source"))
-        previewed = self._preview.records_of(self._input)
+            label = f"output of '{self._input}', read now"
+            found.append(Choice(label, _READ, f"at most {_READ_RECORDS} records of each source"))
+        previewed = self._preview.get_records(self._input)
         if previewed:
-            label = f"what left '{self._input}' in the preview"
+            label = f"output of '{self._input}' in the preview"
             found.append(Choice(label, previewed, f"{len(previewed):,} records"))
         answer = self._answers.get(self._input)
         if answer is not None and answer.output is not None:
             records = answer.output.records
-            label = f"what the last trial of '{self._input}' gave"
+            label = f"output of '{self._input}' when it was last debugged"
             found.append(Choice(label, records, f"{len(records):,} records"))
         schema = self.inputs.get(self._input)
         if schema is not None:
             made = generate_records(schema, _GENERATED)
-            found.append(Choice("records made up from the schema", made, f"{_GENERATED} records"))
+            found.append(Choice("records generated from the schema", made, f"{_GENERATED} records"))
             names = dict.fromkeys(schema.field_names)
-            found.append(Choice("one empty record, to be filled in", [names], "1 record"))
+            found.append(Choice("one empty record, for you to fill in", [names], "1 record"))
         return found
 
     def _show(self) -> None:
@@ -256,21 +260,23 @@ class DebugPane(StudioNode, Vertical):
         area.put(self._typed.get((self._stage or "", self._input), ""))
         area.display = bool(self.inputs)
         if not self.inputs:
-            given.update_if_changed(Content.styled("f9 reads some records", "$foreground 60%"))
+            given.update_if_changed(Content.styled("f9: read some records", "$foreground 60%"))
             return
-        others = f"  ({len(self.inputs)} inputs, alt+i the next)" if len(self.inputs) > 1 else ""
-        text = f"records from '{self._input}': JSON or CSV, f3 takes some{others}"
+        others = f"  ({len(self.inputs)} inputs, alt+i: next)" if len(self.inputs) > 1 else ""
+        text = f"records from '{self._input}': JSON or CSV, f3: fill in{others}"
         given.update_if_changed(Content.styled(text, "$foreground 60%"))
 
     def _show_answer(self) -> None:
         view, answer = self.query_one(SampleView), self.answer
-        self._say("")
+        self._show_state("")
         if answer is None:
-            view.show_note("Nothing tried yet.")
+            view.show_note("The stage has not run on these records yet.")
         else:
             view.show_result(read_debug_answer(answer))
 
-    def _say(self, message: str, action: str | None = None, *, is_wrong: bool = False) -> None:
+    def _show_state(
+        self, message: str, action: str | None = None, *, is_wrong: bool = False
+    ) -> None:
         lines = []
         if message:
             lines.append(

@@ -49,11 +49,11 @@ class PreviewPane(StudioNode, Vertical):
 
     @property
     def preview(self) -> Preview | None:
-        """What is shown; None while there is none."""
+        """The preview that is shown; None without a preview."""
         return self._preview
 
-    def records_of(self, stage: str) -> list[object] | None:
-        """The records that left a stage in the preview; None when it has none."""
+    def get_records(self, stage: str) -> list[object] | None:
+        """Return the output records of a stage in the preview; None when the preview has none."""
         sample = self._preview.stages.get(stage) if self._preview is not None else None
         return None if sample is None or sample.ports else sample.records
 
@@ -63,7 +63,7 @@ class PreviewPane(StudioNode, Vertical):
             self._draw()
 
     def find_newest(self) -> None:
-        """The pane is looked at: without a preview, look for the newest one of the pipeline."""
+        """Show the newest preview of the pipeline, unless the pane shows a preview already."""
         if self._preview is None and not self._is_looking:
             self._is_looking = True
             namespace, title = self._editor.namespace, self._editor.title
@@ -75,18 +75,18 @@ class PreviewPane(StudioNode, Vertical):
             self.call(newest, self._follow_newest, group="newest")
 
     def follow_preview(self, preview: str) -> None:
-        """Show a preview and what becomes of it."""
+        """Show a preview and its progress."""
         if self._following is not None:
             self._following.stop()
-        source = partial(_states, self._editor.namespace, preview)
-        self._following = self.follow(source, self._take, on_error=lambda _: self._lost())
+        source = partial(_follow_states, self._editor.namespace, preview)
+        self._following = self.follow(source, self._take, on_error=lambda _: self._stop_following())
 
     def _follow_newest(self, newest: Preview | None) -> None:
         self._is_looking = False
         if newest is not None and self._preview is None:
             self.follow_preview(newest.preview)
 
-    def _lost(self) -> None:
+    def _stop_following(self) -> None:
         if self._following is not None:
             self._following.stop()
             self._following = None
@@ -100,7 +100,7 @@ class PreviewPane(StudioNode, Vertical):
             and before is not None
             and before.stages.get(stage or "") is preview.stages.get(stage or "")
         ):
-            self._tell_state()
+            self._show_state()
             return
         self._draw()
 
@@ -108,20 +108,20 @@ class PreviewPane(StudioNode, Vertical):
         if not self.is_mounted:
             return
         view, preview, stage = self.query_one(SampleView), self._preview, self._stage
-        self._tell_state()
+        self._show_state()
         if preview is None:
             view.show_note("No preview yet: v previews the pipeline on a few records.")
         elif stage is None or stage not in preview.stages:
             waits = (
-                "has not come to this stage yet"
+                "has not reached this stage yet"
                 if not preview.status.is_end
-                else "has no records of it"
+                else "has no records of this stage"
             )
             view.show_note(f"The preview {waits}.")
         else:
             view.show_result(read_preview_sample(preview.stages[stage]))
 
-    def _tell_state(self) -> None:
+    def _show_state(self) -> None:
         preview = self._preview
         lines: list[Content] = []
         if preview is not None:
@@ -131,19 +131,19 @@ class PreviewPane(StudioNode, Vertical):
                 Content.styled(f"{glyph} preview {format_status(status)}", "$foreground 60%")
             )
             for each in preview.errors[:_MOST_FAILURES]:
-                lines += _wrong(each.stage, each.message, each.corrective_action)
+                lines += _render_failure(each.stage, each.message, each.corrective_action)
             if len(preview.errors) > _MOST_FAILURES:
                 more = f"… and {len(preview.errors) - _MOST_FAILURES} more"
                 lines.append(Content.styled(more, "$foreground 60%"))
             error = preview.error
             sample = preview.stages.get(self._stage or "")
-            said = {each.message for each in sample.problems} if sample is not None else set()
-            if error is not None and error.message not in said:
-                lines += _wrong(error.stage, error.message, error.corrective_action)
+            shown = {each.message for each in sample.problems} if sample is not None else set()
+            if error is not None and error.message not in shown:
+                lines += _render_failure(error.stage, error.message, error.corrective_action)
         self.query_one(".state", CachedStatic).update_lines(lines)
 
 
-def _wrong(stage: str | None, message: str, action: str | None) -> Iterator[Content]:
+def _render_failure(stage: str | None, message: str, action: str | None) -> Iterator[Content]:
     where = f"Stage '{stage}': " if stage else ""
     if message.startswith(where):
         where = ""
@@ -152,8 +152,8 @@ def _wrong(stage: str | None, message: str, action: str | None) -> Iterator[Cont
         yield Content.styled(f"  {action}", "$foreground 60%")
 
 
-def _states(namespace: str, preview: str, cdap: Cdap) -> Iterator[Preview]:
-    """A preview, each time it differs and after each poll, until it has ended."""
+def _follow_states(namespace: str, preview: str, cdap: Cdap) -> Iterator[Preview]:
+    """Yield the preview after each change and after each poll, until it has ended."""
     found = cdap.previews.get(namespace, preview)
     yield found
     while not found.status.is_end:

@@ -1,4 +1,4 @@
-"""Records made up from a schema: usual values, and those that break plugins."""
+"""Input records for debugging: parsed from text, or generated from a schema."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from localcdap.api.schema import LogicalType, Schema, Type
 
 
 def parse_records(text: str, schema: Schema | None) -> list[Any]:
-    """The records of a text, as JSON.
+    """Return the records of a text, which is JSON, lines of JSON, or CSV with a header.
 
-    :param schema: gives the values of comma-separated lines their types; without it they are texts.
-    :raises BadRequestError: when it is none of these.
+    :param schema: the types of the values in CSV; without it they are texts.
+    :raises BadRequestError: when the text has none of these formats.
     """
     if not text.strip():
         return []
@@ -39,7 +39,7 @@ def parse_records(text: str, schema: Schema | None) -> list[Any]:
 
 
 def format_records(records: list[Any]) -> str:
-    """Records as an array of JSON, one a line."""
+    """Return records as a JSON array with one record per line."""
     lines = (json.dumps(each, ensure_ascii=False) for each in records)
     return "[\n  " + ",\n  ".join(lines) + "\n]" if records else "[]"
 
@@ -51,7 +51,7 @@ def _read_csv(text: str, schema: Schema | None) -> list[Any]:
         if len(row) != len(names):
             raise BadRequestError(
                 f"Line {number} has {len(row)} values, the header {len(names)} names.",
-                "Give each line a value for each name; put quotes around one with a comma.",
+                "Write a value for each name in every line; put quotes around a value with a comma.",
             )
     return [
         {name: _convert_cell(cell, name, schema) for name, cell in zip(names, row, strict=True)}
@@ -60,7 +60,7 @@ def _read_csv(text: str, schema: Schema | None) -> list[Any]:
 
 
 def _convert_cell(cell: str, name: str, schema: Schema | None) -> Any:
-    """A value as its field wants it; one that is none of it stays a text, which is then told."""
+    """Convert a value to the type of its field. A wrong value stays a text, which the stage then reports."""
     field = schema.field(name) if schema is not None else None
     if field is None:
         return cell
@@ -92,51 +92,59 @@ _DEEPEST: Final = 6
 
 
 def generate_records(schema: Schema, count: int, seed: int = 0) -> list[Any]:
-    """Records as JSON; the same for the same seed. About one in eight nullable values is null."""
+    """Generate records as JSON: usual values, and values that often break plugins.
+
+    The same seed gives the same records. About one in eight nullable values is null.
+    """
     source = random.Random(seed)  # noqa: S311 - nothing secret
     maker = _RecordGenerator(source)
-    return [encode_json_record(maker.record(schema, 0)) for _ in range(count)]
+    return [encode_json_record(maker.generate_record(schema, 0)) for _ in range(count)]
 
 
 class _RecordGenerator:
     def __init__(self, source: random.Random) -> None:
         self._source = source
 
-    def record(self, schema: Schema, depth: int) -> dict[str, Any]:
-        return {field.name: self.value(field.schema, depth) for field in schema}
+    def generate_record(self, schema: Schema, depth: int) -> dict[str, Any]:
+        return {field.name: self.generate_value(field.schema, depth) for field in schema}
 
-    def value(self, schema: Schema, depth: int) -> Any:
+    def generate_value(self, schema: Schema, depth: int) -> Any:
         if schema.is_nullable and (depth > _DEEPEST or self._source.random() < 1 / 8):
             return None
         inner = schema.non_nullable
         if inner.logical_type is not None:
-            return self._logical(inner)
+            return self._generate_logical(inner)
         match inner.type:
             case Type.RECORD:
-                return self.record(inner, depth + 1)
+                return self.generate_record(inner, depth + 1)
             case Type.ARRAY if inner.items is not None:
-                return [self.value(inner.items, depth + 1) for _ in range(self._few(depth))]
+                return [
+                    self.generate_value(inner.items, depth + 1)
+                    for _ in range(self._choose_count(depth))
+                ]
             case Type.MAP if inner.keys is not None and inner.values is not None:
                 return {
-                    self._key(inner.keys, depth): self.value(inner.values, depth + 1)
-                    for _ in range(self._few(depth))
+                    self._generate_key(inner.keys, depth): self.generate_value(
+                        inner.values, depth + 1
+                    )
+                    for _ in range(self._choose_count(depth))
                 }
             case Type.UNION:
                 members = [each for each in inner.members if each.type is not Type.NULL]
-                return self.value(self._source.choice(members), depth + 1)
+                return self.generate_value(self._source.choice(members), depth + 1)
             case Type.ENUM:
                 return self._source.choice(inner.symbols)
-        return self._simple(inner.type)
+        return self._generate_simple(inner.type)
 
-    def _key(self, schema: Schema, depth: int) -> str:
-        """As in JSON, where a key that is not a text is written as its JSON."""
-        key = encode_json_record(self.value(schema, depth + 1))
+    def _generate_key(self, schema: Schema, depth: int) -> str:
+        """Generate the key of a map; in JSON, a key that is not a text is written as its JSON."""
+        key = encode_json_record(self.generate_value(schema, depth + 1))
         return key if isinstance(key, str) else json.dumps(key)
 
-    def _few(self, depth: int) -> int:
+    def _choose_count(self, depth: int) -> int:
         return self._source.randint(0, 3) if depth < _DEEPEST else 0
 
-    def _simple(self, type: Type) -> Any:
+    def _generate_simple(self, type: Type) -> Any:
         source = self._source
         match type:
             case Type.BOOLEAN:
@@ -151,7 +159,7 @@ class _RecordGenerator:
                 return source.choice(_WORDS)
         return None
 
-    def _logical(self, schema: Schema) -> Any:
+    def _generate_logical(self, schema: Schema) -> Any:
         source = self._source
         moment = _START + datetime.timedelta(seconds=source.randint(0, 366 * 86400))
         match schema.logical_type:

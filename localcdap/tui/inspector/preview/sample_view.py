@@ -1,4 +1,4 @@
-"""Shows findings: what went wrong, and one table of records after the other."""
+"""Shows the problems of a stage and its records: one table for each port, for errors and for logs."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class SampleTable(NamedTuple):
     records: list[Any]
     schema: Schema | None
     note: str = ""
-    """What is not shown of it."""
+    """Which part of the records is shown, if not all."""
 
 
 class SampleResult(NamedTuple):
-    """What a stage made of records."""
+    """The output of a stage: tables of records, problems and log lines."""
 
     sheets: list[SampleTable]
     problems: list[StageProblem]
@@ -39,14 +39,19 @@ class SampleResult(NamedTuple):
 
 def read_preview_sample(sample: StageSample) -> SampleResult:
     sheets = [
-        SampleTable(f"port {port}", each.records, each.schema, _note(len(each.records), each.count))
+        SampleTable(
+            f"port {port}",
+            each.records,
+            each.schema,
+            _describe_limit(len(each.records), each.count),
+        )
         for port, each in sample.ports.items()
     ]
     if not sheets:
-        note = _note(len(sample.records), sample.count)
+        note = _describe_limit(len(sample.records), sample.count)
         sheets = [SampleTable("records", sample.records, sample.schema, note)]
     if sample.errors:
-        note = _note(len(sample.errors), sample.error_count)
+        note = _describe_limit(len(sample.errors), sample.error_count)
         sheets.append(SampleTable("errors", _list_rejected(sample.errors), None, note))
     return SampleResult(sheets, sample.problems, [])
 
@@ -64,16 +69,16 @@ def read_debug_answer(answer: DebugAnswer) -> SampleResult:
 
 def _list_rejected(errors: list[RejectedRecord]) -> list[Any]:
     return [
-        {"code": each.code, "message": each.message, "record": _text(each.record)}
+        {"code": each.code, "message": each.message, "record": _format_record(each.record)}
         for each in errors
     ]
 
 
-def _text(record: Any) -> str:
+def _format_record(record: Any) -> str:
     return record if isinstance(record, str) else json.dumps(record, ensure_ascii=False)
 
 
-def _note(shown: int, count: int) -> str:
+def _describe_limit(shown: int, count: int) -> str:
     return f"the first of {count:,}" if count > shown else ""
 
 
@@ -121,7 +126,7 @@ class SampleView(Vertical):
         return self.query_one(RecordTable)
 
     def show_result(self, findings: SampleResult) -> None:
-        """Show findings, the table that was shown before first."""
+        """Show a result; the tab that was shown before stays selected."""
         before = self._label
         self._sheets = list(findings.sheets)
         if findings.logs:
@@ -131,7 +136,7 @@ class SampleView(Vertical):
         self.run_worker(self._fill_tabs(before), group="tabs", exclusive=True)
 
     def show_note(self, note: str) -> None:
-        """Show nothing but a note."""
+        """Show only a note."""
         self._sheets = []
         self.query_one(".problems", CachedStatic).update_lines([])
         self.query_one(Tabs).remove_class("-any")

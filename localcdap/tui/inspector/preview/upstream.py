@@ -1,4 +1,4 @@
-"""Records that come to a stage when all that stands before it is tried now, from its sources on."""
+"""Input records of a stage, computed by running its upstream stages from the sources on."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Records = list[Any]
 
 
 class UpstreamRecords:
-    """The stages of a pipeline, each tried at most once.
+    """Runs stages of a pipeline, each at most once.
 
     :param text: the pipeline as JSON.
-    :param records: the most that a source reads.
+    :param records: the most records that a source reads.
     """
 
     def __init__(
@@ -39,28 +39,30 @@ class UpstreamRecords:
         self._answers: dict[str, DebugAnswer] = {}
 
     def read_arriving(self, cdap: Cdap, stage: str, source: str) -> Records:
-        """What comes to a stage from one of its inputs. Called in a thread.
+        """Return the records that a stage gets from one of its inputs. Called in a thread.
 
-        :raises LocalcdapError: when a stage before it cannot be tried.
+        :raises LocalcdapError: when an upstream stage fails.
         """
-        return self._arriving(cdap, stage, source, frozenset((stage,)))
+        return self._read_input(cdap, stage, source, frozenset((stage,)))
 
-    def _arriving(self, cdap: Cdap, stage: str, source: str, behind: frozenset[str]) -> Records:
-        if source in behind:
+    def _read_input(
+        self, cdap: Cdap, stage: str, source: str, downstream: frozenset[str]
+    ) -> Records:
+        if source in downstream:
             raise BadRequestError(f"Stage '{source}' is connected to itself.")
         if self._types.get(source) == CONDITION:
-            given = self._collect_inputs(cdap, source, behind | {source})
+            given = self._collect_inputs(cdap, source, downstream | {source})
             return [record for each in given for record in each.records]
         answer = self._answers.get(source)
         if answer is None:
-            answer = self._answers[source] = self._debug_stage(cdap, source, behind | {source})
-        ports = {c.port for c in self._between(source, stage)}
-        return _left(answer, ports, takes_errors=self._types.get(stage) == ERROR_TRANSFORM)
+            answer = self._answers[source] = self._debug_stage(cdap, source, downstream | {source})
+        ports = {c.port for c in self._list_connections(source, stage)}
+        return _select_output(answer, ports, takes_errors=self._types.get(stage) == ERROR_TRANSFORM)
 
-    def _debug_stage(self, cdap: Cdap, stage: str, behind: frozenset[str]) -> DebugAnswer:
+    def _debug_stage(self, cdap: Cdap, stage: str, downstream: frozenset[str]) -> DebugAnswer:
         request = DebugRequest(
             stage,
-            self._collect_inputs(cdap, stage, behind),
+            self._collect_inputs(cdap, stage, downstream),
             self._namespace,
             self._arguments,
             document=self._text,
@@ -72,16 +74,20 @@ class UpstreamRecords:
             raise BadRequestError(f"Stage '{stage}': {first.message}", first.corrective_action)
         return answer
 
-    def _collect_inputs(self, cdap: Cdap, stage: str, behind: frozenset[str]) -> list[GivenRecords]:
+    def _collect_inputs(
+        self, cdap: Cdap, stage: str, downstream: frozenset[str]
+    ) -> list[GivenRecords]:
         sources = dict.fromkeys(c.source for c in self._connections if c.target == stage)
-        return [GivenRecords(each, self._arriving(cdap, stage, each, behind)) for each in sources]
+        return [
+            GivenRecords(each, self._read_input(cdap, stage, each, downstream)) for each in sources
+        ]
 
-    def _between(self, source: str, target: str) -> list[StageConnection]:
+    def _list_connections(self, source: str, target: str) -> list[StageConnection]:
         return [c for c in self._connections if (c.source, c.target) == (source, target)]
 
 
-def _left(answer: DebugAnswer, ports: set[str | None], *, takes_errors: bool) -> Records:
-    """What of a stage's answer goes on by some of its ports."""
+def _select_output(answer: DebugAnswer, ports: set[str | None], *, takes_errors: bool) -> Records:
+    """Return the records that a stage sends through some of its ports, or its error records."""
     if takes_errors:
         return [
             {"record": each.record, "code": each.code, "message": each.message}

@@ -1,4 +1,4 @@
-"""The schemas that go into a stage and come out of it."""
+"""The input and output schemas of a stage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from localcdap.tui.studio import StudioNode
 
 
 class TextLines(ScrollView, can_focus=True):
-    """Any number of lines."""
+    """A scrollable list of lines, of which only the visible ones are rendered."""
 
     DEFAULT_CSS = """
     TextLines { height: 1fr; scrollbar-size: 1 1; padding: 0; }
@@ -37,7 +37,7 @@ class TextLines(ScrollView, can_focus=True):
         return self._texts
 
     def put(self, texts: Sequence[Text]) -> None:
-        """Show other lines; the place that is scrolled to stays."""
+        """Show other lines and keep the scroll position."""
         self._texts = texts
         self.virtual_size = Size(max((each.cell_len for each in texts), default=0), len(texts))
         self.refresh()
@@ -54,7 +54,7 @@ class TextLines(ScrollView, can_focus=True):
 
 
 _BESIDE: Final = 76
-"""Cells from which on input and output stand side by side."""
+"""The width in cells from which on input and output are shown side by side."""
 _WIDEST: Final = 32
 _STYLES: Final = {
     FieldMark.SAME: "",
@@ -66,7 +66,7 @@ LEGEND: Final = "+ added   ~ changed   - not passed on   ? may be null"
 
 
 class SchemaPane(StudioNode, Vertical):
-    """Both schemas as lists of fields; what the stage adds, changes and leaves out is marked."""
+    """Lists the fields of the input and output schemas, and marks added, changed and dropped fields."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy", "copy the output schema", id="schema.copy"),
@@ -94,7 +94,7 @@ class SchemaPane(StudioNode, Vertical):
         yield Static(LEGEND, classes="legend")
 
     def put(self, state: StageState | None) -> None:
-        """Show the schemas of a state; None for none."""
+        """Show the schemas of a stage; no schemas for None."""
         given = state.input_schemas if state is not None else {}
         known = [schema for schema in given.values() if schema is not None]
         incoming: list[Text] = []
@@ -102,7 +102,7 @@ class SchemaPane(StudioNode, Vertical):
             incoming += _render_schema(stage if len(given) > 1 else "", schema, None)
         self._output = state.output_schema if state is not None else None
         outgoing: list[Text] = []
-        for title, schema in _outputs(state).items():
+        for title, schema in _list_outputs(state).items():
             outgoing += _render_schema(title, schema, known if given else None)
         self.query_one("#schema-in", TextLines).put(incoming or [Text("no input", "dim")])
         self.query_one("#schema-out", TextLines).put(outgoing or [Text("no output", "dim")])
@@ -115,10 +115,10 @@ class SchemaPane(StudioNode, Vertical):
         self.set_class(event.size.width < _BESIDE, "-narrow")
 
 
-def _outputs(state: StageState | None) -> Mapping[str, Schema | None]:
-    """The schemas that come out, by their title; empty for one alone.
+def _list_outputs(state: StageState | None) -> Mapping[str, Schema | None]:
+    """Return the output schemas by title; the title is empty for the output of a stage without ports.
 
-    That of error records is not told where it is that of the input, as usual.
+    The schema of error records is left out when it is that of the input, as usual.
     """
     if state is None:
         return {}

@@ -45,10 +45,10 @@ def compare_fields(schema: Schema, before: Iterable[Schema] | None = None) -> li
             given.setdefault(field.name, []).append(field.schema)
     for field in schema:
         mark, was = _compare_fields(field, given) if before is not None else (FieldMark.SAME, "")
-        found += _rows_of(field, 0, mark, was)
+        found += _list_rows(field, 0, mark, was)
     for name, schemas in given.items():
         if schema.field(name) is None:
-            found += _rows_of(Field(name, schemas[0]), 0, FieldMark.DROPPED, "")
+            found += _list_rows(Field(name, schemas[0]), 0, FieldMark.DROPPED, "")
     return found
 
 
@@ -61,28 +61,30 @@ def _compare_fields(field: Field, given: dict[str, list[Schema]]) -> tuple[Field
     return FieldMark.CHANGED, format_schema_type(schemas[0])
 
 
-def _rows_of(field: Field, depth: int, mark: FieldMark, was: str) -> Iterator[SchemaRow]:
-    inner = _element(field.schema.non_nullable)
+def _list_rows(field: Field, depth: int, mark: FieldMark, was: str) -> Iterator[SchemaRow]:
+    inner = _find_element(field.schema.non_nullable)
     is_record = inner.type is Type.RECORD and inner.fields is not None
     type = (
-        _outline(field.schema) if is_record else format_schema_type(field.schema).removesuffix("?")
+        _format_record_type(field.schema)
+        if is_record
+        else format_schema_type(field.schema).removesuffix("?")
     )
     yield SchemaRow(mark, depth, field.name, type, field.schema.is_nullable, was)
     if is_record and mark is not FieldMark.DROPPED:
         for part in inner:
-            yield from _rows_of(part, depth + 1, FieldMark.SAME, "")
+            yield from _list_rows(part, depth + 1, FieldMark.SAME, "")
 
 
-def _element(schema: Schema) -> Schema:
-    """What an array holds in the end; any other schema itself."""
+def _find_element(schema: Schema) -> Schema:
+    """Return the innermost element schema of an array; any other schema unchanged."""
     while schema.type is Type.ARRAY and schema.items is not None:
         schema = schema.items.non_nullable
     return schema
 
 
-def _outline(schema: Schema) -> str:
-    """The type without the fields of its record."""
+def _format_record_type(schema: Schema) -> str:
+    """Return the type of a record, or of an array of records, without the fields."""
     inner = schema.non_nullable
     if inner.type is Type.ARRAY and inner.items is not None:
-        return f"array<{_outline(inner.items)}>"
+        return f"array<{_format_record_type(inner.items)}>"
     return f"record {inner.name}" if inner.name else "record"

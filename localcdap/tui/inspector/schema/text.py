@@ -6,7 +6,7 @@ id long
 tags array<string>?
 
 =====================  ==================================================================
-type                   written
+type                   form
 =====================  ==================================================================
 simple                 ``boolean int long float double bytes string null``
 logical                ``date time timestamp datetime decimal(10, 2) time-millis timestamp-millis``
@@ -16,7 +16,7 @@ record                 ``record address {street string; zip string?}``; ``@addre
 union                  ``union<int, string>``; with null last it is ``union<int, string>?``
 =====================  ==================================================================
 
-A name that is not made of letters, digits, ``_``, ``.`` and ``-`` stands between backticks.
+A name that is not made of letters, digits, ``_``, ``.`` and ``-`` is written between backticks.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ _SIMPLE: Final = {each.value: Schema.of(each) for each in Type if each.is_simple
 }
 _WRITTEN: Final = {schema: name for name, schema in _SIMPLE.items()}
 EXAMPLE: Final = "a field a line: id long, name string?, price decimal(10, 2), tags array<string>"
-"""How lines are written, in one."""
+"""An example of the form of lines."""
 _PLAIN: Final = re.compile(r"[\w.-]+")
 _TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)*`|[\w.-]+|[<>(){},;?@])")
 _DEEPEST: Final = 60
 
 
 class SchemaProblem(NamedTuple):
-    """Why a line is none."""
+    """A mistake in a line."""
 
     line: int
-    """From 1."""
+    """1-based."""
     message: str
 
 
 class SchemaSyntaxError(Exception):
-    """Lines that are not part of a schema."""
+    """The text is not a schema."""
 
     def __init__(self, problems: list[SchemaProblem]) -> None:
         super().__init__("\n".join(f"line {each.line}: {each.message}" for each in problems))
@@ -60,15 +60,15 @@ class SchemaSyntaxError(Exception):
 
 
 def format_schema(schema: Schema) -> str:
-    """The lines of a record schema."""
-    return "\n".join(_field(each) for each in schema)
+    """Return the lines of a record schema."""
+    return "\n".join(_format_field(each) for each in schema)
 
 
 def parse_schema(text: str, name: str = "etlSchemaBody") -> Schema | None:
-    """The record schema that lines mean; None when there is no line.
+    """Parse the lines of a record schema; return None when there is no line.
 
-    :param name: of the record.
-    :raises Unreadable: with every line that is wrong.
+    :param name: the name of the record.
+    :raises SchemaSyntaxError: with the mistake of every wrong line.
     """
     fields: list[Field] = []
     problems: list[SchemaProblem] = []
@@ -76,10 +76,12 @@ def parse_schema(text: str, name: str = "etlSchemaBody") -> Schema | None:
         if not line.strip():
             continue
         try:
-            field = _Reader(line).whole_field()
+            field = _Reader(line).read_field()
         except (SchemaError, RecursionError) as error:
             message = (
-                error.message if isinstance(error, SchemaError) else "It is nested too deeply."
+                error.message
+                if isinstance(error, SchemaError)
+                else "The type is nested too deeply."
             )
             problems.append(SchemaProblem(number, message))
             continue
@@ -92,14 +94,14 @@ def parse_schema(text: str, name: str = "etlSchemaBody") -> Schema | None:
 
 
 def format_schema_type(schema: Schema) -> str:
-    """The type as it stands behind a field's name."""
+    """Return the text of a type, which follows the name of a field."""
     inner = schema.non_nullable
     if schema.is_nullable and inner.type is not Type.NULL and schema == inner.as_nullable:
-        return f"{_bare(inner)}?"
-    return _bare(schema)
+        return f"{_format_type(inner)}?"
+    return _format_type(schema)
 
 
-def _bare(schema: Schema) -> str:
+def _format_type(schema: Schema) -> str:
     if schema in _WRITTEN:
         return _WRITTEN[schema]
     if schema.logical_type is LogicalType.DECIMAL:
@@ -110,20 +112,20 @@ def _bare(schema: Schema) -> str:
         case Type.MAP if schema.keys is not None and schema.values is not None:
             return f"map<{format_schema_type(schema.keys)}, {format_schema_type(schema.values)}>"
         case Type.ENUM:
-            return f"enum({', '.join(map(_name, schema.symbols))})"
+            return f"enum({', '.join(map(_format_name, schema.symbols))})"
         case Type.UNION:
             return f"union<{', '.join(map(format_schema_type, schema.members))}>"
         case Type.RECORD if schema.fields is not None:
-            inner = "; ".join(map(_field, schema.fields))
-            return f"record {_name(schema.name or '')} {{{inner}}}"
-    return f"@{_name(schema.name or '')}"
+            inner = "; ".join(map(_format_field, schema.fields))
+            return f"record {_format_name(schema.name or '')} {{{inner}}}"
+    return f"@{_format_name(schema.name or '')}"
 
 
-def _field(field: Field) -> str:
-    return f"{_name(field.name)} {format_schema_type(field.schema)}"
+def _format_field(field: Field) -> str:
+    return f"{_format_name(field.name)} {format_schema_type(field.schema)}"
 
 
-def _name(name: str) -> str:
+def _format_name(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
@@ -132,132 +134,134 @@ class _Reader:
 
     def __init__(self, line: str) -> None:
         self._tokens: list[str] = []
-        self._place = 0
+        self._position = 0
         self._depth = 0
         at = 0
         while line[at:].strip():
             found = _TOKEN.match(line, at)
             if found is None:
-                raise SchemaError(f"'{line[at:].strip()[:20]}' is not understood.")
+                raise SchemaError(f"'{line[at:].strip()[:20]}' is not part of a name or a type.")
             self._tokens.append(found[1])
             at = found.end()
 
-    def whole_field(self) -> Field:
-        field = self._field()
+    def read_field(self) -> Field:
+        field = self._read_field()
         if self._peek():
-            raise SchemaError(f"'{self._peek()}' is too much; a line is a name and a type.")
+            raise SchemaError(
+                f"'{self._peek()}' is not expected here; a line has a name and a type."
+            )
         return field
 
-    def _field(self) -> Field:
-        name = self._next_name("the name of a field")
+    def _read_field(self) -> Field:
+        name = self._read_name("the name of a field")
         if not self._peek() or self._peek() in ";}":
             raise SchemaError(f"Field '{name}' has no type.")
-        return Field(name, self._type())
+        return Field(name, self._read_type())
 
-    def _type(self) -> Schema:
+    def _read_type(self) -> Schema:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise SchemaError("It is nested too deeply.")
-        schema = self._bare()
+            raise SchemaError("The type is nested too deeply.")
+        schema = self._read_base_type()
         self._depth -= 1
         if self._peek() == "?":
-            self._place += 1
+            self._position += 1
             return schema.as_nullable
         return schema
 
-    def _bare(self) -> Schema:
-        word = self._next("a type")
+    def _read_base_type(self) -> Schema:
+        word = self._read_token("a type")
         lower = word.lower()
         if lower in _SIMPLE:
             return _SIMPLE[lower]
         match lower:
             case "decimal":
-                return self._decimal()
+                return self._read_decimal()
             case "array":
-                (items,) = self._types("<", 1, word)
+                (items,) = self._read_types("<", 1, word)
                 return Schema.array(items)
             case "map":
-                keys, values = self._types("<", 2, word)
+                keys, values = self._read_types("<", 2, word)
                 return Schema.map(keys, values)
             case "union":
-                return Schema.union(self._types("<", None, word))
+                return Schema.union(self._read_types("<", None, word))
             case "enum":
-                return Schema.enum(self._names())
+                return Schema.enum(self._read_symbols())
             case "record":
-                return self._record()
+                return self._read_record()
             case "@":
-                return Schema.reference(self._next_name("the name of a record"))
+                return Schema.reference(self._read_name("the name of a record"))
         known = ", ".join((*_SIMPLE, "decimal", "array", "map", "enum", "record", "union"))
         raise SchemaError(f"There is no type '{word}'; types: {known}.")
 
-    def _decimal(self) -> Schema:
+    def _read_decimal(self) -> Schema:
         self._expect("(", "decimal(precision, scale)")
-        numbers = [self._number()]
+        numbers = [self._read_number()]
         if self._peek() == ",":
-            self._place += 1
-            numbers.append(self._number())
+            self._position += 1
+            numbers.append(self._read_number())
         self._expect(")", "decimal(precision, scale)")
         return Schema.decimal(*numbers)
 
-    def _types(self, opening: str, count: int | None, word: str) -> list[Schema]:
+    def _read_types(self, opening: str, count: int | None, word: str) -> list[Schema]:
         form = {1: "array<string>", 2: "map<string, long>"}.get(count or 0, "union<int, string>")
         self._expect(opening, form)
-        found = [self._type()]
+        found = [self._read_type()]
         while self._peek() == ",":
-            self._place += 1
-            found.append(self._type())
+            self._position += 1
+            found.append(self._read_type())
         self._expect(">", form)
         if count not in (None, len(found)):
-            raise SchemaError(f"It is written {form}.")
+            raise SchemaError(f"The form of this type is {form}.")
         return found
 
-    def _names(self) -> list[str]:
+    def _read_symbols(self) -> list[str]:
         self._expect("(", "enum(NEW, OLD)")
-        found = [self._next_name("a symbol")]
+        found = [self._read_name("a symbol")]
         while self._peek() == ",":
-            self._place += 1
-            found.append(self._next_name("a symbol"))
+            self._position += 1
+            found.append(self._read_name("a symbol"))
         self._expect(")", "enum(NEW, OLD)")
         return found
 
-    def _record(self) -> Schema:
-        name = "record" if self._peek() == "{" else self._next_name("the name of a record")
+    def _read_record(self) -> Schema:
+        name = "record" if self._peek() == "{" else self._read_name("the name of a record")
         form = "record address {street string; zip string?}"
         self._expect("{", form)
         fields: list[Field] = []
         while self._peek() not in ("}", ""):
-            fields.append(self._field())
+            fields.append(self._read_field())
             if self._peek() != ";":
                 break
-            self._place += 1
+            self._position += 1
         self._expect("}", form)
         return Schema.record(name, fields)
 
-    def _number(self) -> int:
-        text = self._next("a number")
+    def _read_number(self) -> int:
+        text = self._read_token("a number")
         if not text.isdecimal():
-            raise SchemaError(f"A whole number is needed, not '{text}'.")
+            raise SchemaError(f"Expected a whole number, not '{text}'.")
         return int(text[:9])
 
-    def _next_name(self, what: str) -> str:
-        token = self._next(what)
+    def _read_name(self, what: str) -> str:
+        token = self._read_token(what)
         if token.startswith("`"):
             return token[1:-1].replace("``", "`")
         if not _PLAIN.fullmatch(token):
-            raise SchemaError(f"Here is {what} needed, not '{token}'.")
+            raise SchemaError(f"Expected {what}, not '{token}'.")
         return token
 
     def _expect(self, token: str, form: str) -> None:
         if self._peek() != token:
-            raise SchemaError(f"It is written {form}.")
-        self._place += 1
+            raise SchemaError(f"The form of this type is {form}.")
+        self._position += 1
 
     def _peek(self) -> str:
-        return self._tokens[self._place] if self._place < len(self._tokens) else ""
+        return self._tokens[self._position] if self._position < len(self._tokens) else ""
 
-    def _next(self, what: str) -> str:
+    def _read_token(self, what: str) -> str:
         token = self._peek()
         if not token:
-            raise SchemaError(f"The line ends where {what} is needed.")
-        self._place += 1
+            raise SchemaError(f"The line ends where {what} is expected.")
+        self._position += 1
         return token
