@@ -1,4 +1,4 @@
-"""What of a layout does not depend on sizes: columns and order. It is worked out once for a graph."""
+"""The part of a layout that does not depend on sizes: columns and order. It is computed once for a graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from localcdap.tui.canvas.ranks import assign_ranks, find_components, mark_forwa
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Lines that leave a stage by one port, with names; parallel to a strand."""
+    """The lines that leave a stage through one port, by names of stages; parallel to a strand."""
 
     start: str
     port: Port
@@ -22,15 +22,15 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class ChartPart:
-    """Stages that are connected, in columns."""
+    """A connected part of the chart, in columns."""
 
     names: tuple[str, ...]
-    """By the numbers that the layers have for them."""
+    """The names of the stages, by their numbers in the layers."""
     layers: Layers
     strands: tuple[Strand, ...]
     bundles: tuple[Bundle, ...]
     ports: tuple[tuple[Port, ...], ...]
-    """Of each node, from top to bottom."""
+    """The ports of each node, from top to bottom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class Arrangement:
     """Stages without connections."""
     endings: tuple[str, ...]
     loops: frozenset[str]
-    """Stages that are connected to themselves, which is drawn in them."""
+    """Stages that are connected to themselves; this is drawn inside them."""
 
 
 @lru_cache(maxsize=8)
 def arrange(chart: Chart) -> Arrangement:
-    """Columns and order of a chart."""
+    """Return the columns of a chart and the order in each."""
     number = {name: place for place, name in enumerate(chart.nodes)}
     links = [link for link in chart.links if link.source != link.target]
     edges = [(number[link.source], number[link.target]) for link in links]
@@ -64,12 +64,12 @@ def arrange(chart: Chart) -> Arrangement:
             singles.append(chart.nodes[group[0]])
         else:
             names = tuple(chart.nodes[node] for node in group)
-            parts.append(_part(names, of_group[group[0]]))
+            parts.append(_create_part(names, of_group[group[0]]))
     loops = frozenset(link.source for link in chart.links if link.source == link.target)
     return Arrangement(tuple(parts), tuple(singles), chart.endings, loops)
 
 
-def _part(names: tuple[str, ...], links: Sequence[Link]) -> ChartPart:
+def _create_part(names: tuple[str, ...], links: Sequence[Link]) -> ChartPart:
     number = {name: place for place, name in enumerate(names)}
     edges = [(number[link.source], number[link.target]) for link in links]
     goes = mark_forward_edges(len(names), edges)

@@ -1,8 +1,8 @@
 """The fourth step of a layered layout: where lines turn in the channel between two columns.
 
-A strand comes into the channel in one row and leaves it in one or more. Unless all are the same row it
-goes up or down once, in a *track* of its own. Where the tracks of two strands would each have to be left
-of the other, one of them goes over a free row between (a dogleg).
+A strand enters the channel in one row and leaves it in one or several rows. Unless all are the same row, it
+goes up or down once, in a vertical *track*. If the tracks of two strands would each have to be left of the
+other, one strand is cut into two pieces, which are joined in a free row (a dogleg).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from itertools import count
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A strand on its way through a channel.
+    """A strand that crosses a channel.
 
-    :param key: tells it from others.
-    :param enters: the row in which it comes from the left.
-    :param leaves: the rows in which it goes on to the right.
+    :param key: identifies the strand.
+    :param enters: the row in which it enters from the left.
+    :param leaves: the rows in which it leaves to the right.
     """
 
     key: Hashable
@@ -28,18 +28,18 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A strand in one track: from the row ``enters`` up or down to the rows ``leaves``."""
+    """A part of a strand in one track: from the row ``enters`` up or down to the rows ``leaves``."""
 
     key: Hashable
     track: int
-    """From 0, left to right."""
+    """The number of the track, from 0 at the left."""
     enters: int
     leaves: tuple[int, ...]
 
 
 @dataclass(slots=True)
 class _Piece:
-    """A strand, or half of it at a dogleg."""
+    """A strand, or one of its two pieces at a dogleg."""
 
     key: Hashable
     enters: int
@@ -47,11 +47,11 @@ class _Piece:
     first: int
     last: int
     rest: tuple[int, ...] = ()
-    """The number of the piece that goes on from here, if one does."""
+    """The number of the piece that continues this one; empty if there is none."""
     track: int = -1
 
     @classmethod
-    def of(
+    def create(
         cls, key: Hashable, enters: int, leaves: tuple[int, ...], rest: tuple[int, ...] = ()
     ) -> _Piece:
         rows = (enters, *leaves)
@@ -59,28 +59,29 @@ class _Piece:
 
 
 def route_turns(crossings: Sequence[Crossing]) -> tuple[list[Turn], int]:
-    """The turns of the strands that are not straight, and the number of tracks.
+    """Return the turns of the strands that are not straight, and the number of tracks.
 
-    No two strands share a place, but where they leave in the same row, or cross at right angles.
+    Two strands share a cell only where they leave in the same row, or where they cross at a right angle.
 
-    :param crossings: each enters in a row of its own.
+    :param crossings: no two enter in the same row.
     """
     pieces = [
-        _Piece.of(each.key, each.enters, each.leaves)
+        _Piece.create(each.key, each.enters, each.leaves)
         for each in crossings
         if each.leaves != (each.enters,)
     ]
     taken = {row for each in crossings for row in (each.enters, *each.leaves)}
-    before = _without_circles(pieces, taken)
-    tracks = _assign(pieces, before)
+    before = _break_cycles(pieces, taken)
+    tracks = _assign_tracks(pieces, before)
     made = [Turn(p.key, p.track, p.enters, p.leaves) for p in pieces]
     return sorted(made, key=lambda turn: turn.track), tracks
 
 
-def _befores(pieces: Sequence[_Piece]) -> list[list[int]]:
-    """For each piece those that must be right of it: what leaves in the row in which it enters.
+def _list_right_pieces(pieces: Sequence[_Piece]) -> list[list[int]]:
+    """Return for each piece the pieces that must be right of it: those that leave in the row in which it
+    enters.
 
-    A piece that goes on in that row leads to the same place, and may share the row.
+    A piece that continues in that row leads to the same stage, and may share the row.
     """
     leaving: dict[int, list[int]] = {}
     for number, piece in enumerate(pieces):
@@ -93,22 +94,22 @@ def _befores(pieces: Sequence[_Piece]) -> list[list[int]]:
     return found
 
 
-def _without_circles(pieces: list[_Piece], taken: set[int]) -> list[list[int]]:
-    """Cut pieces in two until an order of tracks exists; the order."""
+def _break_cycles(pieces: list[_Piece], taken: set[int]) -> list[list[int]]:
+    """Cut pieces in two until an order of tracks exists, and return the order."""
     while True:
-        before = _befores(pieces)
-        knot = _knot(before)
-        if knot is None:
+        before = _list_right_pieces(pieces)
+        cycle = _find_cycle(before)
+        if cycle is None:
             return before
-        piece = pieces[knot]
-        row = _free_row(piece, taken)
+        piece = pieces[cycle]
+        row = _find_free_row(piece, taken)
         taken.add(row)
-        pieces[knot] = _Piece.of(piece.key, piece.enters, (row,), (len(pieces),))
-        pieces.append(_Piece.of(piece.key, row, piece.leaves, piece.rest))
+        pieces[cycle] = _Piece.create(piece.key, piece.enters, (row,), (len(pieces),))
+        pieces.append(_Piece.create(piece.key, row, piece.leaves, piece.rest))
 
 
-def _free_row(piece: _Piece, taken: set[int]) -> int:
-    """The nearest row that no line uses, between the ends if there is one."""
+def _find_free_row(piece: _Piece, taken: set[int]) -> int:
+    """Return the row nearest to the middle of a piece that no line uses."""
     middle = (piece.first + piece.last) // 2
     return next(
         row
@@ -118,8 +119,8 @@ def _free_row(piece: _Piece, taken: set[int]) -> int:
     )
 
 
-def _knot(before: Sequence[Sequence[int]]) -> int | None:
-    """A piece that would have to be left of itself."""
+def _find_cycle(before: Sequence[Sequence[int]]) -> int | None:
+    """Return a piece that would have to be left of itself; None when there is none."""
     new, open_, done = 0, 1, 2
     state = [new] * len(before)
     for root in range(len(before)):
@@ -141,8 +142,8 @@ def _knot(before: Sequence[Sequence[int]]) -> int | None:
     return None
 
 
-def _assign(pieces: Sequence[_Piece], before: Sequence[Sequence[int]]) -> int:
-    """Give each piece the leftmost track that is free where it goes and right of what must be left."""
+def _assign_tracks(pieces: Sequence[_Piece], before: Sequence[Sequence[int]]) -> int:
+    """Assign each piece the leftmost track that is free in its rows and right of the pieces before it."""
     waiting = [0] * len(pieces)
     for others in before:
         for other in others:
@@ -151,10 +152,10 @@ def _assign(pieces: Sequence[_Piece], before: Sequence[Sequence[int]]) -> int:
     tracks: list[list[tuple[int, int]]] = []
     ready = [number for number, left in enumerate(waiting) if not left]
     while ready:
-        ready.sort(key=lambda number: _turn_order(pieces[number]), reverse=True)
+        ready.sort(key=lambda number: _get_turn_order(pieces[number]), reverse=True)
         number = ready.pop()
         piece = pieces[number]
-        piece.track = _place(piece, least[number], tracks)
+        piece.track = _place_piece(piece, least[number], tracks)
         for other in before[number]:
             least[other] = max(least[other], piece.track + 1)
             waiting[other] -= 1
@@ -163,13 +164,16 @@ def _assign(pieces: Sequence[_Piece], before: Sequence[Sequence[int]]) -> int:
     return len(tracks)
 
 
-def _turn_order(piece: _Piece) -> tuple[int, int]:
-    """Lines that go up turn from the top on, those that go down from the bottom: then they do not cross."""
+def _get_turn_order(piece: _Piece) -> tuple[int, int]:
+    """Return the order of turns: lines that go up from the top, lines that go down from the bottom.
+
+    In this order they do not cross each other.
+    """
     goes_up = piece.enters - piece.first > piece.last - piece.enters
     return (0, piece.enters) if goes_up else (1, -piece.enters)
 
 
-def _place(piece: _Piece, least: int, tracks: list[list[tuple[int, int]]]) -> int:
+def _place_piece(piece: _Piece, least: int, tracks: list[list[tuple[int, int]]]) -> int:
     for track in range(least, len(tracks)):
         if _is_free(tracks[track], piece):
             tracks[track].append((piece.first, piece.last))

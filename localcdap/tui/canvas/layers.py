@@ -1,7 +1,7 @@
 """The second step of a layered layout: the order of stages in each column, with few crossings of lines.
 
-A line that passes columns has a waypoint in each. Lines that leave one stage by one port share their
-waypoints: they are one *strand* until they part.
+A line that passes columns has a waypoint in each of them. Lines that leave one stage through one port share
+their waypoints: they are one *strand* until they branch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Hop:
     """A line between neighbouring columns.
 
     :param source: a node or waypoint.
-    :param port: which of the source's ports, from 0; a waypoint has one.
+    :param port: the index of the source's port; a waypoint has one port.
     """
 
     source: int
@@ -36,18 +36,18 @@ class Layers:
 
     real: int
     columns: list[list[int]]
-    """Each from top to bottom."""
+    """The members of each column, from top to bottom."""
     hops: list[list[Hop]]
-    """Those that leave each column to the next; one list less than columns."""
+    """The hops from each column to the next; one list less than columns."""
     ports: list[int]
-    """How many ports each has on its right side, at least 1."""
+    """The number of ports of each node and waypoint, at least 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strand:
-    """Lines that leave a node by one port.
+    """The lines that leave a node through one port.
 
-    :param port: from 0.
+    :param port: the index of the port.
     """
 
     source: int
@@ -56,17 +56,18 @@ class Strand:
 
 
 def assign_layers(rank: Sequence[int], strands: Sequence[Strand], ports: Sequence[int]) -> Layers:
-    """Nodes in their columns, with waypoints, in an order that crosses few lines.
+    """Arrange nodes and waypoints in columns, in an order with few crossings of lines.
 
-    :param strands: each target stands right of its source.
+    :param rank: the column of each node.
+    :param strands: each target is right of its source.
     """
-    found = _with_waypoints(rank, strands, ports)
-    _begin(found)
+    found = _add_waypoints(rank, strands, ports)
+    _order_by_traversal(found)
     _reduce_crossings(found)
     return found
 
 
-def _with_waypoints(rank: Sequence[int], strands: Sequence[Strand], ports: Sequence[int]) -> Layers:
+def _add_waypoints(rank: Sequence[int], strands: Sequence[Strand], ports: Sequence[int]) -> Layers:
     count = max(rank, default=-1) + 1
     found = Layers(
         len(rank), [[] for _ in range(count)], [[] for _ in range(count - 1)], list(ports)
@@ -91,8 +92,8 @@ def _with_waypoints(rank: Sequence[int], strands: Sequence[Strand], ports: Seque
     return found
 
 
-def _begin(found: Layers) -> None:
-    """Put each column in the order in which one comes to its members, going along the lines."""
+def _order_by_traversal(found: Layers) -> None:
+    """Order the members of each column as a depth-first traversal along the lines reaches them."""
     ahead: dict[int, list[Hop]] = {}
     for hops in found.hops:
         for hop in hops:
@@ -114,84 +115,93 @@ def _begin(found: Layers) -> None:
 
 
 def _reduce_crossings(found: Layers) -> None:
-    best, fewest = [list(c) for c in found.columns], _crossings(found)
+    best, fewest = [list(c) for c in found.columns], _count_crossings(found)
     for sweep in range(_SWEEPS):
         if not fewest:
             break
         _sweep(found, to_right=sweep % 2 == 0)
-        _exchange(found)
-        crossings = _crossings(found)
+        _exchange_neighbours(found)
+        crossings = _count_crossings(found)
         if crossings < fewest:
             best, fewest = [list(c) for c in found.columns], crossings
     found.columns[:] = best
 
 
 def _sweep(found: Layers, *, to_right: bool) -> None:
-    """Move each member of a column to the middle of its neighbours in the column before."""
+    """Order each column by the mean position of the neighbours in the previous column (barycenter method)."""
     count = len(found.columns)
     for column in range(1, count) if to_right else range(count - 2, -1, -1):
         hops = found.hops[column - 1 if to_right else column]
-        place = _places(found.columns[column - 1 if to_right else column + 1])
+        positions = _index_positions(found.columns[column - 1 if to_right else column + 1])
         around: dict[int, list[float]] = {}
         for hop in hops:
             if to_right:
-                here, there = hop.target, place[hop.source] + _share(found, hop)
+                here, there = hop.target, positions[hop.source] + _get_port_share(found, hop)
             else:
-                here, there = hop.source, place[hop.target] - _share(found, hop) / 2
+                here, there = hop.source, positions[hop.target] - _get_port_share(found, hop) / 2
             around.setdefault(here, []).append(there)
         members = found.columns[column]
-        own = _places(members)
+        own = _index_positions(members)
         members.sort(
             key=lambda node: sum(around[node]) / len(around[node]) if node in around else own[node]
         )
 
 
-def _share(found: Layers, hop: Hop) -> float:
-    """How far down its source a line leaves it: 0 at the top, below 1."""
+def _get_port_share(found: Layers, hop: Hop) -> float:
+    """Return how far down a line leaves its source: 0 at the top, always below 1."""
     return hop.port / found.ports[hop.source]
 
 
-def _exchange(found: Layers) -> None:
-    """Exchange neighbours where that takes crossings away."""
+def _exchange_neighbours(found: Layers) -> None:
+    """Exchange neighbours in a column where this removes crossings."""
     for index, column in enumerate(found.columns):
-        sides = _sides(found, index)
+        sides = _list_line_ends(found, index)
         for _ in range(3):
             is_better = False
             for i in range(len(column) - 1):
                 upper, lower = sides[column[i]], sides[column[i + 1]]
-                now = _pairs(upper[0], lower[0]) + _pairs(upper[1], lower[1])
-                if now and now > _pairs(lower[0], upper[0]) + _pairs(lower[1], upper[1]):
+                now = _count_pair_crossings(upper[0], lower[0]) + _count_pair_crossings(
+                    upper[1], lower[1]
+                )
+                if now and now > _count_pair_crossings(lower[0], upper[0]) + _count_pair_crossings(
+                    lower[1], upper[1]
+                ):
                     column[i], column[i + 1] = column[i + 1], column[i]
                     is_better = True
             if not is_better:
                 break
 
 
-def _sides(found: Layers, index: int) -> dict[int, tuple[list[float], list[float]]]:
-    """Where the lines of each member of a column come from and go to, sorted."""
+def _list_line_ends(found: Layers, index: int) -> dict[int, tuple[list[float], list[float]]]:
+    """Return the sorted positions from which and to which the lines of each member of a column go."""
     sides: dict[int, tuple[list[float], list[float]]]
     sides = {node: ([], []) for node in found.columns[index]}
     if index > 0:
-        before = _places(found.columns[index - 1])
+        before = _index_positions(found.columns[index - 1])
         for hop in found.hops[index - 1]:
-            insort(sides[hop.target][0], before[hop.source] + _share(found, hop))
+            insort(sides[hop.target][0], before[hop.source] + _get_port_share(found, hop))
     if index < len(found.hops):
-        behind = _places(found.columns[index + 1])
+        after = _index_positions(found.columns[index + 1])
         for hop in found.hops[index]:
-            insort(sides[hop.source][1], behind[hop.target])
+            insort(sides[hop.source][1], after[hop.target])
     return sides
 
 
-def _pairs(upper: Sequence[float], lower: Sequence[float]) -> int:
-    """Crossings between the lines of two neighbours, by where their other ends are, sorted."""
+def _count_pair_crossings(upper: Sequence[float], lower: Sequence[float]) -> int:
+    """Count the crossings between the lines of two neighbours, from the sorted positions of their other
+    ends.
+    """
     return sum(len(upper) - bisect_right(upper, end) for end in lower)
 
 
-def _crossings(found: Layers) -> int:
+def _count_crossings(found: Layers) -> int:
     total = 0
     for index, hops in enumerate(found.hops):
-        left, right = _places(found.columns[index]), _places(found.columns[index + 1])
-        ends = sorted((left[h.source] + _share(found, h), right[h.target]) for h in hops)
+        left, right = (
+            _index_positions(found.columns[index]),
+            _index_positions(found.columns[index + 1]),
+        )
+        ends = sorted((left[h.source] + _get_port_share(found, h), right[h.target]) for h in hops)
         seen: list[int] = []
         for _, end in ends:
             total += len(seen) - bisect_right(seen, end)
@@ -199,5 +209,5 @@ def _crossings(found: Layers) -> int:
     return total
 
 
-def _places(column: Sequence[Hashable]) -> dict[Hashable, int]:
-    return {node: place for place, node in enumerate(column)}
+def _index_positions(column: Sequence[Hashable]) -> dict[Hashable, int]:
+    return {node: position for position, node in enumerate(column)}

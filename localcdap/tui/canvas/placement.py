@@ -1,4 +1,4 @@
-"""The third step of a layered layout: the row of each stage, so that lines are straight where they can be."""
+"""The third step of a layered layout: the row of each stage, so that lines are straight where possible."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _ROUNDS: Final = 4
 _NODES: Final = 1
 _MIXED: Final = 2
 _WAYPOINTS: Final = 8
-"""How much it matters that a line is straight: a bend between waypoints is seen most."""
+"""The weight of a straight line. A bend between two waypoints is the most visible one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How high things are, in rows.
+    """Sizes in rows.
 
-    :param heights: of each node and waypoint.
-    :param first: the row of a node's first port, and of its input, below its top.
-    :param gap: rows free between neighbours.
+    :param heights: the height of each node and waypoint.
+    :param first: the distance of a node's first port, and of its input, from its top.
+    :param gap: the number of free rows between neighbours.
     """
 
     heights: Sequence[int]
@@ -31,9 +31,9 @@ class Sizes:
 
 
 def place_rows(layers: Layers, sizes: Sizes) -> list[int]:
-    """The top row of each node and waypoint, from 0."""
+    """Return the top row of each node and waypoint, from 0."""
     placement = _Placement(layers, sizes)
-    return placement.rows()
+    return placement.compute_rows()
 
 
 class _Placement:
@@ -43,8 +43,9 @@ class _Placement:
         count = len(layers.ports)
         self._top = [0] * count
         self._left: list[list[tuple[int, int, int]]] = [[] for _ in range(count)]
-        """For each member the members left of it, how much lower than them it should be, and how much that
-        matters."""
+        """For each member the members left of it, how much lower it should be, and the weight of this
+        wish.
+        """
         self._right: list[list[tuple[int, int, int]]] = [[] for _ in range(count)]
         real = layers.real
         for hops in layers.hops:
@@ -56,7 +57,7 @@ class _Placement:
                 self._left[hop.target].append((hop.source, leave - enter, weight))
                 self._right[hop.source].append((hop.target, enter - leave, weight))
 
-    def rows(self) -> list[int]:
+    def compute_rows(self) -> list[int]:
         for column in self._columns:
             row = 0
             for node in column:
@@ -88,13 +89,13 @@ class _Placement:
 def find_nearest_rows(
     wanted: Sequence[Sequence[tuple[int, int]]], needed: Sequence[int]
 ) -> list[int]:
-    """Rows for things one below the other that are as near as can be to where each wants to be.
+    """Return the rows of items one below the other, as near as possible to the wanted rows.
 
-    The sum of weighted distances is the least possible (isotonic regression by pooling neighbours that
-    would overlap; each pool is at its weighted median, so that rows are whole and most lines straight).
+    The sum of weighted distances is the least possible: isotonic regression that pools neighbours which would
+    overlap. Each pool is at its weighted median, so that rows are whole numbers and most lines are straight.
 
-    :param wanted: for each, the rows it wants to be in, with weights.
-    :param needed: how many rows each takes.
+    :param wanted: for each item the wanted rows with their weights.
+    :param needed: for each item the number of rows that it takes.
     """
     pools: list[_Pool] = []
     below = 0

@@ -1,4 +1,4 @@
-"""The first step of a layered layout: which column each stage stands in (Sugiyama, Tagawa, Toda 1981)."""
+"""The first step of a layered layout: the column of each stage (Sugiyama, Tagawa, Toda 1981)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ Edge = tuple[int, int]
 
 
 def mark_forward_edges(count: int, edges: Sequence[Edge]) -> list[bool]:
-    """For each edge whether it may go to the right; one of each circle may not.
+    """Return for each edge whether it goes to the right; in each cycle one edge goes back.
 
-    :param count: of nodes, numbered from 0.
+    :param count: the number of nodes, which are numbered from 0.
     :param edges: no node leads to itself.
     """
     out: list[list[int]] = [[] for _ in range(count)]
@@ -22,7 +22,7 @@ def mark_forward_edges(count: int, edges: Sequence[Edge]) -> list[bool]:
     entered = [False] * count
     for _, target in edges:
         entered[target] = True
-    # From where a pipeline begins, so that what closes a circle is the line that leads back.
+    # Begin at the sources, so that the line that leads back is the one that closes a cycle.
     for root in sorted(range(count), key=lambda node: entered[node]):
         stack = [(root, iter(out[root]))] if state[root] == new else []
         state[root] = open_ if stack else state[root]
@@ -43,16 +43,16 @@ def mark_forward_edges(count: int, edges: Sequence[Edge]) -> list[bool]:
 
 
 def assign_ranks(count: int, edges: Sequence[Edge]) -> list[int]:
-    """The column of each node, from 0: right of all that lead to it, and near to where it leads.
+    """Return the column of each node, from 0: right of its predecessors, and near to its successors.
 
-    :param edges: without circles.
+    :param edges: without cycles.
     """
     out: list[list[int]] = [[] for _ in range(count)]
     into: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
         out[source].append(target)
         into[target].append(source)
-    order = _order(out, [len(each) for each in into])
+    order = _sort_topologically(out, [len(each) for each in into])
     rank = [0] * count
     for node in order:
         for target in out[node]:
@@ -64,7 +64,7 @@ def assign_ranks(count: int, edges: Sequence[Edge]) -> list[int]:
 
 
 def find_components(count: int, edges: Sequence[Edge]) -> list[list[int]]:
-    """Parts with no edge between them, by their first node; each in order."""
+    """Return the connected components, ordered by their first node; the nodes of each are in order."""
     head = list(range(count))
 
     def find(node: int) -> int:
@@ -82,8 +82,8 @@ def find_components(count: int, edges: Sequence[Edge]) -> list[list[int]]:
     return list(parts.values())
 
 
-def _order(out: Sequence[Sequence[int]], waiting: list[int]) -> list[int]:
-    """Every node behind all that lead to it."""
+def _sort_topologically(out: Sequence[Sequence[int]], waiting: list[int]) -> list[int]:
+    """Return the nodes so that each comes after all of its predecessors."""
     done = [node for node, count in enumerate(waiting) if not count]
     for node in done:
         for target in out[node]:
