@@ -162,7 +162,7 @@ class DiffDate(Directive):
     type="directive",
     name="parse-as-date",
     description="Finds the dates in a text, in any notation, and puts them into the columns "
-    "<column>_1, <column>_2 and so on.",
+    "<column>_1, <column>_2 and so on. Of alternatives such as 'next wed or thurs' the first one is taken.",
 )
 class ParseAsDate(Directive):
     categories = ("parser", "date")
@@ -189,8 +189,17 @@ class ParseAsDate(Directive):
             return
         if not isinstance(value, str):
             raise make_error_row(format_type_mismatch(self.column, value), 1, self.directive_name())
-        from localcdap.plugin_lib.wrangler.values.natural_dates import find_dates
+        from localcdap.plugin_lib.wrangler.natural_dates import find_dates
 
-        found = find_dates(value, datetime.datetime.now(self._zone))
-        for number, moment in enumerate(found, 1):
-            row.add(f"{self.column}_{number}", moment)
+        try:
+            found = find_dates(value, _read_clock(self._zone))
+        except (OverflowError, ValueError):
+            raise DirectiveError(
+                f"column '{self.column}' has a date that is {OUT_OF_YEARS}"
+            ) from None
+        for number, alternatives in enumerate(found, 1):
+            row.add(f"{self.column}_{number}", alternatives[0])
+
+
+def _read_clock(zone: datetime.tzinfo) -> datetime.datetime:
+    return datetime.datetime.now(zone)

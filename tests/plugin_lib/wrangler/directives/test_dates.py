@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from localcdap.plugin_lib.wrangler.directives import dates
 from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 
@@ -248,19 +249,44 @@ def test_wrong_arguments_are_told_with_the_recipe(recipe):
     assert list_problems(recipe)
 
 
+@pytest.fixture
+def monday(monkeypatch):
+    """The present is fixed to 14:13 on a Monday, in UTC."""
+    moment = datetime.datetime(2017, 5, 1, 14, 13, 35, tzinfo=datetime.UTC)
+    monkeypatch.setattr(dates, "_read_clock", moment.astimezone)
+
+
+@pytest.mark.usefixtures("monday")
 def test_natural_dates_are_found_in_texts():
-    rows = ["now", "today", "12/10/2016", "12/10/2016 06:45 AM", "september 7th 2016", "1485800109"]
+    rows = {
+        "now": "05/01/2017 10:13",
+        "today": "05/01/2017 10:13",
+        "12/10/2016": "12/10/2016 10:13",
+        "12/10/2016 06:45 AM": "12/10/2016 06:45",
+        "september 7th 2016": "09/07/2016 10:13",
+        "1485800109": "05/01/2017 14:00",  # the 14 is an hour to Natty
+        "12/31/85": "12/31/1985 10:13",
+        "friday, 5/5/2017 3pm PST": "05/05/2017 18:00",
+    }
     recipe = "parse-as-date date US/Eastern\nformat-date date_1 MM/dd/yyyy HH:mm"
 
     made = run(recipe, *({"date": text} for text in rows))
 
-    assert [row["date_1"][:10] for row in made[2:]] == [
-        "12/10/2016",
-        "12/10/2016",
-        "09/07/2016",
-        "01/30/2017",
-    ]
-    assert made[3]["date_1"] == "12/10/2016 06:45"
+    assert {row["date"]: row["date_1"] for row in made} == rows
+
+
+@pytest.mark.usefixtures("monday")
+def test_every_phrase_of_a_text_has_a_column_with_its_first_alternative():
+    (row,) = run("parse-as-date date", {"date": "It rained on may 1st. See us next wed or thurs!"})
+
+    assert {name: str(value)[:10] for name, value in row.items() if name != "date"} == {
+        "date_1": "2017-05-01",
+        "date_2": "2017-05-10",
+    }
+
+
+def test_a_natural_date_that_no_timestamp_holds_fails():
+    assert "1 to 9999" in run_failing("parse-as-date :a", {"a": "9999 years from now"}).message
 
 
 def test_natural_dates_need_a_text():

@@ -1,0 +1,208 @@
+"""Parsers made of parsers: each returns every end that it can reach, with the value up to there.
+
+A parser reads at a position of a parse. It returns a dictionary of values by end position, the
+preferred end first. Where two ways reach the same end, the first one counts, as in an ANTLR grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localcdap.plugin_lib.wrangler.natural_dates.lexer import INTEGER, SPACE, Token
+
+Ends = dict[int, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """A function that reads tokens, and the kinds of the tokens that it can begin with."""
+
+    read: Callable[[Parse, int], Ends]
+    first: frozenset[str] | None
+    """None if that is not known, as in a rule that uses itself."""
+    may_be_empty: bool = False
+
+    def may_read(self, kind: str | None) -> bool:
+        return self.may_be_empty or self.first is None or kind in self.first
+
+
+class Parse:
+    """One attempt to read tokens: which of them may be read, how far was looked, and known results."""
+
+    __slots__ = ("furthest", "known", "limit", "tokens")
+
+    def __init__(self, tokens: Sequence[Token], limit: int) -> None:
+        self.tokens = tokens
+        self.limit = limit
+        self.furthest = 0
+        self.known: dict[tuple[int, int], Ends] = {}
+
+    def find(self, at: int) -> Token | None:
+        """Return the token at a position; None at the limit."""
+        self.furthest = max(self.furthest, at)
+        return self.tokens[at] if at < self.limit else None
+
+
+def token(*kinds: str) -> Parser:
+    """Return a parser for one token of these kinds; its value is the kind."""
+    wanted = frozenset(kinds)
+
+    def parse(run: Parse, at: int) -> Ends:
+        found = run.find(at)
+        return {at + 1: found.kind} if found is not None and found.kind in wanted else {}
+
+    return Parser(parse, wanted)
+
+
+space = token(SPACE)
+
+
+def digits(*allowed: str) -> Parser:
+    """Return a parser for one token of one or two digits; its value is their text."""
+    wanted = frozenset(allowed)
+
+    def parse(run: Parse, at: int) -> Ends:
+        found = run.find(at)
+        fits = found is not None and found.kind == INTEGER and found.text in wanted
+        return {at + 1: found.text} if fits and found is not None else {}
+
+    return Parser(parse, frozenset([INTEGER]))
+
+
+def sequence(*parts: Parser, make: Callable[..., Any] = lambda *_: None) -> Parser:
+    """Return a parser for one part after the other; ``make`` gets their values."""
+
+    def parse(run: Parse, at: int) -> Ends:
+        reached: dict[int, tuple[Any, ...]] = {at: ()}
+        for part in parts:
+            reached = _advance(run, part, reached)
+            if not reached:
+                return {}
+        return {end: make(*values) for end, values in reached.items()}
+
+    first: list[frozenset[str] | None] = []
+    for part in parts:
+        first.append(part.first)
+        if not part.may_be_empty:
+            break
+    return Parser(parse, _unite(first), all(part.may_be_empty for part in parts))
+
+
+def _advance(
+    run: Parse, part: Parser, reached: dict[int, tuple[Any, ...]]
+) -> dict[int, tuple[Any, ...]]:
+    further: dict[int, tuple[Any, ...]] = {}
+    for start, values in reached.items():
+        for end, value in part.read(run, start).items():
+            if end not in further:
+                further[end] = (*values, value)
+    return further
+
+
+class _Choices:
+    """Alternatives, of which only those are tried that can begin with the token that is there."""
+
+    def __init__(self, parts: Sequence[Parser]) -> None:
+        self._parts = tuple(parts)
+        self._by_kind: dict[str | None, tuple[Parser, ...]] = {}
+        self.first = _unite(part.first for part in parts)
+        self.may_be_empty = any(part.may_be_empty for part in parts)
+
+    def find(self, run: Parse, at: int) -> tuple[Parser, ...]:
+        token_here = run.find(at)
+        kind = None if token_here is None else token_here.kind
+        found = self._by_kind.get(kind)
+        if found is None:
+            found = tuple(part for part in self._parts if part.may_read(kind))
+            self._by_kind[kind] = found
+        return found
+
+
+def _unite(kinds: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
+    united: frozenset[str] = frozenset()
+    for one in kinds:
+        if one is None:
+            return None
+        united |= one
+    return united
+
+
+def either(*parts: Parser) -> Parser:
+    """Return a parser for any of the parts."""
+    choices = _Choices(parts)
+
+    def parse(run: Parse, at: int) -> Ends:
+        ends: Ends = {}
+        for part in choices.find(run, at):
+            for end, value in part.read(run, at).items():
+                ends.setdefault(end, value)
+        return ends
+
+    return Parser(parse, choices.first, choices.may_be_empty)
+
+
+def optional(part: Parser) -> Parser:
+    """Return a parser for a part or nothing, of which the value is None."""
+
+    def parse(run: Parse, at: int) -> Ends:
+        found = run.find(at)
+        if not part.may_read(None if found is None else found.kind):
+            return {at: None}
+        ends = dict(part.read(run, at))
+        ends.setdefault(at, None)
+        return ends
+
+    return Parser(parse, part.first, may_be_empty=True)
+
+
+def repeat(part: Parser, *, least: int = 0) -> Parser:
+    """Return a parser for a part any number of times, longest first; its value is a tuple."""
+
+    def parse(run: Parse, at: int) -> Ends:
+        reached: dict[int, tuple[Any, ...]] = {at: ()}
+        found = dict(reached) if least == 0 else {}
+        while reached:
+            reached = _advance(run, part, reached)
+            found = {**reached, **found}
+        return found
+
+    return Parser(parse, part.first, least == 0)
+
+
+def constant(part: Parser, value: Any) -> Parser:
+    """Return the parser with another value."""
+    return sequence(part, make=lambda _: value)
+
+
+def choose(values: dict[str, Any]) -> Parser:
+    """Return a parser for one token; its value is that of the kind."""
+    return sequence(token(*values), make=values.__getitem__)
+
+
+def commit(*parts: Parser) -> Parser:
+    """Return a parser for the first part that fits at all, like a syntactic predicate of ANTLR."""
+    choices = _Choices(parts)
+
+    def parse(run: Parse, at: int) -> Ends:
+        for part in choices.find(run, at):
+            ends = part.read(run, at)
+            if ends:
+                return ends
+        return {}
+
+    return Parser(parse, choices.first, choices.may_be_empty)
+
+
+def memoize(part: Parser) -> Parser:
+    """Return the parser with its results kept by position."""
+    key = id(part)
+
+    def parse(run: Parse, at: int) -> Ends:
+        ends = run.known.get((key, at))
+        if ends is None:
+            ends = run.known[key, at] = part.read(run, at)
+        return ends
+
+    return Parser(parse, part.first, part.may_be_empty)

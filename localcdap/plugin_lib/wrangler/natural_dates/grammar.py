@@ -1,0 +1,315 @@
+"""Lists, ranges and repetitions of dates and times: the upper rules of Natty's ``DateParser.g``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
+    Ends,
+    Parse,
+    Parser,
+    choose,
+    commit,
+    either,
+    memoize,
+    optional,
+    repeat,
+    sequence,
+    space,
+    token,
+)
+from localcdap.plugin_lib.wrangler.natural_dates.numbers import amount
+from localcdap.plugin_lib.wrangler.natural_dates.relative import (
+    calendar_date,
+    date,
+    day_of_month,
+    day_of_year,
+    global_prefix,
+    relative_time,
+)
+from localcdap.plugin_lib.wrangler.natural_dates.targets import (
+    AHEAD,
+    BACK,
+    Operations,
+    date_span,
+    month,
+    month_day,
+    prefix,
+    relaxed_weekday,
+    seek,
+    suffix,
+    weekday,
+    year,
+)
+from localcdap.plugin_lib.wrangler.natural_dates.times import Operation, explicit_time, time_span
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """What a text says: alternatives, each with the operations that lead to it."""
+
+    moments: tuple[Operations, ...]
+    until: Operations | None = None
+    """The end of a repetition, which can change the dates before it; None if there is none."""
+
+
+INVALID: Final[Operation] = ("invalid",)
+"""What the grammar accepts, but Natty cannot evaluate."""
+
+_conjunction: Final = sequence(
+    optional(token(",")), space, token("and", "or", "to", "through", "-"), space
+)
+
+# -- one date and time -----------------------------------------------------------------------------
+
+_at: Final = optional(sequence(token("at"), space))
+_before_time: Final = either(
+    sequence(space, _at),
+    sequence(optional(space), token(","), optional(space), _at),
+    token("t"),
+)
+_on_or_of: Final = optional(sequence(token("on", "of"), space))
+_before_date: Final = either(
+    sequence(space, _on_or_of), sequence(token(","), optional(space), _on_or_of)
+)
+_time_after: Final = optional(sequence(_before_time, explicit_time, make=lambda _, time: time))
+
+
+def _add_time(operations: Operations, time: Operation | None) -> Operations:
+    return operations if time is None else (*operations, time)
+
+
+def _build_moment(date_after: Parser) -> Parser:
+    """Return the parser of a date and time, with the parser of a date that may follow a time."""
+    return either(
+        sequence(date, _time_after, make=_add_time),
+        sequence(
+            explicit_time,
+            optional(sequence(_before_date, date_after, make=lambda _, operations: operations)),
+            make=lambda time, operations: _add_time(operations or (), time),
+        ),
+        relative_time,
+    )
+
+
+_calendar_moment: Final = _build_moment(calendar_date)
+_any_moment: Final = _build_moment(date)
+
+
+def _read_moment(run: Parse, at: int) -> Ends:
+    """Read ``3 july ago`` as the 3rd of july, not as "a july ago at 3"."""
+    moment = _calendar_moment if calendar_date.read(run, at) else _any_moment
+    return moment.read(run, at)
+
+
+_moment: Final = memoize(Parser(_read_moment, _any_moment.first))
+
+# -- ranges of a number of days --------------------------------------------------------------------
+
+_span: Final = sequence(either(date_span, time_span), make=lambda name: name)
+_range_way: Final = sequence(
+    choose(
+        {
+            "for": (AHEAD, True),
+            "next": (AHEAD, True),
+            "last": (BACK, True),
+            "past": (BACK, True),
+            "in": (AHEAD, False),
+        }
+    ),
+    space,
+    make=lambda way, _: way,
+)
+_other_amount: Final = sequence(_conjunction, amount, make=lambda _, count: count)
+
+
+def _span_moments(way: int, counts: list[int | None], span: str) -> tuple[Operations, ...]:
+    return tuple((("seek_span", way, count, span),) for count in counts if count is not None)
+
+
+_range: Final = either(
+    sequence(
+        _range_way,
+        amount,
+        optional(_other_amount),
+        space,
+        _span,
+        make=lambda way, one, two, _, span: _span_moments(
+            way[0], [*([0] if way[1] else []), one, two], span
+        ),
+    ),
+    sequence(
+        amount,
+        _other_amount,
+        space,
+        _span,
+        optional(sequence(space, suffix, make=lambda _, way: way)),
+        make=lambda one, two, _, span, way: _span_moments(way or AHEAD, [one, two], span),
+    ),
+)
+
+# -- a date, and another counted from it -----------------------------------------------------------
+
+_or_after: Final = sequence(
+    date,
+    _conjunction,
+    global_prefix,
+    optional(sequence(space, token("that"))),
+    _time_after,
+    make=lambda operations, _, step, __, time: (
+        operations if time is None else (*operations, time),
+        (*operations, step) if time is None else (INVALID,),
+    ),
+)
+
+# -- days of a year, of a month, of a week ---------------------------------------------------------
+
+_days_of_year: Final = sequence(
+    day_of_year,
+    _conjunction,
+    day_of_year,
+    space,
+    year,
+    make=lambda one, _, two, __, number: (
+        (("set_year", number), one),
+        (("set_year", number), two),
+    ),
+)
+_other_day: Final = sequence(_conjunction, month_day, make=lambda _, day: day)
+
+
+def _set_days(number: int, days: list[int], time: Operation | None) -> tuple[Operations, ...]:
+    return tuple(_add_time((("set_date", number, day, None, None),), time) for day in days)
+
+
+_list_month: Final = either(
+    sequence(
+        prefix,
+        space,
+        either(
+            sequence(month, make=lambda number: ("month", number)),
+            sequence(token("month"), make=lambda name: ("span", name)),
+        ),
+        make=lambda steps, _, target: seek(steps, target),
+    ),
+    sequence(
+        amount,
+        space,
+        either(
+            sequence(month, make=lambda number: ("month", number)),
+            sequence(token("month"), make=lambda name: ("span", name)),
+        ),
+        space,
+        suffix,
+        make=lambda count, _, target, __, way: seek((way, "by_day", count), target),
+    ),
+    sequence(month, make=lambda number: ("seek_month", AHEAD, 0, number)),
+)
+_days_of_month: Final = either(
+    sequence(
+        optional(relaxed_weekday),
+        month,
+        space,
+        month_day,
+        repeat(_other_day, least=1),
+        _time_after,
+        make=lambda _, number, __, day, days, time: _set_days(number, [day, *days], time),
+    ),
+    sequence(
+        day_of_month,
+        _conjunction,
+        day_of_month,
+        space,
+        _list_month,
+        _time_after,
+        make=lambda one, _, two, __, step, time: (
+            _add_time((step, one), time),
+            _add_time((step, two), time),
+        ),
+    ),
+)
+_list_way: Final = either(
+    choose(
+        {
+            "next": (AHEAD, "by_week", 1),
+            "last": (BACK, "by_week", 1),
+            "this": (AHEAD, "by_day", 0),
+        }
+    ),
+    Parser(lambda _, at: {at: (AHEAD, "by_day", 0)}, frozenset(), may_be_empty=True),
+)
+_list_separator: Final = either(
+    sequence(token(","), either(space, _conjunction)),
+    _conjunction,
+)
+_other_weekday: Final = sequence(_list_separator, weekday, make=lambda _, number: number)
+
+
+def _seek_weekdays(ways: Any, days: list[int], time: Operation | None) -> tuple[Operations, ...]:
+    return tuple(
+        _add_time((("seek_weekday", *way, day),), time) for way, day in zip(ways, days, strict=True)
+    )
+
+
+_days_of_week: Final = either(
+    sequence(
+        _list_way,
+        space,
+        weekday,
+        repeat(_other_weekday, least=1),
+        _time_after,
+        make=lambda way, _, day, days, time: _seek_weekdays(
+            [way] * (1 + len(days)), [day, *days], time
+        ),
+    ),
+    sequence(
+        _list_way,
+        space,
+        weekday,
+        _conjunction,
+        _list_way,
+        _time_after,
+        make=lambda _, __, day, ___, way, time: _seek_weekdays(
+            [(AHEAD, "by_day", 0), way], [day, day], time
+        ),
+    ),
+)
+
+# -- the whole phrase ------------------------------------------------------------------------------
+
+_next_moment: Final = sequence(_conjunction, _moment, make=lambda _, operations: operations)
+_alternatives: Final = commit(
+    _range,
+    _or_after,
+    _days_of_year,
+    _days_of_month,
+    _days_of_week,
+    sequence(
+        _moment,
+        repeat(_next_moment),
+        make=lambda first, others: (first, *others),
+    ),
+)
+_until: Final = sequence(space, token("until"), space, _moment, make=lambda *values: values[3])
+_phrase: Final[Parser] = commit(
+    sequence(
+        token("every"),
+        space,
+        _alternatives,
+        optional(_until),
+        make=lambda _, __, moments, until: Phrase(moments, until),
+    ),
+    sequence(_alternatives, make=Phrase),
+)
+
+
+def parse_phrase(run: Parse) -> tuple[Phrase, int] | None:
+    """Return the longest phrase at the beginning of the tokens and the number of its tokens; None if there
+    is none.
+    """
+    ends = _phrase.read(run, 0)
+    if not ends:
+        return None
+    end = max(ends)
+    return ends[end], end
