@@ -100,7 +100,7 @@ class HostServices:
             undo.callback(self.runs.close)
             unowned.pop_all()
             self._open_library(store)
-            native = provisioners.of(NATIVE)
+            native = provisioners.get(NATIVE)
             processes = PreviewProcesses(home.previews, engine.directory, native)
             self._open_previews(processes, worker, home, settings.preview_records)
             undo.callback(self.previews.close)

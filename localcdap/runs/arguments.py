@@ -1,4 +1,4 @@
-"""What a run of a pipeline would be given: the values that its macros ask for, and where each comes from."""
+"""The arguments that a run of a pipeline needs: the names in its macros, their values and origins."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.macros.parser import list_macros
 
 GIVEN: Final = "given"
-"""The origin of a value that was given for a run; others are levels of preferences."""
+"""The origin of a runtime argument; the other origins are levels of preferences."""
 _CALL: Final = re.compile(r"\w+\(.*\)", re.DOTALL)
 
 
 class ArgumentSource(msgspec.Struct, frozen=True):
-    """A property that asks for a value."""
+    """A property with a macro that needs an argument."""
 
     stage: str
-    """Or post action."""
+    """The name of a stage or a post action."""
     property: str
 
 
 class RequiredArgument(msgspec.Struct):
-    """A value that a pipeline asks for."""
+    """An argument that a pipeline needs or that has a value."""
 
     name: str
     value: str | None
-    """None where there is none: a run without it fails."""
+    """None for a missing value, without which a run fails."""
     origin: str | None
-    """``given``, ``pipeline``, ``namespace`` or ``instance``; None where there is no value."""
+    """``given``, ``pipeline``, ``namespace`` or ``instance``; None for a missing value."""
     places: list[ArgumentSource]
-    """Who asks for it; none where the value of another argument does."""
+    """The properties that need it; empty when only values of other arguments do."""
 
 
 class Arguments(msgspec.Struct):
-    """All that the macros of a pipeline ask for."""
+    """The arguments and functions in the macros of a pipeline."""
 
     arguments: list[RequiredArgument]
-    """In the order of the stages; then those that are given or preferred and that nobody asks for."""
+    """In the order of the stages, followed by arguments with values that no macro needs."""
     functions: list[str]
     """The calls of macro functions, such as ``secure(key)``."""
 
@@ -51,8 +51,8 @@ def list_arguments(
 ) -> Arguments:
     """Return the arguments that a pipeline needs. Malformed macros are skipped; validation reports them.
 
-    :param values: of arguments, asked for or not.
-    :param origins: of these values.
+    :param values: the values of arguments, also of those that no macro needs.
+    :param origins: the origins of these values.
     """
     places: dict[str, list[ArgumentSource]] = {}
     functions: dict[str, None] = {}

@@ -125,7 +125,7 @@ class RunEffects:
         self._records.change(transaction, run)
 
     def _log(self, transaction: Transaction, lines: Sequence[LogLine]) -> None:
-        number = self._records.log_length(transaction, self._id)
+        number = self._records.get_log_length(transaction, self._id)
         numbered = [
             StoredLogLine(number + place, int(line.time * 1000), line.level, line.text, line.stage)
             for place, line in enumerate(lines, start=1)

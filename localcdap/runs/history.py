@@ -1,4 +1,4 @@
-"""The runs of a namespace as a person looks through them: in pages, filtered, and per pipeline."""
+"""Reads the run history of a namespace: in pages, filtered, and grouped by pipeline."""
 
 from __future__ import annotations
 
@@ -12,37 +12,39 @@ from localcdap.runs.model import Run, StageCounts
 from localcdap.store.store import Store
 
 LONGEST_PAGE: Final = 1000
-"""Runs that one page holds at most."""
+"""The most runs in a page."""
 
 
 class RunFilter(msgspec.Struct, rename="camel"):
-    """Which runs; by default all of a namespace."""
+    """A filter for runs; by default all runs of a namespace match."""
 
     pipeline: str | None = None
-    """Its exact name."""
+    """The exact name of the pipeline; None for all pipelines."""
     statuses: list[RunStatus] = []
-    """Empty for any."""
+    """The statuses that match; empty for all."""
     text: str = ""
-    """Stands in the pipeline's name or the error's message, in any case, or begins the run's id."""
+    """A text in the pipeline's name or the error's message, ignoring case, or the beginning of the run's
+    id.
+    """
 
 
 class RunPage(msgspec.Struct):
-    """Some runs, newest first."""
+    """A page of runs, newest first."""
 
     runs: list[Run]
     total: int
-    """All that the filter lets through, on this page or not."""
+    """The number of all runs that match the filter, also those on other pages."""
 
 
 class RunPoint(msgspec.Struct):
-    """A run as one point of a curve."""
+    """A run as a point of a chart of durations."""
 
     run: str
     status: RunStatus
     took_ms: int | None
-    """From when it was asked for to its end; None for a run that has not ended."""
+    """The time from the request to the end, in milliseconds; None for a run that has not ended."""
     records: int | None
-    """Records that its first stages gave out; None where they were not counted."""
+    """The number of records that sources read; None when they were not counted."""
 
 
 class PipelineRuns(msgspec.Struct):
@@ -52,7 +54,7 @@ class PipelineRuns(msgspec.Struct):
     count: int
     active: int
     recent: list[RunPoint]
-    """The last ones, oldest first."""
+    """The newest runs, oldest first."""
 
 
 class RunHistory:
@@ -61,9 +63,13 @@ class RunHistory:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def page(self, namespace: str, filter: RunFilter, after: str | None, limit: int) -> RunPage:
-        """The runs that come behind the run ``after``, newest first; None for the newest."""
-        where, params = _where(namespace, filter)
+    def read_page(
+        self, namespace: str, filter: RunFilter, after: str | None, limit: int
+    ) -> RunPage:
+        """Return the runs that are older than the run ``after``, newest first; with None from the newest
+        on.
+        """
+        where, params = _build_condition(namespace, filter)
         with self._store.snapshot() as tx:
             total = tx.execute(f"SELECT count(*) FROM runs WHERE {where}", params)[0][0]  # noqa: S608
             if after is not None:
@@ -76,26 +82,26 @@ class RunHistory:
             )
         return RunPage([_decode_run(record) for (record,) in rows], total)
 
-    def by_pipeline(self, namespace: str, recent: int) -> list[PipelineRuns]:
-        """The pipelines that were run, the one with the newest run first.
+    def group_by_pipeline(self, namespace: str, recent: int) -> list[PipelineRuns]:
+        """Return the pipelines that have runs, the one with the newest run first.
 
-        :param recent: of how many runs each tells.
+        :param recent: the number of recent runs of each pipeline.
         """
         found: dict[str, PipelineRuns] = {}
         for pipeline, record, count, active in self._store.read(_RECENT, (namespace, recent)):
             runs = found.setdefault(pipeline, PipelineRuns(pipeline, count, active, []))
-            runs.recent.insert(0, point(_decode_run(record)))
+            runs.recent.insert(0, to_point(_decode_run(record)))
         return list(found.values())
 
 
-def point(run: Run) -> RunPoint:
-    """A run as a point."""
+def to_point(run: Run) -> RunPoint:
+    """Return a run as a point of a chart."""
     took = None if run.end is None else max(0, run.end - run.starting)
-    return RunPoint(run.run, run.status, took, records_read(run.stages))
+    return RunPoint(run.run, run.status, took, count_records_read(run.stages))
 
 
-def records_read(stages: dict[str, StageCounts]) -> int | None:
-    """The records that the stages without input gave out; None where none of them was counted."""
+def count_records_read(stages: dict[str, StageCounts]) -> int | None:
+    """Return the number of output records of stages without input; None when they were not counted."""
     given = [
         counts.records_out
         for counts in stages.values()
@@ -104,8 +110,8 @@ def records_read(stages: dict[str, StageCounts]) -> int | None:
     return sum(given) if given else None
 
 
-def _where(namespace: str, filter: RunFilter) -> tuple[str, list[Any]]:
-    """The condition of a filter, and its parameters."""
+def _build_condition(namespace: str, filter: RunFilter) -> tuple[str, list[Any]]:
+    """Return the SQL condition of a filter, and its parameters."""
     parts, params = ["namespace = ?"], [namespace]
     if filter.pipeline is not None:
         parts.append("pipeline = ?")

@@ -1,8 +1,8 @@
-"""The log of a run as a person reads it: filtered, in pages, searched; whatever its length.
+"""Reads the log of a run: filtered, in pages, searched; also logs of a million lines.
 
-Lines are addressed by their numbers, which stay, and by their rows, which are their places among the lines
-that a filter lets through. An outline says which line begins each stretch of ``STRETCH`` rows, so that a
-reader can go to any row of a million without having seen those before it.
+A line has a number, which does not change, and a row, which is its index among the lines that match a filter.
+An outline has the number of the line that begins each stretch of ``STRETCH`` rows, so that a reader can jump
+to any row without reading those before it.
 """
 
 from __future__ import annotations
@@ -20,46 +20,46 @@ STRETCH: Final = 500
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 """From the least to the most serious."""
 LONGEST_TEXT: Final = 8_000
-"""Characters of a line's text that a page holds; :meth:`RunLogs.line` has all of them."""
+"""The most characters of a line's text in a page; :meth:`RunLogs.get_line` has all of them."""
 
 
 class LogFilter(msgspec.Struct, frozen=True):
-    """Which lines; by default all."""
+    """A filter for log lines; by default all lines match."""
 
     level: str = LEVELS[0]
     """The least serious level."""
     stage: str | None = None
-    """Of one stage; an empty text for the lines of no stage; None for all."""
+    """The stage of the lines; an empty text for lines without a stage; None for all lines."""
 
 
 class LogOutline(msgspec.Struct):
-    """Where the rows from some line on begin."""
+    """The beginnings of the rows from some line on."""
 
     rows: int
-    """How many there are."""
+    """The number of rows."""
     starts: list[int]
     """The numbers of the lines in rows 0, ``STRETCH``, 2 * ``STRETCH`` …"""
     newest: int
-    """The number of the last line of the log, whether or not the filter lets it through; 0 for none."""
+    """The number of the last line of the log, also if it does not match the filter; 0 for an empty log."""
 
 
 class LogSummary(msgspec.Struct):
-    """What there is in a log."""
+    """The levels and stages of the lines of a log."""
 
     levels: dict[str, int]
-    """Lines by level, least serious first."""
+    """The number of lines by level, least serious first."""
     stages: list[str]
-    """Those that have lines, in alphabetical order."""
+    """The stages that have lines, in alphabetical order."""
 
 
 class LogHit(msgspec.Struct):
-    """A line that holds what was searched for."""
+    """A line that contains the searched text."""
 
     number: int
     row: int
-    """Its place among the lines that the filter lets through, from 0."""
+    """The index of the line among the lines that match the filter, from 0."""
     place: int
-    """Its place among the hits, from 1."""
+    """The number of the hit among all hits, from 1."""
     hits: int
 
 
@@ -69,8 +69,8 @@ class RunLogs:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def summary(self, run: str) -> LogSummary:
-        """What there is in a log."""
+    def summarize(self, run: str) -> LogSummary:
+        """Return the number of lines of each level, and the stages that have lines."""
         with self._store.snapshot() as tx:
             counted = tx.execute(
                 "SELECT level, count(*) FROM run_logs WHERE run = ? GROUP BY level", (run,)
@@ -79,19 +79,20 @@ class RunLogs:
                 "SELECT DISTINCT stage FROM run_logs WHERE run = ? AND stage IS NOT NULL ORDER BY 1",
                 (run,),
             )
-        by_level = dict(sorted(counted, key=lambda row: _rank(row[0])))
+        by_level = dict(sorted(counted, key=lambda row: _get_rank(row[0])))
         return LogSummary(by_level, [stage for (stage,) in named])
 
-    def newest(self, run: str) -> int:
-        """The number of the last line; 0 for an empty log."""
+    def get_newest(self, run: str) -> int:
+        """Return the number of the last line; 0 for an empty log."""
         with self._store.snapshot() as tx:
-            return _newest(tx, run)
+            return _get_newest(tx, run)
 
-    def outline(self, run: str, filter: LogFilter, since: int) -> LogOutline:
-        """The rows from the line ``since`` on: with the start of its last stretch, a reader asks for no more
-        than what is new.
+    def create_outline(self, run: str, filter: LogFilter, since: int) -> LogOutline:
+        """Return the outline of the rows from the line ``since`` on.
+
+        With the start of its last stretch as ``since``, a reader gets only the new part.
         """
-        where, params = _where(run, filter)
+        where, params = _build_condition(run, filter)
         where += " AND number >= ?"
         params.append(since)
         with self._store.snapshot() as tx:
@@ -101,11 +102,11 @@ class RunLogs:
                 f"FROM run_logs WHERE {where}) WHERE place % ? = 0 ORDER BY number",
                 (*params, STRETCH),
             )
-            return LogOutline(rows, [number for (number,) in starts], _newest(tx, run))
+            return LogOutline(rows, [number for (number,) in starts], _get_newest(tx, run))
 
-    def page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[StoredLogLine]:
-        """Lines from the line ``since`` on, their texts cut to ``LONGEST_TEXT``."""
-        where, params = _where(run, filter)
+    def read_page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[StoredLogLine]:
+        """Return lines from the line ``since`` on, with texts cut to ``LONGEST_TEXT``."""
+        where, params = _build_condition(run, filter)
         rows = self._store.read(
             "SELECT number, time, level, text[:?], stage, greatest(length(text) - ?, 0) FROM run_logs "  # noqa: S608
             f"WHERE {where} AND number >= ? ORDER BY number LIMIT ?",
@@ -113,8 +114,8 @@ class RunLogs:
         )
         return [StoredLogLine(*row) for row in rows]
 
-    def line(self, run: str, number: int) -> StoredLogLine:
-        """A line with all its text.
+    def get_line(self, run: str, number: int) -> StoredLogLine:
+        """Return a line with its full text.
 
         :raises NotFoundError: when the log has no such line.
         """
@@ -126,9 +127,9 @@ class RunLogs:
             raise NotFoundError(f"The log of run '{run}' has no line {number}.")
         return StoredLogLine(*rows[0])
 
-    def row(self, run: str, filter: LogFilter, number: int) -> int:
-        """The row of a line, or of the next one that the filter lets through."""
-        where, params = _where(run, filter)
+    def find_row(self, run: str, filter: LogFilter, number: int) -> int:
+        """Return the row of a line, or of the next line that matches the filter."""
+        where, params = _build_condition(run, filter)
         found: int = self._store.read(
             f"SELECT count(*) FROM run_logs WHERE {where} AND number < ?",  # noqa: S608
             (*params, number),
@@ -138,12 +139,11 @@ class RunLogs:
     def find(
         self, run: str, filter: LogFilter, text: str, number: int, *, backwards: bool
     ) -> LogHit | None:
-        """The next line behind (or before) ``number`` whose text holds ``text``; the first (or last) of the
-        log where there is none. None where no line does.
+        """Find the next line after (or before) ``number`` that contains ``text``, wrapping around at the end.
 
-        Case counts when there is a capital letter in ``text``.
+        Return None when no line contains it. The search is case-sensitive when ``text`` has a capital letter.
         """
-        where, params = _where(run, filter)
+        where, params = _build_condition(run, filter)
         column = "text" if text != text.lower() else "lower(text)"
         found = f"{where} AND contains({column}, ?)"
         then, order = ("<", "max") if backwards else (">", "min")
@@ -167,17 +167,17 @@ class RunLogs:
         return LogHit(hit, row, place, hits)
 
 
-def _newest(tx: Transaction, run: str) -> int:
+def _get_newest(tx: Transaction, run: str) -> int:
     newest: int | None = tx.execute("SELECT max(number) FROM run_logs WHERE run = ?", (run,))[0][0]
     return newest or 0
 
 
-def _where(run: str, filter: LogFilter) -> tuple[str, list[Any]]:
-    """The condition of a filter, and its parameters."""
+def _build_condition(run: str, filter: LogFilter) -> tuple[str, list[Any]]:
+    """Return the SQL condition of a filter, and its parameters."""
     parts, params = ["run = ?"], [run]
-    lower = LEVELS[: _rank(filter.level)]
+    lower = LEVELS[: _get_rank(filter.level)]
     if lower:
-        # A level of a plugin's own is let through: nobody knows how serious it is.
+        # A level that only a plugin knows always matches, since its order among the levels is unknown.
         parts.append(f"level NOT IN ({', '.join('?' for _ in lower)})")
         params += lower
     if filter.stage is not None:
@@ -186,5 +186,5 @@ def _where(run: str, filter: LogFilter) -> tuple[str, list[Any]]:
     return " AND ".join(parts), params
 
 
-def _rank(level: str) -> int:
+def _get_rank(level: str) -> int:
     return LEVELS.index(level) if level in LEVELS else len(LEVELS)

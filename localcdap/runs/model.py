@@ -1,4 +1,4 @@
-"""What the run service takes and answers."""
+"""Runs: the requests and answers of the run service."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from localcdap.pipeline.validation.repairs import Repair
 
 
 class StageCounts(msgspec.Struct, rename={"records_in": "in", "records_out": "out"}):
-    """Records of one stage. None where they are not counted."""
+    """The numbers of records of one stage. None: not counted."""
 
     records_in: int | None = None
     records_out: int | None = None
     errors: int | None = None
     metrics: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
-    """What the plugin's own code counted, by the names that it chose; absent where it counted nothing."""
+    """The metrics that the plugin counted, by name; absent when it counted nothing."""
 
 
 class RunProgress(msgspec.Struct, rename="camel"):
-    """How far a run is. A record may be counted twice in it, where Spark tries a task again."""
+    """The progress of an active run. Records are counted twice when Spark retries a task."""
 
     tasks_done: int
     tasks: int
-    """Of the Spark stages known so far; it may grow."""
+    """The tasks of the Spark stages that are known so far; the number may grow."""
     bytes_read: int
     stages: dict[str, StageCounts]
     """The records so far of the stages whose code runs in Python workers."""
@@ -40,11 +40,11 @@ class RunError(msgspec.Struct, rename="camel", omit_defaults=True):
     corrective_action: str | None = None
     stage: str | None = None
     trace: list[str] = []
-    """The plugin's own frames, innermost last."""
+    """The stack frames of the plugin, innermost last."""
     field: str | None = None
-    """The property that is wrong, when the first of the failures names one."""
+    """The property that the first failure names; None when it names none."""
     failures: list[ValidationFailure] = []
-    """What makes the pipeline invalid, when that was found after the run had started."""
+    """The failures of an invalid pipeline that were found after the run had started."""
 
 
 def to_run_error(failed: Failed) -> RunError:
@@ -66,21 +66,21 @@ class RunRequest(msgspec.Struct, rename="camel"):
     """The pipeline document, decoded JSON or its text."""
     namespace: str = "default"
     name: str | None = None
-    """What to call the pipeline when the document has no name, for instance the file's name."""
+    """The name of the pipeline when the document has none, for instance the name of the file."""
     arguments: dict[str, str] = {}
     profile: str | None = None
     """The compute profile; None for that of the namespace. The argument ``system.profile.name`` wins."""
     use_suggested: bool = False
-    """Take the suggested artifact where the one named in the document is not there."""
+    """Whether a missing artifact is replaced by the suggested one."""
     application: str | None = None
-    """The deployed application that it is a run of; the run has its name, whatever the document says."""
+    """The deployed application; the run has its name, not that of the document."""
     application_version: str | None = None
     file: str | None = None
-    """Where the document came from, named in errors."""
+    """The file of the document, for error messages."""
 
 
 class Run(msgspec.Struct, rename="camel"):
-    """A run, as it stands."""
+    """A run with its current status."""
 
     run: str
     """The run's id, a time-based UUID."""
@@ -99,20 +99,20 @@ class Run(msgspec.Struct, rename="camel"):
     """By stage, in topological order."""
     error: RunError | None
     version: int
-    """Grows with every change; see ``RunService.wait``."""
+    """Increases with every change; see ``RunService.wait``."""
     application_version: str | None = None
-    """The version of the application of this name that it is a run of; None for a file."""
+    """The version of the deployed application; None for a run of a file."""
     repairs: list[Repair] = []
-    """The stages that run with another artifact than the one they name."""
+    """The stages that run with another artifact than the document names."""
     progress: RunProgress | None = None
-    """Only while the run is active, and on its data."""
+    """None before Spark reads data, and after the end of the run."""
     origins: dict[str, str] = {}
     """Where each argument came from: ``given`` for this run, or from the preferences of the ``pipeline``, the
     ``namespace`` or the ``instance``."""
     document: str | None = None
-    """Digest of the document that was run, see ``RunService.document``."""
+    """The digest of the document, see ``RunService.document``."""
     written: list[str] = []
-    """Directories that sinks have written, in place since the commit."""
+    """The directories that sinks wrote, set when the run commits."""
     tables: list[str] = []
     """Names of the tables that sinks have written."""
 
@@ -128,9 +128,9 @@ class StoredLogLine(msgspec.Struct, omit_defaults=True):
     text: str
     stage: str | None = None
     more: int = 0
-    """Characters of the text that were left out."""
+    """The number of characters of the text that were left out."""
 
 
 def get_now() -> int:
-    """Milliseconds since 1970."""
+    """Return the current time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""Compute profiles: where runs take place, and which one a run gets."""
+"""Compute profiles: where runs take place, and the choice of the profile of a run."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ PROFILE_ARGUMENT: Final = "system.profile.name"
 _SCOPES: Final = ("SYSTEM", "USER")
 
 NamespaceProfile = Callable[[str], str | None]
-"""The profile that the settings give a namespace, None for none. A scope may stand in front."""
+"""Returns the profile of a namespace in the settings, maybe with a scope; None when there is none."""
 
 
 class RemoteProfile(msgspec.Struct, frozen=True):
-    """A Spark cluster that is there already."""
+    """An existing Spark cluster."""
 
     url: str
     """``sc://host:port[/;key=value…]``, secrets included."""
     required_capabilities: list[str]
     locations: dict[str, str] = {}
-    """Where foreign paths live on the cluster."""
+    """The folders on the cluster that replace paths of pipelines, by prefix."""
     packages: list[str] = []
-    """Python packages that are sent there, besides localcdap's own code and that of artifacts."""
+    """Python packages to send to the cluster, besides the code of localcdap and of artifacts."""
 
 
 class ProfileSummary(msgspec.Struct, rename="camel"):
@@ -44,19 +44,19 @@ class ProfileSummary(msgspec.Struct, rename="camel"):
     kind: str
     """``native`` or ``spark-connect``."""
     required_capabilities: list[str]
-    """The capabilities and expressions that it requires of every plugin, in alphabetical order."""
+    """The capabilities and expressions that the profile requires of every plugin, in alphabetical order."""
     is_default: bool = msgspec.field(name="default")
-    """Whether runs of the namespace get it when nothing else is said."""
+    """Whether it is the default profile of the namespace."""
     address: str | None = None
-    """Of a cluster: ``sc://host:port``, without its secrets."""
+    """The address of a cluster, ``sc://host:port``, without its secrets."""
 
 
 class Profiles:
     """The profiles of an instance. Threads may share it.
 
-    :param remotes: by name; ``native`` is there besides.
+    :param remotes: the clusters by name; the profile ``native`` always exists.
     :param default: the profile of the instance.
-    :param of_namespace: called for each run.
+    :param of_namespace: returns the profile of a namespace; called for each run.
     """
 
     def __init__(
@@ -77,14 +77,15 @@ class Profiles:
         asked: str | None = None,
         preferences: Mapping[str, str] | None = None,
     ) -> str:
-        """The name of the profile of a run.
+        """Return the name of the profile of a run.
 
-        In this order: the runtime argument ``system.profile.name``, what the caller asks for, the
-        preference of that name, what the settings say for the namespace, the default of the instance.
+        The first of these wins: the runtime argument ``system.profile.name``, the profile that the
+        caller asks for, the preference of that name, the profile of the namespace in the settings, the
+        default of the instance.
 
-        :param arguments: of the run itself.
-        :param preferences: that hold for the run.
-        :raises NotFoundError: when there is no such profile; says who named it, and which there are.
+        :param arguments: the runtime arguments.
+        :param preferences: the preferences that apply to the run.
+        :raises NotFoundError: when there is no such profile; the message lists the profiles.
         """
         named = (
             (f"the runtime argument '{PROFILE_ARGUMENT}'", (arguments or {}).get(PROFILE_ARGUMENT)),
@@ -97,30 +98,30 @@ class Profiles:
                 return self._require_profile(text, by)
         return self._default
 
-    def remote(self, name: str) -> RemoteProfile | None:
-        """The cluster of a profile that is there; None for the local Spark server."""
+    def get_remote(self, name: str) -> RemoteProfile | None:
+        """Return the cluster of an existing profile; None for the local Spark server."""
         return self._remotes.get(name)
 
-    def summaries(
+    def list_summaries(
         self, namespace: str, preferences: Mapping[str, str] | None = None
     ) -> list[ProfileSummary]:
-        """All profiles, ``native`` first, with the default of a namespace marked.
+        """Return all profiles, ``native`` first, with the default of a namespace marked.
 
-        :param preferences: that hold for the namespace.
-        :raises NotFoundError: when the namespace prefers one that is not there.
+        :param preferences: the preferences of the namespace.
+        :raises NotFoundError: when a preference names a profile that does not exist.
         """
         default = self.choose_profile(namespace, preferences=preferences)
         native = ProfileSummary(NATIVE, NATIVE, sorted(NATIVE_REQUIRES.texts), default == NATIVE)
-        return [native, *(self._summary(name, default) for name in sorted(self._remotes))]
+        return [native, *(self._create_summary(name, default) for name in sorted(self._remotes))]
 
-    def _summary(self, name: str, default: str) -> ProfileSummary:
+    def _create_summary(self, name: str, default: str) -> ProfileSummary:
         remote = self._remotes[name]
         required = sorted(CapabilityRequirement.parse(remote.required_capabilities).texts)
         address = hide_parameters(remote.url)
         return ProfileSummary(name, "spark-connect", required, name == default, address)
 
     def _require_profile(self, text: str, by: str) -> str:
-        """The name, without the scope that may stand in front of it: ``SYSTEM:native``."""
+        """Return the name without its optional scope, as in ``SYSTEM:native``."""
         scope, colon, rest = text.strip().partition(":")
         name = rest if colon and scope.upper() in _SCOPES else text.strip()
         if name.lower() == NATIVE:

@@ -1,4 +1,4 @@
-"""Provisioners: each states what it requires of plugins, and gives runs an engine."""
+"""Provisioners: each provides an engine for runs, and declares the capabilities that it requires."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class ProvisionedEngine(msgspec.Struct):
 
     endpoint: Endpoint
     locations: dict[str, str]
-    """Where foreign paths live there."""
+    """The folders of the engine's machine that replace paths of pipelines, by prefix."""
     packages: list[str] = []
-    """Python packages that are to be sent there."""
+    """Python packages to send to the engine."""
     leases: Path | None = None
-    """Folder of the leases of a local engine; None for one that stays by itself."""
+    """The folder of the leases of a local engine; None for a cluster, which needs no leases."""
 
     @property
     def is_remote(self) -> bool:
         return self.leases is None
 
     def write_into(self, order: WorkOrder) -> None:
-        """Say in a run's order which engine it has."""
+        """Set the engine of a run in its work order."""
         order.engine_url, order.engine_token = self.endpoint.url, self.endpoint.token
         order.engine_leases = str(self.leases) if self.leases is not None else None
         order.locations = self.locations
@@ -43,23 +43,23 @@ class ProvisionedEngine(msgspec.Struct):
 
 
 class Provisioner(Protocol):
-    """Where runs take place."""
+    """Provides the engine of a compute profile."""
 
     @property
     def required_capabilities(self) -> CapabilityRequirement:
-        """What every plugin of a pipeline must be capable of (design ``getRequiredCapabilities``)."""
+        """The capabilities that every plugin of a pipeline must have (design ``getRequiredCapabilities``)."""
 
     def provision(self) -> AbstractContextManager[ProvisionedEngine]:
-        """The engine, which is there at least for the time of the block.
+        """Provide the engine for at least the duration of the block.
 
-        :raises EngineError: when it cannot be had.
+        :raises EngineError: when the engine cannot be started or reached.
         """
 
 
 class NativeProvisioner:
     """The local Spark server, started when it does not run.
 
-    :param locations: where foreign paths live on this machine.
+    :param locations: the folders of this machine that replace paths of pipelines, by prefix.
     """
 
     def __init__(self, engine: EngineServer, locations: Mapping[str, str]) -> None:
@@ -79,7 +79,7 @@ class NativeProvisioner:
 
 
 class ConnectProvisioner:
-    """A Spark cluster that is there already; whether it answers shows when the run connects."""
+    """Provides an existing Spark cluster, without checking that it answers: the run does when it connects."""
 
     def __init__(self, profile: RemoteProfile) -> None:
         self._profile = profile
@@ -98,7 +98,7 @@ class Provisioners:
     """The provisioner of each profile.
 
     :param engine: the local Spark server.
-    :param locations: where foreign paths live on this machine.
+    :param locations: the folders of this machine that replace paths of pipelines, by prefix.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Provisioners:
         self.profiles: Final = profiles
         self._native = NativeProvisioner(engine, locations)
 
-    def of(self, profile: str) -> Provisioner:
-        """The provisioner of a profile that is there."""
-        remote = self.profiles.remote(profile)
+    def get(self, profile: str) -> Provisioner:
+        """Return the provisioner of an existing profile."""
+        remote = self.profiles.get_remote(profile)
         return self._native if remote is None else ConnectProvisioner(remote)

@@ -20,7 +20,7 @@ LAST: Final = "last"
 """Stands for the newest run of a namespace."""
 _ALL: Final = 2**62
 _MOST_LOG_LINES: Final = 1_000_000
-"""Lines of one run that are kept. Of later ones only those that say what went wrong are."""
+"""The most lines of a run that are kept. Later lines are kept only if they are errors."""
 _SERIOUS: Final = ("ERROR", "CRITICAL")
 
 
@@ -42,10 +42,13 @@ class RunRecords:
         self._documents = RunDocuments(store)
 
     def add(self, run: Run, process: ProcessIdentity, document: str) -> None:
-        """:raises NotFoundError: when its namespace does not exist, or not any more."""
+        """Add a run with its document.
+
+        :raises NotFoundError: when the namespace of the run does not exist (any more).
+        """
         with self._store.transaction() as transaction:
             self._namespaces.require_in_transaction(transaction, run.namespace)
-            self._documents.keep(transaction, run, document)
+            self._documents.save(transaction, run, document)
             transaction.execute(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, false)",
                 (
@@ -59,27 +62,30 @@ class RunRecords:
                     run.status.is_end,
                 ),
             )
-            self._tell(transaction, run)
+            self._publish_status(transaction, run)
 
     def get(self, run: str) -> Run:
-        """:raises NotFoundError: when there is no run of this id."""
+        """Return a run by its id.
+
+        :raises NotFoundError: when there is no run with this id.
+        """
         rows = self._store.read("SELECT record FROM runs WHERE run = ?", (run,))
         if not rows:
             raise NotFoundError(f"There is no run '{run}'.", "See 'localcdap runs'.")
         return _decode_run(rows[0][0])
 
     def get_in(self, transaction: Transaction, run: str) -> Run:
-        """:meth:`get` as a transaction sees it."""
+        """Return a run by its id, as a transaction sees it."""
         rows = transaction.execute("SELECT record FROM runs WHERE run = ?", (run,))
         return _decode_run(rows[0][0])
 
     def find(self, namespace: str, text: str) -> Run:
-        """The run whose id is or begins with ``text``; ``last`` is the newest.
+        """Return the run whose id is, or begins with, ``text``; ``last`` is the newest run.
 
-        :raises NotFoundError: when there is none, or more than one begins so.
+        :raises NotFoundError: when no run, or more than one, matches.
         """
         if text == LAST:
-            newest = self.newest(namespace, limit=1)
+            newest = self.list_newest(namespace, limit=1)
             if newest:
                 return newest[0]
             raise NotFoundError(
@@ -96,8 +102,8 @@ class RunRecords:
             f"{problem} '{text}' in namespace '{namespace}'.", "See 'localcdap runs'."
         )
 
-    def newest(self, namespace: str, pipeline: str | None = None, limit: int = 0) -> list[Run]:
-        """The runs of a namespace, newest first.
+    def list_newest(self, namespace: str, pipeline: str | None = None, limit: int = 0) -> list[Run]:
+        """Return the runs of a namespace, newest first.
 
         :param limit: the most to return; 0 for all.
         """
@@ -108,45 +114,45 @@ class RunRecords:
         )
         return [_decode_run(record) for (record,) in rows]
 
-    def document(self, run: str) -> str:
-        """The text of the document of a run.
+    def read_document_text(self, run: str) -> str:
+        """Return the text of the document of a run.
 
         :raises NotFoundError: when there is no such run, or its document was not kept.
         """
-        return self._documents.of(self.get(run))
+        return self._documents.get_text(self.get(run))
 
-    def active(self) -> list[tuple[Run, ProcessIdentity]]:
-        """The runs that have not ended, as far as is known, with their processes."""
+    def list_active(self) -> list[tuple[Run, ProcessIdentity]]:
+        """Return the runs whose last known status is active, with their processes."""
         rows = self._store.read("SELECT record, pid, pid_created FROM runs WHERE NOT ended")
         return [
             (_decode_run(record), ProcessIdentity(pid, created)) for record, pid, created in rows
         ]
 
     def change(self, transaction: Transaction, run: Run) -> None:
-        """Store a run that changed; its version grows."""
+        """Store a changed run, and increase its version."""
         if self.get_in(transaction, run.run).status is not run.status:
-            self._tell(transaction, run)
+            self._publish_status(transaction, run)
         run.version += 1
         transaction.execute(
             "UPDATE runs SET record = ?, ended = ? WHERE run = ?",
             (_encode_run(run), run.status.is_end, run.run),
         )
 
-    def active_in(self, transaction: Transaction, namespace: str) -> Sequence[tuple[str, str]]:
-        """Id and pipeline of the runs of a namespace that have not ended."""
+    def list_active_in(self, transaction: Transaction, namespace: str) -> Sequence[tuple[str, str]]:
+        """Return id and pipeline of the active runs of a namespace."""
         rows = transaction.execute(
             "SELECT run, pipeline FROM runs WHERE namespace = ? AND NOT ended ORDER BY starting",
             (namespace,),
         )
         return [(run, pipeline) for run, pipeline in rows]
 
-    def ids(self, namespace: str) -> list[str]:
-        """The ids of all runs of a namespace."""
+    def list_ids(self, namespace: str) -> list[str]:
+        """Return the ids of all runs of a namespace."""
         rows = self._store.read("SELECT run FROM runs WHERE namespace = ?", (namespace,))
         return [run for (run,) in rows]
 
     def remove_all(self, transaction: Transaction, namespace: str) -> None:
-        """Remove the runs of a namespace, their logs and documents, and what is known of their spools."""
+        """Remove the runs of a namespace, their logs and documents, and the offsets of their spools."""
         self._documents.remove_all(transaction, namespace)
         of_namespace = "IN (SELECT run FROM runs WHERE namespace = ?)"
         transaction.execute(f"DELETE FROM run_logs WHERE run {of_namespace}", (namespace,))  # noqa: S608
@@ -154,7 +160,9 @@ class RunRecords:
         transaction.execute("DELETE FROM runs WHERE namespace = ?", (namespace,))
 
     def mark_loaded(self, transaction: Transaction, run: str) -> bool:
-        """Note that a run's rows are in their tables. Returns whether that is news."""
+        """Record that the rows of a run were loaded into their tables. Return whether they were not
+        before.
+        """
         rows = transaction.execute("SELECT tables_loaded FROM runs WHERE run = ?", (run,))
         if rows[0][0]:
             return False
@@ -162,7 +170,7 @@ class RunRecords:
         return True
 
     def add_log(self, transaction: Transaction, run: str, lines: Sequence[StoredLogLine]) -> None:
-        """Append lines to a run's log; the lines carry their numbers."""
+        """Append numbered lines to the log of a run."""
         transaction.execute_many(
             "INSERT INTO run_logs VALUES (?, ?, ?, ?, ?, ?)",
             [
@@ -172,13 +180,13 @@ class RunRecords:
             ],
         )
 
-    def log_length(self, transaction: Transaction, run: str) -> int:
-        """The number of the last line of a run's log; 0 when it is empty."""
+    def get_log_length(self, transaction: Transaction, run: str) -> int:
+        """Return the number of the last line of a run's log; 0 when it is empty."""
         rows = transaction.execute("SELECT max(number) FROM run_logs WHERE run = ?", (run,))
         return rows[0][0] or 0
 
-    def log(self, run: str, after: int, limit: int) -> list[StoredLogLine]:
-        """Lines of a run's log in order, those with a number above ``after``.
+    def read_log(self, run: str, after: int, limit: int) -> list[StoredLogLine]:
+        """Return the lines of a run's log with a number above ``after``, in order.
 
         :param limit: the most to return; 0 for all.
         """
@@ -189,7 +197,7 @@ class RunRecords:
         )
         return [StoredLogLine(*row) for row in rows]
 
-    def _tell(self, transaction: Transaction, run: Run) -> None:
+    def _publish_status(self, transaction: Transaction, run: Run) -> None:
         event = RunStatusChanged(run.namespace, run.pipeline, run.run, run.status.value, get_now())
         self._topics.publish_event(transaction, event)
 
@@ -203,23 +211,23 @@ def _decode_run(record: str) -> Run:
 
 
 class RunDocuments:
-    """Keeps each text once in a namespace, under its digest."""
+    """Stores the documents of runs; equal documents of a namespace are stored once, under their digest."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def keep(self, tx: Transaction, run: Run, text: str) -> None:
-        """Keep the document of a run, which notes its digest."""
+    def save(self, tx: Transaction, run: Run, text: str) -> None:
+        """Store the document of a run, and set its digest in the run."""
         run.document = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
         tx.execute(
             "INSERT INTO run_documents VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             (run.namespace, run.document, text),
         )
 
-    def of(self, run: Run) -> str:
-        """The text of the document of a run.
+    def get_text(self, run: Run) -> str:
+        """Return the text of the document of a run.
 
-        :raises NotFoundError: when it was not kept, since an older localcdap made the run.
+        :raises NotFoundError: when it was not stored, since an older localcdap made the run.
         """
         rows = self._store.read(
             "SELECT document FROM run_documents WHERE namespace = ? AND digest = ?",

@@ -118,7 +118,7 @@ class RunService:
             asked=request.profile,
             preferences=request.arguments,
         )
-        provisioner = self._provisioners.of(profile)
+        provisioner = self._provisioners.get(profile)
         process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
             resolved = self._resolve(document, environment, request)
@@ -157,7 +157,7 @@ class RunService:
         """Return the compute profiles for runs of a namespace, with its default marked."""
         environment = self._resolver.environments.create(namespace)
         preferences = environment.merge_arguments(None, {})
-        return self._provisioners.profiles.summaries(namespace, preferences)
+        return self._provisioners.profiles.list_summaries(namespace, preferences)
 
     def get(self, namespace: str, run: str) -> Run:
         """Return a run by its id, the beginning of its id, or ``last``.
@@ -180,7 +180,7 @@ class RunService:
     def list_runs(self, namespace: str, pipeline: str | None = None, limit: int = 0) -> list[Run]:
         """Return the runs of a namespace, newest first; at most ``limit``, 0 for all."""
         self._namespaces.require(namespace)
-        return self._records.newest(namespace, pipeline, limit)
+        return self._records.list_newest(namespace, pipeline, limit)
 
     def page(
         self, namespace: str, filter: RunFilter, after: str | None = None, limit: int = 100
@@ -191,7 +191,7 @@ class RunService:
         :param limit: up to :data:`localcdap.runs.history.LONGEST_PAGE`.
         """
         self._namespaces.require(namespace)
-        return self._history.page(namespace, filter, after, limit)
+        return self._history.read_page(namespace, filter, after, limit)
 
     def by_pipeline(self, namespace: str, recent: int = 40) -> list[PipelineRuns]:
         """Return the pipelines that were run, the one with the newest run first.
@@ -199,14 +199,14 @@ class RunService:
         :param recent: the number of recent runs in each answer.
         """
         self._namespaces.require(namespace)
-        return self._history.by_pipeline(namespace, recent)
+        return self._history.group_by_pipeline(namespace, recent)
 
     def document(self, run: str) -> str:
-        """The text of the document that was run, templates of plugins not written out.
+        """Return the document of a run, with plugin templates as they are named in it.
 
         :raises NotFoundError: when there is no such run, or its document was not kept.
         """
-        return self._records.document(run)
+        return self._records.read_document_text(run)
 
     def arguments(
         self,
@@ -215,10 +215,10 @@ class RunService:
         pipeline: str | None = None,
         given: dict[str, str] = {},  # noqa: B006
     ) -> Arguments:
-        """The values that a run of a document would be given, and those that it lacks.
+        """Return the arguments that a run of a document needs, with their values as far as they are known.
 
-        :param pipeline: what it is called where that is not what the document says.
-        :param given: values that go before the preferences.
+        :param pipeline: the name of the pipeline; by default the name in the document.
+        :param given: runtime arguments, which override preferences.
         :raises DocumentError: when the document is not a pipeline.
         :raises NotFoundError: when there is no such namespace.
         """
@@ -230,26 +230,26 @@ class RunService:
 
     def log_summary(self, run: str) -> LogSummary:
         """Return the number of lines of each level in a log, and the stages that have lines."""
-        return self._logs.summary(run)
+        return self._logs.summarize(run)
 
     def log_outline(self, run: str, filter: LogFilter, since: int = 0) -> LogOutline:
         """Return where the rows of a filtered log begin, from the line ``since`` on."""
-        return self._logs.outline(run, filter, since)
+        return self._logs.create_outline(run, filter, since)
 
     def log_page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[StoredLogLine]:
         """Return lines of a filtered log from the line ``since`` on; long texts are cut."""
-        return self._logs.page(run, filter, since, limit)
+        return self._logs.read_page(run, filter, since, limit)
 
     def log_line(self, run: str, number: int) -> StoredLogLine:
         """Return a line with its full text.
 
         :raises NotFoundError: when the log has no such line.
         """
-        return self._logs.line(run, number)
+        return self._logs.get_line(run, number)
 
     def log_row(self, run: str, filter: LogFilter, number: int) -> int:
         """Return the row of a line in a filtered log, or of the next line that matches the filter."""
-        return self._logs.row(run, filter, number)
+        return self._logs.find_row(run, filter, number)
 
     def find_in_log(
         self, run: str, filter: LogFilter, text: str, number: int = 0, *, backwards: bool = False
@@ -266,15 +266,15 @@ class RunService:
         """
 
         def goes_on() -> bool:
-            return self._logs.newest(run) <= newest and not self._records.get(run).status.is_end
+            return self._logs.get_newest(run) <= newest and not self._records.get(run).status.is_end
 
         with self._changed:
             self._changed.wait_for(lambda: not goes_on(), timeout_s)
-        return self._logs.newest(run)
+        return self._logs.get_newest(run)
 
     def logs(self, run: str, after: int = 0, limit: int = 0) -> list[StoredLogLine]:
         """Return the log lines of a run after the line ``after``; at most ``limit``, 0 for all."""
-        return self._records.log(run, after, limit)
+        return self._records.read_log(run, after, limit)
 
     def drain_spool(self, run: str) -> None:
         """Apply everything that an active run has reported so far; it would be applied a moment later anyway.
@@ -316,18 +316,18 @@ class RunService:
 
     def resume(self) -> None:
         """Watch the runs that an earlier host left behind."""
-        for run, process in self._records.active():
+        for run, process in self._records.list_active():
             self._watch_run(run, process)
 
     def active_of(self, namespace: str, pipeline: str) -> list[str]:
         """Return the ids of the active runs of a pipeline."""
         with self._store.snapshot() as tx:
-            active = self._records.active_in(tx, namespace)
+            active = self._records.list_active_in(tx, namespace)
         return [run for run, name in active if name == pipeline]
 
     def are_active(self) -> bool:
         """Whether a run has not ended."""
-        return bool(self._records.active())
+        return bool(self._records.list_active())
 
     def close(self) -> None:
         """Stop watching; runs go on, and a run that is being started is waited for."""

@@ -212,16 +212,18 @@ def create_run_resource(
     """
 
     def blockers(tx: Transaction, namespace: str) -> Sequence[str]:
-        return [f"run {run} of '{pipeline}'" for run, pipeline in records.active_in(tx, namespace)]
+        return [
+            f"run {run} of '{pipeline}'" for run, pipeline in records.list_active_in(tx, namespace)
+        ]
 
     def release(namespace: str) -> None:
         with store.snapshot() as tx:
-            active = records.active_in(tx, namespace)
+            active = records.list_active_in(tx, namespace)
         for run, _ in active:
             stop(run)
 
     def remove_files(namespace: str, _: int) -> Sequence[str]:
-        for run in records.ids(namespace):
+        for run in records.list_ids(namespace):
             while (
                 watch.find(run) is not None
             ):  # it has ended, but its files are still being removed

@@ -141,7 +141,7 @@ def test_what_handles_no_records_cannot_be_debugged(debugging: DebugService):
 
 
 def test_records_need_no_spark(debugging: DebugService, monkeypatch):
-    monkeypatch.setattr(DebugService, "_on_engine", None)
+    monkeypatch.setattr(DebugService, "_run_on_engine", None)
 
     assert check(debugging, ADA).output.records == [ADA]
 

@@ -50,7 +50,7 @@ def test_a_profile_that_is_not_there_is_named_with_who_names_it(text):
 
 
 def test_the_list_marks_the_default_and_shows_no_secret():
-    listed = profiles(eu="cluster").summaries("eu")
+    listed = profiles(eu="cluster").list_summaries("eu")
 
     assert [(p.name, p.kind, p.is_default) for p in listed] == [
         ("native", "native", False),

@@ -1,4 +1,4 @@
-"""Answers of stage debugging, from what a trial gave."""
+"""Answers of stage debugging, built from the results of the plugin worker or the engine."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from localcdap.engine.preview.stage_debug import encode_inputs
 from localcdap.runs.debug.model import DebugAnswer, DebugOutput
 
 
-def build_sink_answer(trial: StageDebugOrder) -> DebugAnswer:
-    """A sink writes nothing; the answer is what it would be given."""
-    stage, records, schema = trial.stage, [], None
-    for stream, batch in encode_inputs(stage, trial.inputs).items():
+def build_sink_answer(order: StageDebugOrder) -> DebugAnswer:
+    """Return the answer for a sink, which writes nothing: the records that it would write."""
+    stage, records, schema = order.stage, [], None
+    for stream, batch in encode_inputs(stage, order.inputs).items():
         schema = stage.input_schemas[stream.stage]
-        records += convert_to_json(schema, batch, trial.shown)
+        records += convert_to_json(schema, batch, order.shown)
     return DebugAnswer([], DebugOutput(schema, records))
 
 
 def build_answer(sample: StageSample, lines: list[str]) -> DebugAnswer:
-    ports = {name: _port(each) for name, each in sample.ports.items()}
+    ports = {name: _create_output(each) for name, each in sample.ports.items()}
     output = None if ports else DebugOutput(sample.schema, sample.records)
     return DebugAnswer(sample.problems, output, sample.errors, ports, lines)
 
 
 def build_failed_answer(failures: list[ValidationFailure]) -> DebugAnswer:
-    """The answer when a stage is not valid."""
+    """Return the answer for an invalid stage."""
     return DebugAnswer(
         [StageProblem(f.message, f.corrective_action, f.stage, f.field) for f in failures], None
     )
@@ -61,5 +61,5 @@ class DebugResultCollector:
             )
 
 
-def _port(sample: PortSample) -> DebugOutput:
+def _create_output(sample: PortSample) -> DebugOutput:
     return DebugOutput(sample.schema, sample.records)

@@ -1,4 +1,4 @@
-"""Stage debugging: what one stage makes of given records (design "Pipeline System Application")."""
+"""Stage debugging: running one stage on given records (design "Pipeline System Application")."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ from localcdap.sandbox.pool import PluginWorkers
 _IN_PYTHON: Final = ("record", "batch")
 """Grains of plugins whose records go through Python."""
 _TIME_LIMIT_S: Final = 120.0
-"""Of a stage on the engine, whose start counts."""
+"""The time limit of a stage on the engine, including the start of the engine."""
 
 
 class DebugService:
-    """Tries single stages. Threads may share it.
+    """Runs single stages on given records. Threads may share it.
 
-    :param workers: run what runs in Python.
-    :param processes: run all else, on Spark.
-    :param home: what relative paths are relative to.
+    :param workers: run the stages of record and batch grain.
+    :param processes: run the other stages on Spark.
+    :param home: the folder for relative paths.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class DebugService:
         self._home = home
 
     def debug(self, request: DebugRequest) -> DebugAnswer:
-        """What a stage makes of records: its output, its error records, its exceptions.
+        """Run a stage on records, and return its output, its error records and its exceptions.
 
-        A stage of record or batch grain runs in the plugin worker, within its limits; an exception that one
-        record causes does not keep it from the others. All other stages run on Spark. A source reads some
-        records, a sink writes none.
+        A stage of record or batch grain runs in the plugin worker, within its limits; after an exception it
+        continues with the next record. All other stages run on Spark. A source reads some records, a
+        sink writes none.
 
         :raises DocumentError: when the document is not a pipeline.
         :raises BadRequestError: when the records do not fit their schema, or the stage handles none.
@@ -96,7 +96,7 @@ class DebugService:
         else:
             document = read_document(request.document, request.file)
             arguments = environment.merge_arguments(document.name, request.arguments)
-            use, schemas = self._stage(request, document, environment, arguments)
+            use, schemas = self._find_stage(request, document, environment, arguments)
             failures = []
         if use is None or failures:
             return build_failed_answer(failures)
@@ -120,8 +120,8 @@ class DebugService:
             PREVIEW_REQUIRES,
             "a debug run",
         )
-        trial = StageDebugOrder(
-            stage=_as_run(outcome),
+        debug_order = StageDebugOrder(
+            stage=_create_stage(outcome),
             inputs={each.stage: each.records for each in request.input},
             shown=MOST_RECORDS,
             namespace=request.namespace,
@@ -131,30 +131,32 @@ class DebugService:
             host_directory=str(self._home),
         )
         return self._run_stage(
-            trial, environment.plugins.get_info(trial.stage.plugin).grain, request
+            debug_order, environment.plugins.get_info(debug_order.stage.plugin).grain, request
         )
 
-    def _run_stage(self, trial: StageDebugOrder, grain: str, request: DebugRequest) -> DebugAnswer:
-        stage = trial.stage
+    def _run_stage(
+        self, debug_order: StageDebugOrder, grain: str, request: DebugRequest
+    ) -> DebugAnswer:
+        stage = debug_order.stage
         if stage.type in SINKS:
-            return build_sink_answer(trial)
+            return build_sink_answer(debug_order)
         if not stage.input_schemas and stage.type != SOURCE:
             raise BadRequestError(
                 f"Stage '{stage.name}' gets its records from other stages, and none were given.",
                 "Give the records of each input stage, with their schema.",
             )
         if grain in _IN_PYTHON:
-            return self._run_in_worker(trial)
-        return self._on_engine(trial, request.records)
+            return self._run_in_worker(debug_order)
+        return self._run_on_engine(debug_order, request.records)
 
-    def _stage(
+    def _find_stage(
         self,
         request: DebugRequest,
         document: PipelineDocument,
         environment: NamespaceEnvironment,
         arguments: dict[str, str],
     ) -> tuple[StageUse, dict[str, Schema | None]]:
-        """The stage of the pipeline, and the schemas of its inputs."""
+        """Return the stage of the pipeline, and the schemas of its inputs."""
         given = {each.stage: _get_schema(each) for each in request.input}
         name = request.stage if isinstance(request.stage, str) else ""
         resolved = self._propagate(document, environment, arguments, name)
@@ -185,7 +187,9 @@ class DebugService:
         arguments: dict[str, str],
         stage: str,
     ) -> ResolvedPipeline:
-        """The pipeline; files are looked at when an input schema of the stage is not known without."""
+        """Resolve the pipeline, with connected checks if an input schema of the stage is unknown
+        otherwise.
+        """
         resolved = self._resolver.resolve(document, environment, arguments)
         configured = resolved.requests.get(stage)
         if configured is not None and None in configured.input_schemas.values():
@@ -210,50 +214,54 @@ class DebugService:
         outcome.set_output_schemas(common)
         return outcome, [*outcome.failures, *different]
 
-    def _run_in_worker(self, trial: StageDebugOrder) -> DebugAnswer:
-        stage = trial.stage
+    def _run_in_worker(self, debug_order: StageDebugOrder) -> DebugAnswer:
+        stage = debug_order.stage
         who = f"Plugin '{stage.plugin.name}' of stage '{stage.name}'"
         try:
-            result: StageDebugResult = self._workers.do(debug_in_worker, trial, stage.plugin, who)
+            result: StageDebugResult = self._workers.do(
+                debug_in_worker, debug_order, stage.plugin, who
+            )
         except PluginError as error:
             trace = "\n".join(error.traceback) or None
             problem = StageProblem(error.message, error.corrective_action, stage.name, trace=trace)
             return DebugAnswer([problem], None)
         return build_answer(result.sample, result.lines)
 
-    def _on_engine(self, trial: StageDebugOrder, records: int) -> DebugAnswer:
+    def _run_on_engine(self, debug_order: StageDebugOrder, records: int) -> DebugAnswer:
         encode_inputs(
-            trial.stage, trial.inputs
+            debug_order.stage, debug_order.inputs
         )  # raises an error for invalid records before anything runs
-        told = DebugResultCollector()
+        collector = DebugResultCollector()
         order = WorkOrder(
-            run_id=trial.run_id,
-            namespace=trial.namespace,
-            pipeline=trial.stage.name,
+            run_id=debug_order.run_id,
+            namespace=debug_order.namespace,
+            pipeline=debug_order.stage.name,
             document="",
-            plugins={trial.stage.name: trial.stage.plugin},
-            arguments=trial.arguments,
-            logical_start_ms=trial.logical_start_ms,
+            plugins={debug_order.stage.name: debug_order.stage.plugin},
+            arguments=debug_order.arguments,
+            logical_start_ms=debug_order.logical_start_ms,
             engine_url="",
             base_directory=str(self._home),
             host_directory=str(self._home),
-            preview=PreviewOrder(records, trial.shown, trial),
+            preview=PreviewOrder(records, debug_order.shown, debug_order),
         )
         deadline = get_now() + _TIME_LIMIT_S * 1000
         with closing(self._processes.start()) as process:
-            process.carry_out(order, told, lambda: get_now() > deadline)
-        if told.sample is not None:
-            return build_answer(told.sample, told.lines)
-        if told.error is not None:
-            return DebugAnswer([told.error], None)
+            process.carry_out(order, collector, lambda: get_now() > deadline)
+        if collector.sample is not None:
+            return build_answer(collector.sample, collector.lines)
+        if collector.error is not None:
+            return DebugAnswer([collector.error], None)
         if get_now() > deadline:
-            message = f"Stage '{trial.stage.name}' did not finish within {_TIME_LIMIT_S:g} s."
+            message = f"Stage '{debug_order.stage.name}' did not finish within {_TIME_LIMIT_S:g} s."
         else:
-            message = f"The process that stage '{trial.stage.name}' ran in ended unexpectedly."
+            message = (
+                f"The process that stage '{debug_order.stage.name}' ran in ended unexpectedly."
+            )
         return DebugAnswer([StageProblem(message, "Look for the cause in its plugin.")], None)
 
 
-def _as_run(outcome: ConfiguredStage) -> Stage:
+def _create_stage(outcome: ConfiguredStage) -> Stage:
     assert outcome.request is not None
     return Stage(
         outcome.stage.name,

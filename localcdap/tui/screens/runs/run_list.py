@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from localcdap.runs.history import RunFilter, RunPage, records_read
+from localcdap.runs.history import RunFilter, RunPage, count_records_read
 from localcdap.runs.model import Run, get_now
 from localcdap.text import format_duration
 from localcdap.tui.labels import RUN_MARKS
@@ -49,7 +49,7 @@ class RunRow:
         self.status = run.status
         self.starting = run.starting
         self.end = run.end
-        self.records = records_read(run.stages)
+        self.records = count_records_read(run.stages)
 
 
 class RunList(StudioNode, ScrollView, can_focus=True):
