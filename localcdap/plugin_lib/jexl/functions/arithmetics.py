@@ -21,7 +21,7 @@ from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 arithmetic = FunctionNamespace("arithmetic")
 
 
-def _widest(values: tuple[Any, ...]) -> type | None:
+def _find_widest_type(values: tuple[Any, ...]) -> type | None:
     """Return the widest type of the values: Decimal, float or int; None if a value is null."""
     if any(value is None for value in values):
         return None
@@ -29,20 +29,20 @@ def _widest(values: tuple[Any, ...]) -> type | None:
     return kinds[0] if kinds else int
 
 
-def _decimal(value: Any) -> Decimal:
+def _to_decimal(value: Any) -> Decimal:
     return Decimal(format_double(value)) if isinstance(value, float) else Decimal(value)
 
 
-def _as(kind: type, values: tuple[Any, ...]) -> list[Any]:
-    return [_decimal(value) if kind is Decimal else kind(value) for value in values]
+def _convert(kind: type, values: tuple[Any, ...]) -> list[Any]:
+    return [_to_decimal(value) if kind is Decimal else kind(value) for value in values]
 
 
 @arithmetic("N* -> O")
 def add(*values: Any) -> Any:
-    kind = _widest(values)
+    kind = _find_widest_type(values)
     if kind is None:
         return None
-    operands = _as(kind, values)
+    operands = _convert(kind, values)
     if kind is not Decimal:
         return sum(operands, kind(0))
     total = Decimal(0)
@@ -53,40 +53,40 @@ def add(*values: Any) -> Any:
 
 @arithmetic("N N -> O")
 def minus(first: Any, second: Any) -> Any:
-    kind = _widest((first, second))
+    kind = _find_widest_type((first, second))
     if kind is None:
         return None
-    x, y = _as(kind, (first, second))
+    x, y = _convert(kind, (first, second))
     return strip_zeros(EXACT.subtract(x, y)) if kind is Decimal else x - y
 
 
 @arithmetic("N* -> O")
 def multiply(*values: Any) -> Any:
-    kind = _widest(values)
+    kind = _find_widest_type(values)
     if kind is None:
         return None
     product: Any = kind(1)
-    for operand in _as(kind, values):
+    for operand in _convert(kind, values):
         product = EXACT.multiply(product, operand) if kind is Decimal else product * operand
     return product
 
 
 @arithmetic("N N -> O")
 def divideq(dividend: Any, divisor: Any) -> Any:
-    kind = _widest((dividend, divisor))
+    kind = _find_widest_type((dividend, divisor))
     if kind is None or float(divisor) == 0:
         return None
     if kind is Decimal:
-        return strip_zeros(divide(_decimal(dividend), _decimal(divisor)))
+        return strip_zeros(divide(_to_decimal(dividend), _to_decimal(divisor)))
     return float(dividend) / float(divisor)
 
 
 @arithmetic("N N -> O")
 def divider(dividend: Any, divisor: Any) -> Any:
-    kind = _widest((dividend, divisor))
+    kind = _find_widest_type((dividend, divisor))
     if kind is None or float(divisor) == 0:
         return None
-    x, y = _as(kind, (dividend, divisor))
+    x, y = _convert(kind, (dividend, divisor))
     if kind is Decimal:
         return EXACT.remainder(x, y)
     if kind is float:
@@ -97,10 +97,10 @@ def divider(dividend: Any, divisor: Any) -> Any:
 
 @arithmetic("N N -> O")
 def lcm(first: Any, second: Any) -> Any:
-    kind = _widest((first, second))
+    kind = _find_widest_type((first, second))
     if kind is None:
         return None
-    x, y = _decimal(first), _decimal(second)
+    x, y = _to_decimal(first), _to_decimal(second)
     if kind is int:
         return math.lcm(int(x), int(y))
     power = max(scale_of(x), scale_of(y), 0)
@@ -123,31 +123,32 @@ def equal(*values: Any) -> bool | None:
     for value in values:
         if value is None:
             return None
-        if value != values[0] or _scale(value) != _scale(values[0]):
+        if value != values[0] or _get_scale(value) != _get_scale(values[0]):
             return False
     return True
 
 
-def _scale(value: Any) -> int:
+def _get_scale(value: Any) -> int:
     return scale_of(value) if isinstance(value, Decimal) else 0
 
 
 @arithmetic("N* -> O")
 def max_(*values: Any) -> Any:
-    kind = _widest(values)
-    return None if kind is None else max(_as(kind, values))
+    kind = _find_widest_type(values)
+    return None if kind is None else max(_convert(kind, values))
 
 
 @arithmetic("N* -> O")
 def min_(*values: Any) -> Any:
-    kind = _widest(values)
-    return None if kind is None else min(_as(kind, values))
+    kind = _find_widest_type(values)
+    return None if kind is None else min(_convert(kind, values))
 
 
 @arithmetic("N* -> O")
 def average(*values: Any) -> Any:
-    """Return the average of the values that are not null. It cannot overflow: each value moves the average
-    by its share.
+    """Return the average of the values that are not null.
+
+    A running mean is updated with each value, so that no sum can overflow.
     """
     mean: Any = 0.0
     count = 0
@@ -158,7 +159,7 @@ def average(*values: Any) -> Any:
         if isinstance(value, Decimal) and not isinstance(mean, Decimal):
             mean = Decimal(format_double(mean)) if count > 1 else Decimal(0)
         if isinstance(mean, Decimal):
-            distance = EXACT.subtract(_decimal(value), mean)
+            distance = EXACT.subtract(_to_decimal(value), mean)
             mean = EXACT.add(mean, divide(distance, Decimal(count)))
         else:
             mean += (float(value) - mean) / count
@@ -211,7 +212,7 @@ def BitExpand(value: int) -> str:
 
 @logical("L A I -> L")
 def SetBit(value: int, positions: Any, bit: int) -> int:
-    """Bits are counted from 1. As in the original, the mask is an int, so bit 32 also sets all higher
+    """Set bits, which are counted from 1. As in the original, the mask is an int, so bit 32 also sets all higher
     bits.
     """
     for position in positions or ():
