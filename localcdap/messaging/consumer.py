@@ -74,7 +74,7 @@ class SpoolConsumer(Generic[M]):
     @property
     def offset(self) -> int:
         """The bytes of the spool that have been applied."""
-        return _to_position(self._store.read(_SELECT, (self._name,)))
+        return _to_offset(self._store.read(_SELECT, (self._name,)))
 
     def consume(self) -> int:
         """Apply all messages that are in the spool now; return how many were applied.
@@ -107,7 +107,7 @@ class SpoolConsumer(Generic[M]):
         """
         done: list[M] = []
         with self._store.transaction() as tx:
-            offset = _to_position(tx.execute(_SELECT, (self._name,)))
+            offset = _to_offset(tx.execute(_SELECT, (self._name,)))
             for end, payload in islice(self._read_complete(offset), most):
                 try:
                     message = unpack(payload, self._type)
@@ -152,7 +152,7 @@ class SpoolConsumer(Generic[M]):
         if isinstance(error, StoreError) and self._refusals < _ATTEMPTS:
             raise error
         with self._store.transaction() as tx:
-            if _to_position(tx.execute(_SELECT, (self._name,))) != failed.offset:
+            if _to_offset(tx.execute(_SELECT, (self._name,))) != failed.offset:
                 return  # another consumer has applied or skipped it
             tx.execute(_UPSERT, (self._name, failed.end))
         self._refusals = 0
@@ -191,5 +191,5 @@ _UPSERT: Final = (
 )
 
 
-def _to_position(rows: list[tuple[Any, ...]]) -> int:
+def _to_offset(rows: list[tuple[Any, ...]]) -> int:
     return int(rows[0][0]) if rows else 0

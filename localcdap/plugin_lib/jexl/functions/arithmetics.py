@@ -212,8 +212,9 @@ def BitExpand(value: int) -> str:
 
 @logical("L A I -> L")
 def SetBit(value: int, positions: Any, bit: int) -> int:
-    """Set bits, which are counted from 1. As in the original, the mask is an int, so bit 32 also sets all higher
-    bits.
+    """Set bits, which are counted from 1.
+
+    As in the original, the mask is an int, so bit 32 also sets all higher bits.
     """
     for position in positions or ():
         mask = wrap(1 << ((int(position) - 1) & 31), 32)
