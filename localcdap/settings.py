@@ -35,7 +35,7 @@ class Profile(msgspec.Struct):
     required_capabilities: list[str] = msgspec.field(
         default_factory=lambda: [Capabilities.Mode.CLOUD]
     )
-    """What a plugin must be capable of to run there, capabilities or expressions; empty: every plugin can."""
+    """The capabilities or expressions that the profile requires of a plugin; empty allows every plugin."""
     locations: dict[str, str] = {}
     """The locations of foreign paths on that cluster, as ``[locations]`` for this machine."""
     packages: list[str] = []
@@ -55,7 +55,7 @@ class Settings(msgspec.Struct, kw_only=True):
     plugin_directories: list[str] = msgspec.field(default_factory=lambda: ["plugins"])
     """The plugin folders, relative to the instance's folder; a sub-folder is a namespace."""
     plugin_required_capabilities: list[str] = []
-    """What a plugin must be capable of to be visible, capabilities or expressions; empty: every plugin is
+    """The capabilities or expressions that a visible plugin must have; empty: every plugin is
     visible. The environment can add to what the file requires, and cannot lift it (design "CDAP
     Capabilities", scenario 2.3)."""
     plugin_capabilities_known: list[str] = []

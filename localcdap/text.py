@@ -1,4 +1,4 @@
-"""How localcdap writes counts, times, sizes and untrusted text, and how it finds the nearest name.
+"""Formats counts, times, sizes and untrusted text, and finds the most similar name.
 
 Every front end and every service uses these functions, so that one number, name or byte looks the
 same in the terminal studio, in a command's answer and in an error message. The module imports

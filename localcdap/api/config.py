@@ -70,7 +70,7 @@ class PluginProperty(msgspec.Struct, rename="camel"):
     group: str | None = None
     """The heading under which front ends show the property; None for the first properties."""
     uses: NamedPlugins | msgspec.UnsetType = msgspec.UNSET
-    """How it names other plugins; absent for a property that names none."""
+    """How the value names other plugins; absent for a property that names none."""
 
 
 class ConfigField:

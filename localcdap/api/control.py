@@ -27,7 +27,7 @@ class ControlContext(StageContext, Protocol):
     pipeline: str
     """The pipeline's name."""
     stage_statistics: Mapping[str, StageStatistics]
-    """By stage, for all earlier stages that handle records; zeros for a skipped stage."""
+    """The numbers of all earlier stages that handle records, by stage; zeros for a skipped stage."""
 
     is_remote: bool
     """Whether the run is on a cluster, whose files this process cannot read."""

@@ -111,7 +111,7 @@ class PipelineValidation(msgspec.Struct):
     warnings: list[ValidationFailure] = []
     """Probable mistakes that do not make the pipeline invalid, such as unknown properties."""
     detected: dict[str, int] = {}
-    """By stage, when files or databases were read to detect its schema, in milliseconds since 1970."""
+    """The time of the connected checks by stage, in milliseconds since 1970."""
 
 
 class StageValidation(msgspec.Struct):

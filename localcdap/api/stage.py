@@ -1,4 +1,6 @@
-"""What a plugin gets: its stage when it is configured, and its context and emitters when it runs."""
+"""The objects that a plugin receives: its stage when it is configured, its context and emitters when it
+runs.
+"""
 
 from __future__ import annotations
 

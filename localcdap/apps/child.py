@@ -46,11 +46,11 @@ MESSAGING: Final = "messaging"
 
 
 class AppStartRequest(msgspec.Struct):
-    """What the host sends to a new process of an application."""
+    """The message that the host sends to a new process of an application."""
 
     app: ApplicationRef
     host: HostRecord
-    """How the process reaches the host."""
+    """The address at which the process reaches the host."""
     address: str
     """The socket at which the process listens, with the same key."""
     memory_mb: int

@@ -81,7 +81,7 @@ class ArtifactDetail(msgspec.Struct):
     applications: list[ApplicationClass] = []
     """The system applications in use: those of the last good content when there is an error."""
     warnings: list[str] = []
-    """What a user should look at, and what keeps nothing from being used."""
+    """Warnings, which do not prevent the use of the artifact."""
 
     @property
     def id(self) -> ArtifactId:
@@ -156,9 +156,9 @@ class PluginLookup(msgspec.Struct):
     plugin: PluginRef | None
     """The chosen plugin: the one of the highest artifact that the selector accepts."""
     suggested: PluginRef | None = None
-    """When none was chosen: the highest known version of a plugin of that type and name."""
+    """The highest known version of a plugin of that type and name, when no plugin was chosen."""
     nearest: list[str] = []
-    """When there is no such plugin at all: similar names of that type, the most similar first."""
+    """Similar names of plugins of that type, the most similar first, when no plugin has the name."""
 
 
 class CapabilityCount(msgspec.Struct):

@@ -45,7 +45,7 @@ class Diagnosis(msgspec.Struct):
     findings: list[Finding]
     settings: list[EffectiveSetting]
     repairs: list[str] = []
-    """What ``--repair`` did to the database, a line each."""
+    """The steps of ``--repair``, one per line."""
 
 
 @click.command("doctor")

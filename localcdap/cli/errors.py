@@ -1,4 +1,4 @@
-"""How a command reports errors, and its exit code.
+"""Reports the errors of a command, and determines its exit code.
 
 An expected error is printed as text or JSON; an internal error also leaves a crash report in a file.
 """

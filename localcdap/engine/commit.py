@@ -41,7 +41,7 @@ class Move(msgspec.Struct):
 
 
 class Journal(msgspec.Struct):
-    """What a decided commit consists of, as it is written to ``commit.json``."""
+    """The moves of a decided commit, as written to ``commit.json``."""
 
     moves: list[Move]
     table_loads: list[TableLoad]
@@ -50,7 +50,7 @@ class Journal(msgspec.Struct):
 
 
 class Recovery(enum.Enum):
-    """What :func:`recover_commit` found."""
+    """The result of :func:`recover_commit`."""
 
     COMMITTED = "committed"
     """The commit was decided, and is complete now except for the table loads of its journal."""

@@ -17,12 +17,12 @@ _OWN: Final = ("session_id",)
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """Where a Spark Connect server listens."""
+    """The address of a Spark Connect server."""
 
     url: str
     """``sc://host:port``"""
     token: str | None
-    """What a client must send; None for a server that needs no token."""
+    """The token that a client must send; None for a server that needs no token."""
 
 
 def hide_parameters(url: str) -> str:

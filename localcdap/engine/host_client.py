@@ -1,4 +1,4 @@
-"""What a run process asks of the host of its instance: tables, statements, secure keys, connections.
+"""Requests of a run process to the host of its instance: tables, statements, secure keys, connections.
 
 A run process outlives its host, so every call connects to the host that serves the instance at that moment,
 and starts one when there is none. Without an instance (in tests of single stages) there is no host to ask.

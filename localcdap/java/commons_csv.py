@@ -148,7 +148,7 @@ def _escape_table(delimiter: str, escape: str) -> dict[int, str]:
 
 @functools.cache
 def _special_pattern(delimiter: str) -> re.Pattern[str]:
-    """The characters for which a value is quoted."""
+    """Return the pattern of the characters for which a value is quoted."""
     return re.compile(f'[\r\n"{re.escape(delimiter)}]')
 
 
@@ -224,7 +224,7 @@ _LINE_END: Final = re.compile(r"\r\n?|\n")
 
 @functools.cache
 def _value_patterns(format_: CsvFormat) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """The patterns of blanks, of a quoted value with the blanks behind it, and of an unquoted value."""
+    """Return the patterns of blanks, of a quoted value with the blanks after it, and of an unquoted value."""
     # A delimiter that is itself blank ends the blanks.
     blanks = f"[{BLANKS.replace(format_.delimiter, '')}]*"
     quote, delimiter = re.escape(format_.quote or ""), re.escape(format_.delimiter)

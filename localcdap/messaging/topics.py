@@ -27,7 +27,7 @@ _NAME: Final = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 class Retention(msgspec.Struct, frozen=True, rename="camel"):
-    """How long messages are kept: the stricter of the two limits counts. None means without limit."""
+    """The limits for kept messages; the stricter of the two applies. None means without limit."""
 
     age_limit_s: int | None = 7 * DAY_S
     count_limit: int | None = 100_000

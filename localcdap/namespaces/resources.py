@@ -1,4 +1,4 @@
-"""What the deletion of a namespace removes: every package registers its own kind of resource."""
+"""The resources that the deletion of a namespace removes: every package registers its own kind."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class StageDifference(msgspec.Struct):
     """A stage that differs."""
 
     name: str
-    """In the second pipeline; in the first one for a removed stage."""
+    """The stage in the second pipeline; for a removed stage, the one in the first pipeline."""
     kind: str
     """``added``, ``removed``, ``renamed`` (and perhaps changed) or ``changed``."""
     before: str | None

@@ -1,4 +1,5 @@
-"""What one namespace means for pipelines: macros, secrets, plugins, plugin templates and tables.
+"""The environment that a namespace provides for pipelines: macros, secrets, plugins, plugin templates
+and tables.
 
 A service creates one :class:`NamespaceEnvironment` for each call and hands it on, so that the namespace is
 checked once, every plugin is looked up once, and all parts of the call see the same values.
@@ -38,7 +39,7 @@ Tables = Callable[[str], Mapping[str, TableShape]]
 
 
 class NamespaceEnvironment:
-    """What a namespace means for the pipelines of one call. Not for several threads at once.
+    """The environment of a namespace for the pipelines of one call. Threads must not share it.
 
     Create it with :class:`EnvironmentFactory`.
     """

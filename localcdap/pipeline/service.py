@@ -31,7 +31,7 @@ class PipelineRequest(msgspec.Struct, rename="camel"):
     arguments: dict[str, str] = {}
     """Values of macros; a macro without a value stays as it is."""
     file: str | None = None
-    """Where the document came from, named in errors."""
+    """The file of the document, for error messages."""
     runtime: bool = False
     """Whether every macro must have a value."""
     unevaluated: list[str] = []
@@ -39,7 +39,7 @@ class PipelineRequest(msgspec.Struct, rename="camel"):
     use_suggested: bool = False
     """Take the suggested artifact where the requested one is missing."""
     connected: bool = False
-    """Also make the checks that need files, databases or a network."""
+    """Whether to make the connected checks too, which read files, databases or a network."""
     detected: bool = False
     """Use results of earlier connected checks whose plugin, properties and inputs are the same."""
     name: str | None = None

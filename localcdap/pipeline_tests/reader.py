@@ -353,7 +353,7 @@ def _suggest(name: str, known: Sequence[str]) -> str:
 
 
 def find_key_line(text: str, path: Sequence[str]) -> int:
-    """The 1-based line of the key that a path of keys leads to, or of as much of it as is found."""
+    """Return the 1-based line of a key, or of the part of its path that exists."""
     place = 0
     for part in path:
         key = re.escape(part)
@@ -369,6 +369,6 @@ def find_key_line(text: str, path: Sequence[str]) -> int:
 
 
 def _skip_punctuation(text: str, start: int, end: int) -> int:
-    """The place of the first letter in a part of a text."""
+    """Return the index of the first letter in a part of a text."""
     bare = text[start:end].lstrip("[{,. \t\n")
     return end - len(bare)

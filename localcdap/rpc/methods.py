@@ -97,7 +97,9 @@ S = TypeVar("S")
 
 
 class CallChannel(Protocol):
-    """Where a proxy sends calls: a :class:`~localcdap.rpc.peer.Caller`, a client, or a worker process."""
+    """The channel through which a proxy sends calls: a :class:`~localcdap.rpc.peer.Caller`, a client, or
+    a worker process.
+    """
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any: ...
 

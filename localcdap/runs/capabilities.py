@@ -21,7 +21,7 @@ PREVIEW_REQUIRES: Final = CapabilityRequirement.parse(Capabilities.Mode.NATIVE)
 """A preview runs on this machine, whatever the profile (design "CDAP Capabilities", section Preview)."""
 
 CapabilitiesOf = Callable[[PluginRef], Collection[str]]
-"""What a plugin is capable of."""
+"""Returns the capabilities of a plugin."""
 
 
 class IncapablePlugin(msgspec.Struct, rename="camel"):

@@ -34,7 +34,7 @@ class RunProgress(msgspec.Struct, rename="camel"):
 
 
 class RunError(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Why a run failed."""
+    """The error of a failed run."""
 
     message: str
     corrective_action: str | None = None
@@ -107,7 +107,7 @@ class Run(msgspec.Struct, rename="camel"):
     progress: RunProgress | None = None
     """None before Spark reads data, and after the end of the run."""
     origins: dict[str, str] = {}
-    """Where each argument came from: ``given`` for this run, or from the preferences of the ``pipeline``, the
+    """The origin of each argument: ``given`` for this run, or the preferences of the ``pipeline``, the
     ``namespace`` or the ``instance``."""
     document: str | None = None
     """The digest of the document, see ``RunService.document``."""

@@ -18,7 +18,7 @@ from localcdap.engine.messages.orders import WorkOrder, write_order
 from localcdap.runs.records import ProcessIdentity
 
 OUTPUT_FILE: Final = "process.log"
-"""What a run process prints that is not a log line of its spool, in the run's directory."""
+"""The file in the run's directory with everything that a run process prints."""
 
 
 class RunProcess:
@@ -55,7 +55,7 @@ class RunProcess:
 def _start_process(
     directory: Path, engine: Path
 ) -> tuple[IO[bytes], subprocess.Popen[bytes] | None, int]:
-    """The input of a new run process, this process's child unless it was forked, and its process id."""
+    """Start a run process; return its input, its handle unless it was forked, and its process id."""
     with (directory / OUTPUT_FILE).open("ab") as output:
         theirs, ours = os.pipe()
         pid = request_fork(engine, directory, theirs, output.fileno())
@@ -77,7 +77,7 @@ def _start_process(
 
 
 def _get_creation_time(pid: int) -> float:
-    """When a process was started, in seconds since 1970; 0 for one that has gone already."""
+    """Return the start time of a process in seconds since 1970; 0 when it has ended."""
     try:
         created: float = psutil.Process(pid).create_time()
     except psutil.NoSuchProcess:

@@ -64,7 +64,7 @@ class TransformResult(msgspec.Struct):
 
 
 class JobRunner:
-    """What one plugin worker and the pool of workers have in common: the jobs that use one plugin."""
+    """The common interface of a plugin worker and the pool of workers: the jobs that use one plugin."""
 
     def do(self, job: Callable[[_R], _T], request: _R, plugin: PluginRef, who: str) -> _T:
         """Run a job that calls a plugin's code.

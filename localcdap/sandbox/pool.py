@@ -26,7 +26,7 @@ _PATIENCE_S: Final = 0.1
 
 
 class PluginWorkers(JobRunner):
-    """What :class:`PluginWorker` does, in a pool of up to four processes. Threads may share it.
+    """A pool of up to four plugin workers, with the interface of :class:`PluginWorker`. Threads may share it.
 
     There is one process while that is enough. When it is busy for longer than most calls take, the pool
     starts another one; when no call is running, all but one end. One of the four serves only plugins whose

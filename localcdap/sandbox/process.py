@@ -38,7 +38,7 @@ _MAIN: Final = (
 
 
 class ExitReason(enum.Enum):
-    """Why a worker process ended during a call."""
+    """The reason why a worker process ended during a call."""
 
     TIME = "time"
     MEMORY = "memory"

@@ -36,7 +36,7 @@ class JobResult(msgspec.Struct):
     """None when the job raised."""
     fault: Fault | None
     damage: str | None
-    """Why the process must not be used again; None when it may."""
+    """Why the process must not be used again; None when it can be."""
 
 
 class WorkerService:

@@ -13,7 +13,7 @@ _FITS_INTO: Final = {
     Type.FLOAT: (Type.DOUBLE,),
     Type.ENUM: (Type.STRING,),
 }
-"""For a type of written values, the other column types that can hold each of them."""
+"""The other column types that can hold every value of a type."""
 
 
 def merge_table_schema(table: str, held: Schema, written: Schema) -> Schema:

@@ -1,4 +1,4 @@
-"""What a directive changes: a row, the columns known before there are rows, or a Spark frame."""
+"""The objects that a directive changes: a row, the columns known before there are rows, or a Spark frame."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class Schema:
 
     @property
     def as_nullable(self) -> Schema:
-        """This schema with null allowed; the schema itself when null is allowed already."""
+        """The same schema with null allowed; the schema itself when null is allowed already."""
         if self.type is Type.NULL or self.is_nullable:
             return self
         if self.type is Type.UNION:
@@ -176,7 +176,7 @@ class Schema:
 
     @property
     def non_nullable(self) -> Schema:
-        """This schema without null: the only other member, or the union of the others."""
+        """The same schema without null: the only other member, or the union of the others."""
         if not self.is_nullable:
             return self
         rest = tuple(m for m in self.members if m.type is not Type.NULL)

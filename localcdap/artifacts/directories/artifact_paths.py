@@ -26,7 +26,7 @@ class ArtifactPath(msgspec.Struct, frozen=True):
     scope: str
     namespace: str
     problem: str | None = None
-    """Why it cannot be an artifact, if that is clear without reading it."""
+    """Why the path cannot be an artifact, if its name alone shows it."""
 
 
 def find_system_artifacts(directory: Path) -> Iterator[ArtifactPath]:

@@ -34,7 +34,7 @@ class _WatchedFolder(NamedTuple):
 
     real: Path
     shown: Path
-    """Its path in the plugin directory, which may be a link."""
+    """The path of the folder in the plugin directory, which may be a link."""
     directory: Path
     only: str | None = None
     """The name of the only file in it that matters; None for all files."""

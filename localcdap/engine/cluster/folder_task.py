@@ -1,4 +1,4 @@
-"""What one task on a cluster does to directories there.
+"""The task that changes directories of a cluster.
 
 The functions of this module are pickled with their code (:mod:`localcdap.engine.cluster.folders`): they use
 nothing of localcdap, which the session may not have been sent.

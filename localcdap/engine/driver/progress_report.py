@@ -1,4 +1,4 @@
-"""What a run process reports about its progress, and its log, in the spool of the run."""
+"""Writes the progress and the log of a run process to the spool of the run."""
 
 from __future__ import annotations
 

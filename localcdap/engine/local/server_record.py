@@ -15,11 +15,11 @@ LOCK: Final = "server.lock"
 RECORD: Final = "server.json"
 LEASES: Final = "leases"
 OUTPUT: Final = "server.out"
-"""What the server prints."""
+"""The file with the output of the server."""
 LOG: Final = "spark.log"
-"""What the server logs."""
+"""The log file of the server."""
 SUPERVISOR_ERRORS: Final = "supervisor.err"
-"""What the supervisor prints."""
+"""The file with the output of the supervisor."""
 _BUSY_S: Final = 10.0
 """A port without a listener refuses at once; a server that takes longer is busy and must not be replaced."""
 
@@ -34,7 +34,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
 
 
 class ServerRecord(msgspec.Struct, frozen=True):
-    """How to reach the server. Only its user can read it."""
+    """The address and token of the server. Only its user can read the file."""
 
     url: str
     token: str

@@ -1,4 +1,6 @@
-"""What the engine runs: configured stages with their schemas, and the streams of records between them."""
+"""A flow, which the engine runs: configured stages with their schemas, and the streams of records
+between them.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class Stream(msgspec.Struct, frozen=True):
 
     stage: str
     port: str | None = None
-    """Only for a splitter."""
+    """The port of a splitter; None for other stages."""
     errors: bool = False
 
     def __str__(self) -> str:

@@ -58,7 +58,9 @@ class StageDebugOrder(msgspec.Struct):
 
 
 class PreviewOrder(msgspec.Struct):
-    """What makes a run a preview: sinks write nothing, and the records of every stage are reported."""
+    """The part of a work order for a preview: sinks write nothing, and the records of every stage are
+    reported.
+    """
 
     records: int
     """The maximum number of records that are read from each source."""
@@ -91,7 +93,7 @@ class PipelineTestCase(msgspec.Struct):
 
 
 class WorkOrder(msgspec.Struct):
-    """What to run, and on which engine."""
+    """A work order: what to run, and on which engine."""
 
     run_id: str
     """A text that can be part of a file name."""
@@ -101,14 +103,14 @@ class WorkOrder(msgspec.Struct):
     document: str
     """The pipeline document, JSON text."""
     plugins: dict[str, PluginRef]
-    """By stage and post action, as the host resolved them."""
+    """The plugins by stage and post action, as the host resolved them."""
     arguments: dict[str, str]
     logical_start_ms: int
     """The logical start time, in milliseconds since 1970."""
     engine_url: str
     """``sc://host:port``"""
     base_directory: str
-    """What relative paths in the pipeline are relative to; absolute."""
+    """The absolute folder for relative paths in the pipeline."""
     engine_token: str | None = None
     engine_leases: str | None = None
     """Folder of the leases of a local engine, which stops when nobody holds one; None for a cluster."""
@@ -129,7 +131,7 @@ class WorkOrder(msgspec.Struct):
 
     @property
     def path_locations(self) -> Locations:
-        """How the paths of the document are resolved."""
+        """The resolver of the paths in the document."""
         return Locations(self.locations, self.base_directory, self.remote)
 
     @property

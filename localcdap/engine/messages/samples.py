@@ -38,28 +38,30 @@ class PortSample(msgspec.Struct):
     schema: Schema
     records: list[Any]
     count: int
-    """Of all records; the sample holds the first of them."""
+    """The number of all records; the sample contains the first of them."""
 
 
 class StageSample(msgspec.Struct, rename="camel"):
     """The records that a stage gave; of a sink, the records that reached it."""
 
     schema: Schema | None = None
-    """Of the records; None for a splitter, and for a stage that failed before its schema was known."""
+    """The schema of the records; None for a splitter, and for a stage that failed before its schema was
+    known.
+    """
     records: list[Any] = []
     """As JSON, see :mod:`localcdap.api.record_json`; the first ones when there are too many."""
     errors: list[RejectedRecord] = []
     ports: dict[str, PortSample] = {}
-    """Of a splitter, by port."""
+    """The samples of a splitter, by port."""
     count: int = 0
-    """Of all records that left the stage."""
+    """The number of all output records of the stage."""
     error_count: int = 0
     problems: list[StageProblem] = []
 
 
 class StageDebugResult(msgspec.Struct):
-    """What running a single stage gave."""
+    """The result of running a single stage."""
 
     sample: StageSample
     lines: list[str]
-    """What the plugin logged and printed."""
+    """The lines that the plugin logged or printed."""

@@ -49,7 +49,7 @@ _NEXT: dict[RunStatus, set[RunStatus]] = {
 
 
 class RecordCounts(msgspec.Struct, rename={"in_": "in"}):
-    """How many records went through a stage."""
+    """The numbers of records of a stage."""
 
     in_: int = 0
     out: int = 0
@@ -58,9 +58,9 @@ class RecordCounts(msgspec.Struct, rename={"in_": "in"}):
     groups: int = 0
     """Groups of an aggregator of record grain."""
     ports: dict[str, int] = {}
-    """Of a splitter; ``out`` is their sum."""
+    """The output records of a splitter by port; ``out`` is their sum."""
     metrics: dict[str, int] = {}
-    """What the plugin's own code counted."""
+    """The metrics that the plugin counted."""
 
 
 class StatusChanged(msgspec.Struct, tag="status", tag_field="kind"):
@@ -72,12 +72,12 @@ class StatusChanged(msgspec.Struct, tag="status", tag_field="kind"):
 
 
 class Progress(msgspec.Struct, tag="progress", tag_field="kind"):
-    """How far the run is; sent at most a few times a second."""
+    """The progress of the run; sent at most a few times a second."""
 
     time: float
     tasks_done: int
     tasks: int
-    """Of the Spark stages known so far; may grow."""
+    """The tasks of the Spark stages that are known so far; the number may grow."""
     bytes_read: int
     stages: dict[str, RecordCounts] = {}
     """The records so far of the stages that run in Python workers; other stages are missing."""
@@ -122,7 +122,7 @@ class Committed(msgspec.Struct, tag="committed", tag_field="kind"):
 
 
 class Failed(msgspec.Struct, tag="failed", tag_field="kind"):
-    """Why the run failed; the status follows."""
+    """The run failed, for this reason; a message with the status follows."""
 
     stage: str | None
     message: str
@@ -135,7 +135,7 @@ class Failed(msgspec.Struct, tag="failed", tag_field="kind"):
 
 
 Message = StatusChanged | Progress | Counted | LogLine | LogLines | TableLoads | Committed | Failed
-"""What a run reports."""
+"""The messages of a run."""
 
 
 class Sampled(msgspec.Struct, tag="sample", tag_field="kind"):
@@ -149,7 +149,7 @@ class CaseStarted(msgspec.Struct, tag="case", tag_field="kind"):
     """The messages that follow belong to this case of a pipeline test."""
 
     case: int
-    """Its index in the order."""
+    """The index of the case in the work order."""
 
 
 class CaseEnded(msgspec.Struct, tag="case-end", tag_field="kind"):
@@ -160,11 +160,11 @@ class CaseEnded(msgspec.Struct, tag="case-end", tag_field="kind"):
 
 
 class Explained(msgspec.Struct, tag="explained", tag_field="kind"):
-    """How the stages would be run."""
+    """The explanation of how the stages would run."""
 
     stages: dict[str, list[str]]
     """Lines by stage, in the order of the pipeline."""
 
 
 PreviewMessage = Message | Sampled | CaseStarted | CaseEnded | Explained
-"""What a preview reports."""
+"""The messages of a preview."""

@@ -1,1 +1,1 @@
-"""From a work order to one lazy Spark plan: schemas, flows, phases, fused passes, counts."""
+"""Builds one lazy Spark plan from a work order: schemas, flows, phases, fused passes, counts."""

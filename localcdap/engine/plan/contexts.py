@@ -1,4 +1,4 @@
-"""What the stages of a run share on the driver side, and the stage contexts of plugin code that runs
+"""The objects that the stages of a run share in the driver, and the stage contexts of plugin code that runs
 there.
 """
 
@@ -52,7 +52,7 @@ _TABLE: Final = "__localcdap_table__"
 
 @dataclasses.dataclass
 class RunContext:
-    """What all stages of a run share."""
+    """The objects that all stages of a run share."""
 
     spark: SparkSession
     namespace: str
@@ -63,7 +63,7 @@ class RunContext:
     tables: TableSource
     staging: Staging
     table_directory: Path
-    """Where rows for tables wait for the end of the run."""
+    """The folder in which rows for tables are stored until the run commits."""
     host_directory: str | None = None
     """The instance's folder, by which the host is found; None when there is no host."""
     shipment: Shipment | None = None
@@ -72,9 +72,9 @@ class RunContext:
     numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
     """Numbers for names that must be unique in the run."""
     metrics: dict[str, CountingMetrics] = dataclasses.field(default_factory=dict)
-    """By stage, what plugin code counts in this process."""
+    """The metrics that plugin code counts in this process, by stage."""
     lookups: dict[str, LookupFile] = dataclasses.field(default_factory=dict)
-    """By name, the tables that were prepared for lookups."""
+    """The tables that were prepared for lookups, by name."""
     message_directory: str | None = None
     """Folder into which workers write log lines and counts; None for a cluster, which does not see it."""
 
@@ -165,7 +165,7 @@ class DriverContext(WorkerStageContext):
 
     @property
     def metrics_of_run(self) -> Mapping[str, CountingMetrics]:
-        """By stage, what plugin code has counted in this process, this stage's included."""
+        """The metrics that plugin code has counted in this process, by stage."""
         return self._run.metrics
 
     def resolve_path(self, path: str) -> str:

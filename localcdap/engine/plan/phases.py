@@ -17,7 +17,7 @@ from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, DATA_TYP
 
 
 class Step(msgspec.Struct):
-    """What runs at once: a phase of data stages, or one control stage."""
+    """A step of a run: a phase of data stages, or one control stage."""
 
     stages: list[str]
     """In topological order."""

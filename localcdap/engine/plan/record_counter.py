@@ -24,7 +24,7 @@ _REPORTS: Final = "reports"
 
 
 class RecordCounter:
-    """Where each stream of a plan is counted, and the counts once the actions have ended."""
+    """Counts the records of each stream of a plan; the counts are complete when the actions have ended."""
 
     def __init__(self, run_id: str) -> None:
         # Names of observations become part of the SQL text of Spark's plans.

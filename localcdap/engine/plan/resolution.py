@@ -1,4 +1,4 @@
-"""From a work order to flows: the pipeline is configured again in the run process, with every macro
+"""Resolves a work order to flows: the pipeline is configured again in the run process, with every macro
 evaluated.
 
 The host has validated the pipeline, but arguments that actions set, and secure values, exist only here.

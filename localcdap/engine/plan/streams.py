@@ -45,13 +45,13 @@ class Plan:
     checks: list[SchemaCheck]
     counter: RecordCounter | None
     frames: dict[Stream, DataFrame]
-    """What the readers of each stream get."""
+    """The DataFrame that the readers of each stream get."""
     persisted: list[DataFrame]
     """Computed once for several readers; to be unpersisted after the plan was executed."""
     connectors: dict[str, DataFrame] = dataclasses.field(default_factory=dict)
-    """By condition, the records that reach it, for later phases; to be unpersisted at the end of the run."""
+    """The records that reach each condition, for later phases; they are unpersisted at the end of the run."""
     explained: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    """By stage, how it runs, line by line."""
+    """The explanation of how each stage runs, as lines by stage."""
 
 
 class PlannedStreams:

@@ -31,7 +31,7 @@ _LOOKUP_FILE: Final = "rows.arrow"
 
 
 class TableSource(Protocol):
-    """Where a run gets the rows of tables from."""
+    """Provides the rows of tables for a run."""
 
     def export(self, namespace: str, name: str) -> TableFiles:
         """Write the current rows of a table into files that stay until the run has ended.

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 _MEMORY_MB: Final = 3072
-"""Of the process, in which everything in Python runs; Spark's memory is elsewhere."""
+"""The memory limit of the process, in which all Python stages run; Spark's memory is not included."""
 _GRACE_S: Final = 5.0
 """Seconds that the process may take to stop by itself when its owner has gone."""
 

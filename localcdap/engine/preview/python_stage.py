@@ -1,4 +1,4 @@
-"""One stage whose code runs in Python, on a few records: what Spark's workers do, in this process."""
+"""Runs a Python stage on a few records in this process, as Spark's workers would."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ Batches = Mapping[Stream, "pa.RecordBatch"]
 
 @dataclasses.dataclass
 class PreviewStageOutput:
-    """What a stage gave."""
+    """The output of a stage."""
 
     batches: dict[Stream, pa.RecordBatch] = dataclasses.field(default_factory=dict)
-    """Of all of its streams, empty ones included."""
+    """The records of all streams of the stage, also of empty ones."""
     problems: list[StageProblem] = dataclasses.field(default_factory=list)
 
 

@@ -1,4 +1,4 @@
-"""What runs inside the Python workers of Spark.
+"""The code that runs inside the Python workers of Spark.
 
 Nothing here imports pyspark at the top: the workers have imported it, and previews run this code without
 Spark.

@@ -23,7 +23,7 @@ STAGE_LOGGER: Final = "localcdap.stage."
 
 
 class StageContextData(msgspec.Struct):
-    """What a stage's context gives its plugin, as plain values that can be sent to a worker."""
+    """The values of a stage's context, which can be sent to a worker."""
 
     stage_name: str
     namespace: str

@@ -14,7 +14,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.decoders import decode_json
 
 RAISED: Final = (Exception, SystemExit, KeyboardInterrupt)
-"""What plugin code may raise: a call of ``sys.exit`` must not look like the end of a task."""
+"""The exceptions of plugin code: a call of ``sys.exit`` must not look like the end of a task."""
 _BEGIN: Final = "localcdap-failure:"
 _END: Final = ":localcdap-end"
 _MARKED: Final = re.compile(re.escape(_BEGIN) + r"(\{.*?\})" + re.escape(_END))
@@ -25,7 +25,7 @@ _MOST_RECORD: Final = 400
 
 
 class Failure(msgspec.Struct):
-    """What failed, and in which stage."""
+    """A failure, and the stage in which it occurred."""
 
     stage: str
     message: str

@@ -61,13 +61,13 @@ class PassPlan(msgspec.Struct):
     feed: Stream
     """The stream that the incoming batches are."""
     feed_schema: Schema
-    """Of the incoming batches: only the needed fields, in the order of the columns."""
+    """The schema of the incoming batches: only the needed fields, in the order of the columns."""
     stages: list[PassStage]
     """In topological order."""
     outlets: list[Stream]
     """The streams that stages outside read, at least one."""
     counts: list[CountKey]
-    """What is counted, in the order of the values in a report; empty to report nothing."""
+    """The counted streams, in the order of the values in a report; empty to report nothing."""
     grouped: bool = False
     """Whether the first stage is an aggregator and the batches come sorted by its groups."""
     message_directory: str | None = None
@@ -171,7 +171,7 @@ def _create_nulls(rows: int, type: pa.DataType) -> pa.Array:
 
 
 class TaskReport(msgspec.Struct, array_like=True):
-    """What a task has counted since its last report."""
+    """The counts of a task since its last report."""
 
     counts: list[int]
     """In the order of :attr:`PassPlan.counts`."""

@@ -45,7 +45,7 @@ class TaskLog(msgspec.Struct, tag="log"):
 
 
 class TaskCounts(msgspec.Struct, tag="counts"):
-    """What a task has counted since it began."""
+    """The counts of a task since its start."""
 
     counts: list[tuple[CountKey, int]]
 

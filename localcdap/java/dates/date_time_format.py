@@ -36,7 +36,7 @@ _MAX_WIDTHS: Final = {
     )
     for letter in letters
 }
-"""How often a letter may be repeated."""
+"""The most repetitions of a letter."""
 
 
 class PatternError(ValueError):

@@ -1,4 +1,4 @@
-"""What the patterns of ``SimpleDateFormat`` and ``DateTimeFormatter`` have in common."""
+"""The common part of the patterns of ``SimpleDateFormat`` and ``DateTimeFormatter``."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class PluginUse(msgspec.Struct, frozen=True):
     """As in the document, without nulls; macros are not evaluated."""
     artifact: ArtifactSelector | None = None
     template: str | None = None
-    """Its ``pluginTemplate``; see :mod:`localcdap.pipeline.validation.plugin_templates`."""
+    """The ``pluginTemplate`` of the plugin; see :mod:`localcdap.pipeline.validation.plugin_templates`."""
 
 
 class StageUse(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class StageUse(msgspec.Struct, frozen=True):
     name: str
     plugin: PluginUse
     path: Path = ()
-    """Its path in the configuration."""
+    """The path of the stage in the configuration."""
     noted_schema: str | None = None
     """The output schema that CDAP's studio stored when the pipeline was drawn, as JSON text."""
 

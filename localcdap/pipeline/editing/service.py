@@ -42,7 +42,7 @@ class OpenRequest(msgspec.Struct, rename="camel"):
     arguments: dict[str, str] = {}
     """Values of macros; preferences give the others."""
     file: str | None = None
-    """Where the document came from, named in errors."""
+    """The file of the document, for error messages."""
     name: str | None = None
     """The name whose preferences apply, where it is not the one in the document."""
 

@@ -35,7 +35,9 @@ class ResultMemory(Protocol):
 
 
 class EditingContext(NamedTuple):
-    """What the pipeline of a session is validated with: the environment of its namespace as it is now."""
+    """The context in which the pipeline of a session is validated: the current environment of its
+    namespace.
+    """
 
     configure: StageConfiguration
     secrets: Secrets

@@ -1,4 +1,4 @@
-"""What an editing session reports: the state of each stage, and what changed since a revision."""
+"""The reports of an editing session: the state of each stage, and the changes since a revision."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StageState(msgspec.Struct, rename="camel"):
 
 
 class EditResult(msgspec.Struct, rename="camel"):
-    """What changed since an earlier revision of a session."""
+    """The changes since an earlier revision of a session."""
 
     revision: int
     """Grows with every edit, and with every plugin result that changes a state."""

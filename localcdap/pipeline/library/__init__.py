@@ -1,4 +1,4 @@
-"""What a namespace stores of pipelines: deployed applications, drafts and plugin templates.
+"""The pipelines that a namespace stores: deployed applications and drafts; and its plugin templates.
 
 The services are :class:`~localcdap.pipeline.library.applications.ApplicationService`,
 :class:`~localcdap.pipeline.library.drafts.DraftService` and

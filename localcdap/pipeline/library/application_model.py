@@ -76,9 +76,9 @@ class DeployRequest(msgspec.Struct, rename="camel"):
     name: str | None = None
     """The application's name; by default the name in the document, else :attr:`fallback_name`."""
     fallback_name: str | None = None
-    """For a document without a name, for instance the file's name."""
+    """The name for a document without a name, for instance the file's name."""
     file: str | None = None
-    """Where the document came from, named in errors."""
+    """The file of the document, for error messages."""
     fix: bool = False
     """Write the repairs of the import problems into the document first."""
     change: str | None = None
@@ -92,13 +92,13 @@ class Deployment(msgspec.Struct, rename="camel"):
 
     name: str
     application: Application | None
-    """None when the pipeline has failures: it is not deployed then."""
+    """The deployed application; None when the pipeline has failures and was not deployed."""
     errors: list[ValidationFailure]
     warnings: list[ValidationFailure]
     problems: list[ImportProblem]
     """Plugins that this instance does not have exactly as requested, repaired or not."""
     repairs: list[Repair]
-    """What was changed in the document, by stage."""
+    """The changes that were made in the document, by stage."""
     templates: list[TemplateUse]
     """The stages that used plugin templates, which the deployed document replaces by plugins."""
     upgrades: list[str]

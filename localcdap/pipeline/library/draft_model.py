@@ -44,18 +44,18 @@ class DraftRequest(msgspec.Struct, rename="camel"):
     document: Any
     """The pipeline document, its JSON text or decoded JSON."""
     name: str | None = None
-    """By default the name in the document, else :attr:`fallback_name`."""
+    """The name of the draft; by default the name in the document, else :attr:`fallback_name`."""
     description: str | None = None
-    """By default the description in the document."""
+    """The description of the draft; by default that in the document."""
     previous_hash: str | None = None
     """The hash of the revision that this one is based on; None, or empty, when it is not known."""
     revision: int | None = None
     """The number of the revision that this one is based on; None, or 0, when it is not known."""
     parent_version: str | None = None
     file: str | None = None
-    """Where the document came from, named in errors."""
+    """The file of the document, for error messages."""
     fallback_name: str | None = None
-    """For a document without a name, for instance the file's name."""
+    """The name for a document without a name, for instance the file's name."""
 
 
 def choose_draft_name(request: DraftRequest, document: PipelineDocument) -> str:

@@ -17,7 +17,7 @@ from localcdap.pipeline.validation.repairs import Repair, create_repair
 
 
 class ProblemKind(enum.StrEnum):
-    """How the available plugin differs from the requested one."""
+    """The difference between the available plugin and the requested one."""
 
     RANGE = "range"
     """The version is a range: the plugin depends on what is installed. No failure where a version fits."""
@@ -49,7 +49,7 @@ class ImportProblem(msgspec.Struct, rename="camel"):
 def find_import_problems(
     document: PipelineDocument, finder: PluginFinder
 ) -> list[tuple[ImportProblem, Repair | None]]:
-    """Of every stage and post action in document order, with the repair where there is one."""
+    """Return the problems of every stage and post action in document order, with their repairs."""
     return [
         found
         for stage in (*document.stages, *document.post_actions)

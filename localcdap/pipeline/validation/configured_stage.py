@@ -35,7 +35,7 @@ class ConfiguredStage(msgspec.Struct):
     is_tainted: bool = False
     """Whether an input schema is unknown because of a broken stage anywhere upstream."""
     forwarded: list[str] = []
-    """Of a condition: the broken upstream stages that make its output unknown."""
+    """The broken upstream stages that make the output of a condition unknown."""
 
     def set_output_schemas(self, common: Schema | None) -> None:
         """Set the output schemas from the result and the schema common to all inputs.

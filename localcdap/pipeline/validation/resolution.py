@@ -35,11 +35,11 @@ class ResolvedPipeline(msgspec.Struct):
     errors: list[ValidationFailure]
     """Failures of the structure first, then of post actions and stages in the order of the run."""
     spec: PipelineSpec | None
-    """None when there are errors. Its properties are not evaluated."""
+    """The specification, without evaluated macros; None when there are errors."""
     repairs: list[Repair] = []
     """The artifacts that were replaced, with ``use_suggested``."""
     requests: dict[str, ConfigureRequest] = {}
-    """By stage and post action, what it was configured with: plugin, evaluated properties, input schemas.
+    """The configure requests by stage and post action: plugin, evaluated properties, input schemas.
     Without those whose plugin was not found. May hold secrets: never show or store it."""
     stages: dict[str, StageSpec] = {}
     """The specification of every stage whose plugin was found, in topological order."""
@@ -50,7 +50,7 @@ class ResolvedPipeline(msgspec.Struct):
 
     @property
     def plugins(self) -> dict[str, PluginRef]:
-        """By stage and post action; without those whose plugin was not found."""
+        """The plugins by stage and post action, without those that were not found."""
         return {name: request.plugin for name, request in self.requests.items()}
 
 

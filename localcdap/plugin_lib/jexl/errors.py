@@ -9,7 +9,7 @@ from localcdap.api.errors import LocalcdapError
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong in the text of an expression."""
+    """A mistake in the text of an expression."""
 
     message: str
     line: int

@@ -1,1 +1,1 @@
-"""One stage of a pipeline tried on given records."""
+"""Stage debugging: one stage of a pipeline runs on given records."""

@@ -1,4 +1,4 @@
-"""What the preview service takes and answers."""
+"""The requests and answers of the preview service."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class PreviewStatus(enum.StrEnum):
     """The statuses of CDAP 6 ``PreviewStatus.Status``."""
 
     WAITING = "WAITING"
-    """For other previews to end."""
+    """The preview waits until other previews have ended."""
     INIT = "INIT"
-    """It is validated, and an engine is got for it."""
+    """The pipeline is validated, and the engine is provisioned."""
     RUNNING = "RUNNING"
     COMPLETED = "COMPLETED"
     DEPLOY_FAILED = "DEPLOY_FAILED"
@@ -46,7 +46,7 @@ class PreviewRequest(msgspec.Struct, rename="camel"):
     """The pipeline document, decoded JSON or its text."""
     namespace: str = "default"
     name: str | None = None
-    """What to call the pipeline when the document has no name."""
+    """The name of the pipeline when the document has none."""
     arguments: dict[str, str] = {}
     records: int | None = None
     """The most records read from each source; None for what the document says, else the settings."""
@@ -56,7 +56,7 @@ class PreviewRequest(msgspec.Struct, rename="camel"):
     use_suggested: bool = False
     """Take the suggested artifact where the one named in the document is not there."""
     file: str | None = None
-    """Where the document came from, named in errors."""
+    """The file of the document, for error messages."""
     stage: str | None = None
     """A stage that the pipeline must have, since only its records will be shown."""
 
@@ -65,25 +65,25 @@ class Preview(msgspec.Struct, rename="camel"):
     """A preview, as it stands."""
 
     preview: str
-    """Its id, a time-based UUID."""
+    """The id of the preview, a time-based UUID."""
     namespace: str
     pipeline: str
     status: PreviewStatus
     submit_time: int
     """Milliseconds since 1970, as the other times."""
     start_time: int | None = None
-    """When the first record could be read."""
+    """The time at which the first record could be read."""
     end_time: int | None = None
     position_in_waiting_queue: int | None = None
-    """How many previews are before it while it is WAITING."""
+    """The number of previews before this one while it is WAITING."""
     stages: dict[str, StageSample] = {}
-    """By stage, those that handle records and have run so far."""
+    """The samples of the stages that handle records and have run so far, by stage."""
     explained: dict[str, list[str]] = {}
-    """By stage, how it would be run, line by line, when that was asked."""
+    """The explanation of how each stage would run, as lines by stage, if it was requested."""
     errors: list[ValidationFailure] = []
     """The failures of the pipeline, when its status is DEPLOY_FAILED."""
     error: RunError | None = None
-    """Why it failed."""
+    """The error of a failed preview."""
     repairs: list[Repair] = []
     logs: list[StoredLogLine] = []
     version: int = 0

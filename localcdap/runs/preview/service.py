@@ -106,7 +106,7 @@ class PreviewService:
         return self.get(request.namespace, preview.preview)
 
     def get(self, namespace: str, preview: str) -> Preview:
-        """A preview as it stands.
+        """Return a preview with its current state.
 
         :raises NotFoundError: when there is none, or it is not remembered any more.
         """
@@ -120,7 +120,7 @@ class PreviewService:
             return self._snapshot(entry)
 
     def wait(self, namespace: str, preview: str, version: int, timeout_s: float) -> Preview:
-        """The preview as soon as it differs from ``version``, or as it is when the time is over.
+        """Return the preview as soon as it differs from ``version``, or unchanged after the timeout.
 
         :raises NotFoundError: when there is none.
         """
@@ -131,7 +131,7 @@ class PreviewService:
             return self.get(namespace, preview)
 
     def list_previews(self, namespace: str) -> list[Preview]:
-        """The previews of a namespace that are remembered, newest first, without their records and logs."""
+        """Return the kept previews of a namespace, newest first, without their records and logs."""
         self._namespaces.require(namespace)
         with self._changed:
             entries = [e for e in self._previews.values() if e.preview.namespace == namespace]
@@ -197,7 +197,7 @@ class PreviewService:
     def _resolve(
         self, entry: _Entry, environment: NamespaceEnvironment, arguments: dict[str, str]
     ) -> ResolvedPipeline | None:
-        """The pipeline; None when it has failures, which the preview then has ended with.
+        """Resolve the pipeline; end the preview and return None when it has failures.
 
         :raises IncapableError: when a plugin cannot run on this machine.
         """
@@ -284,7 +284,7 @@ class PreviewService:
         return self._closed or entry.stop_asked or time.monotonic() > entry.deadline
 
     def _end_silent(self, entry: _Entry) -> None:
-        """The process has not come to its own end."""
+        """End a preview whose process did not report its end."""
         if self._closed or entry.stop_asked:
             self._end(entry, PreviewStatus.KILLED)
         elif time.monotonic() > entry.deadline:

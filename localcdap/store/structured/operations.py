@@ -35,7 +35,7 @@ class Rows(msgspec.Struct, array_like=True):
 
     columns: tuple[str, ...]
     values: list[Any]
-    """For each row a sequence with one value per column: a tuple, or a list after decoding."""
+    """The rows: for each a sequence with one value per column, a tuple, or a list after decoding."""
     rest: int | None = None
     """The number under which the host keeps further rows; None when ``values`` holds all rows."""
 

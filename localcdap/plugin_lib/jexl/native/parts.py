@@ -35,7 +35,7 @@ class Part:
     row.
     """
     bits: int = 0
-    """For a whole number: its magnitude is below 2 to this power."""
+    """The number of bits of a whole number: its magnitude is below 2 to this power."""
 
     @property
     def is_text(self) -> bool:

@@ -1,1 +1,1 @@
-"""What directives look up outside of the records: files, data models, standards, web services."""
+"""The data that directives look up outside of the records: files, data models, standards, web services."""

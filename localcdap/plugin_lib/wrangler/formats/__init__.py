@@ -1,1 +1,1 @@
-"""What texts and bytes in columns can be read as: tables, messages, documents, lines of logs."""
+"""Formats of texts and bytes in columns: tables, messages, documents, lines of logs."""

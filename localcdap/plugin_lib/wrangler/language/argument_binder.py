@@ -35,7 +35,7 @@ class ArgumentMismatch(msgspec.Struct):
 
     message: str
     offset: int
-    """Its position; -1 for the whole directive."""
+    """The position of the argument; -1 for the whole directive."""
 
 
 class BoundArguments(msgspec.Struct):

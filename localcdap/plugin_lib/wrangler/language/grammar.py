@@ -81,7 +81,7 @@ class ParsedArgument(msgspec.Struct):
     """None for a macro, or a list with a macro: it may be of any kind."""
     value: Any
     start: int
-    """Its offset in the parsed text."""
+    """The offset of the statement in the parsed text."""
     has_macro: bool = False
 
 

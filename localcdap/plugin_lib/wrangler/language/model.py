@@ -1,4 +1,4 @@
-"""What a recipe's text says: calls of directives with their arguments, and the problems in the text."""
+"""The content of a recipe: calls of directives with their arguments, and the problems in its text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class RecipeProblem(msgspec.Struct, frozen=True, omit_defaults=True):
     line: int
     column: int
     usage: str | None = None
-    """How the directive at that position is written."""
+    """The usage of the directive at that position."""
     nearest: str | None = None
     """A known name that is similar to an unknown one."""
     is_warning: bool = False
     """Whether the recipe can run in spite of it."""
     corrective_action: str | None = None
-    """What to do, where it is neither a usage nor a nearest name."""
+    """The corrective action, if it is neither a usage nor a similar name."""
 
     @property
     def text(self) -> str:
@@ -81,7 +81,9 @@ class Recipe(msgspec.Struct, frozen=True):
     has_macros: bool = False
     """Whether the text holds macros, so that the recipe is known only at run time."""
     known_calls: int | None = None
-    """How many calls precede the first statement that is invalid or a macro; None if there is no such one."""
+    """The number of calls before the first statement that is invalid or a macro; None without such a
+    statement.
+    """
 
     @property
     def errors(self) -> list[RecipeProblem]:

@@ -36,7 +36,7 @@ class RecipeLine(msgspec.Struct, frozen=True):
     start: int
     end: int
     statements: list[SourceSpan]
-    """Its statements in the current syntax, without empty ones."""
+    """The statements of the line in the current syntax, without empty ones."""
     unclosed: int | None = None
     """Offset of a brace or comment that is never closed."""
 

@@ -21,7 +21,7 @@ class Parser:
 
     read: Callable[[Parse, int], Ends]
     first: frozenset[str] | None
-    """None if that is not known, as in a rule that uses itself."""
+    """None if it is not known, as in a rule that uses itself."""
     may_be_empty: bool = False
 
     def may_read(self, kind: str | None) -> bool:

@@ -47,7 +47,7 @@ from localcdap.plugin_lib.wrangler.natural_dates.times import Operation, explici
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """What a text says: alternatives, each with the operations that lead to it."""
+    """The meaning of a text: alternatives, each with the operations that lead to it."""
 
     moments: tuple[Operations, ...]
     until: Operations | None = None
@@ -55,7 +55,7 @@ class Phrase:
 
 
 INVALID: Final[Operation] = ("invalid",)
-"""What the grammar accepts, but Natty cannot evaluate."""
+"""Phrases that the grammar accepts, but Natty cannot evaluate."""
 
 _conjunction: Final = sequence(
     optional(token(",")), space, token("and", "or", "to", "through", "-"), space

@@ -65,7 +65,7 @@ class _Attempt(NamedTuple):
     furthest: int
     """The last position that the attempt has looked at."""
     end: int = 0
-    """Where the phrase ends in the text."""
+    """The index in the text at which the phrase ends."""
     is_number: bool = False
     """Whether the phrase has only digits, like the 5 of ``5 people``."""
 

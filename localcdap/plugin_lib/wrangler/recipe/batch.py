@@ -176,7 +176,7 @@ def _widen_floats(column: pa.Array) -> pa.Array:
 
 
 class _BatchRun:
-    """One batch on its way through the directives."""
+    """A batch that the directives process one after the other."""
 
     def __init__(
         self, task: BatchTask, executor: RecipeExecutor, given: RecordCodec, made: RecordCodec

@@ -43,7 +43,7 @@ class RecipeStep(msgspec.Struct, frozen=True):
 
     call: DirectiveCall
     directive: Directive | None
-    """None where it is known at run time only: its arguments hold macros, or its class is not loaded."""
+    """None when it is known at run time only: its arguments contain macros, or its class is not loaded."""
 
     @property
     def name(self) -> str:

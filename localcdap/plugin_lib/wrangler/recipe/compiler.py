@@ -41,7 +41,7 @@ class DirectivePlacement(msgspec.Struct):
     """The text of the directive."""
     is_native: bool
     reason: str = ""
-    """Why it runs in batches, as a clause; empty for a native directive."""
+    """Why the directive runs in batches, as a clause; empty for a native directive."""
 
 
 class CompiledRecipe(msgspec.Struct):
@@ -70,7 +70,7 @@ class CompileInput(msgspec.Struct):
     sources: list[str]
     """The text of each directive."""
     columns: list[Columns]
-    """What is known of the columns before each directive, and last of those after the recipe."""
+    """The known columns before each directive, and last those after the recipe."""
     row_schema: Schema
     """The schema of the DataFrame, whose columns are these by position, then :data:`INPUT` if it is kept."""
     declared: Schema

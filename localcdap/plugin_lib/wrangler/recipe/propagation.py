@@ -21,7 +21,7 @@ from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directive
 
 
 class PropagatedColumns(msgspec.Struct):
-    """What is known of the columns before and after each directive."""
+    """The known columns before and after each directive."""
 
     before: list[Columns]
     """The columns before each step."""

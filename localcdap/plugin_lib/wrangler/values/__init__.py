@@ -1,1 +1,1 @@
-"""How directives change single values, as the libraries do that the original uses."""
+"""Changes of single values, with the results of the libraries that the original uses."""
