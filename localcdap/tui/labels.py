@@ -1,4 +1,4 @@
-"""How the age and the status of runs are written on every screen."""
+"""Formats the age and the status of runs for all screens."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from localcdap.tui.host_connection import HostConnection, LeavingError
 _T = TypeVar("_T")
 
 Work = Callable[[Cdap], _T]
-"""What a call does with the services. It runs in a thread, so it touches no widget."""
+"""The function of a call, which gets the services. It runs in a thread and must not touch widgets."""
 OnResult = Callable[[_T], object]
 OnError = Callable[[LocalcdapError], object]
 
@@ -60,7 +60,7 @@ class ServiceCalls:
 
     @property
     def pending_count(self) -> int:
-        """How many calls wait, run, or have a result that the screen has not taken yet."""
+        """The number of calls that wait, run, or have a result that was not delivered yet."""
         return self._pending
 
     def make(

@@ -1,4 +1,4 @@
-"""What a screen or widget may ask of the studio that it is shown in.
+"""The interface of the studio for its screens and widgets.
 
 Screens, dialogs and widgets know the app only as a :class:`Studio`, so that they import no app, and the
 app can import all of them. :class:`StudioNode` gives a widget its studio and calls services for it::

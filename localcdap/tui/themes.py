@@ -70,4 +70,4 @@ THEMES: Final = (
     ),
 )
 THEME_NAMES: Final = tuple(theme.name for theme in THEMES)
-"""One accent colour each; everything else is quiet."""
+"""The themes: each has one accent colour, and otherwise muted colours."""

@@ -11,7 +11,7 @@ from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER, ERROR_TRANSFO
 
 
 class PortKind(enum.IntEnum):
-    """What a connection carries, which decides how it looks. In the order of the ports at a stage."""
+    """The records that a connection carries, which decides its look. In the order of the ports at a stage."""
 
     RECORDS = 0
     PORT = 1

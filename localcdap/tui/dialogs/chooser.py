@@ -124,7 +124,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
             self._highlighted(choice.value)
 
     def on_key(self, event: events.Key) -> None:
-        """What is typed before the field has got the focus is for the field, too."""
+        """Pass keys to the filter field that are typed before it has the focus."""
         if event.is_printable and event.character and self.focused is None:
             event.stop()
             event.prevent_default()
@@ -208,7 +208,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
 
 
 def _line(choice: Choice[Any], places: Sequence[int], width: int) -> Content:
-    """One line: the label, the letters that were typed marked, the hint at the right end."""
+    """Render one line: the label with the matched letters marked, and the hint at the right end."""
     label = Content.styled(choice.label, "$foreground 40%" if choice.reason else "")
     for place in places:
         if place < len(choice.label):

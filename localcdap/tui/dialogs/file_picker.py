@@ -153,7 +153,7 @@ class FilePicker(DialogScreen[Path]):
         self._input.cursor_position = len(typed)
 
     def _take(self, entry: paths.PathEntry | None) -> None:
-        """What is typed when it is a file, or a new one may be named; else what is highlighted."""
+        """Choose the typed path if it is a file or may be a new one; else the highlighted entry."""
         typed = self._input.value.strip()
         path = paths.expand_path(typed)
         may_be_new = self._for_saving and not typed.endswith("/") and not path.is_dir()

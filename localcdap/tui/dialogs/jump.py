@@ -15,7 +15,7 @@ from textual.widgets import Static
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 
 LETTERS: Final = "asdfjklghqwertyuiopzxcvbnm"
-"""Those of the home row first."""
+"""The letters of labels, those of the home row first."""
 
 
 @runtime_checkable
@@ -63,7 +63,7 @@ class JumpScreen(DialogScreen[Widget]):
 
 
 def list_jump_targets(screen: Screen[object]) -> list[Widget]:
-    """What can be jumped to, from the top left: what is visible, and not hidden behind another."""
+    """Return the visible widgets that can be jumped to, from the top left."""
     found = [
         widget
         for widget in screen.query(Widget)
@@ -73,7 +73,7 @@ def list_jump_targets(screen: Screen[object]) -> list[Widget]:
 
 
 def build_labels(count: int) -> list[str]:
-    """As many labels, none of which begins another: single letters, else pairs."""
+    """Return labels, none of which is the beginning of another: single letters, or pairs of letters."""
     if count <= len(LETTERS):
         return list(LETTERS[:count])
     pairs = ["".join(pair) for pair in product(LETTERS, repeat=2)]

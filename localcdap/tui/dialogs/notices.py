@@ -1,4 +1,4 @@
-"""What the studio told its user, kept so that it can be read later."""
+"""The notices of the studio, which are kept so that users can read them later."""
 
 from __future__ import annotations
 

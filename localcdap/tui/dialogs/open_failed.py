@@ -1,4 +1,4 @@
-"""What stands in the way of opening the instance, and what can be done about it."""
+"""The dialog that is shown when the instance cannot be opened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Way = Literal["again", "edit", "leave"]
 
 
 class OpenFailedDialog(DialogScreen[Way]):
-    """Says why there is no connection; the answer is what to do."""
+    """Shows why the instance cannot be opened; the result is what the user wants to do."""
 
     DEFAULT_CSS = """
     OpenFailedDialog {

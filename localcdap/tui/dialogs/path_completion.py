@@ -25,7 +25,7 @@ class PathEntry:
 
 
 def list_entries(typed: str, suffixes: Sequence[str]) -> list[PathEntry]:
-    """What the last part of a typed path may mean, best first: folders, and files with one of the suffixes.
+    """Return the completions of the last part of a typed path, best first: folders, and files with a suffix.
 
     Hidden ones are offered when the part begins with a dot. A folder that cannot be read offers nothing.
     """
@@ -55,7 +55,9 @@ def list_entries(typed: str, suffixes: Sequence[str]) -> list[PathEntry]:
 
 
 def expand_path(typed: str) -> Path:
-    """The path that is meant: '~' is the user's folder, relative ones are to the working folder."""
+    """Return the absolute path: '~' is the user's folder, relative paths are relative to the working
+    folder.
+    """
     try:
         return Path(typed).expanduser()
     except RuntimeError:  # a '~name' of nobody
@@ -63,5 +65,5 @@ def expand_path(typed: str) -> Path:
 
 
 def strip_last_part(typed: str) -> str:
-    """What is typed, without its last part."""
+    """Return a typed path without its last part."""
     return typed.rstrip("/").rpartition("/")[0] + "/" if "/" in typed.rstrip("/") else ""

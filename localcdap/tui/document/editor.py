@@ -106,7 +106,7 @@ class Editor(StudioNode, Widget):
 
     @property
     def target(self) -> NavigationTarget:
-        """Where the document came from, as a navigation target."""
+        """The origin of the document, as a navigation target."""
         return self.source.target
 
     @property

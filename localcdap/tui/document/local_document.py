@@ -21,7 +21,7 @@ _LISTS: Final = ("stages", "postActions")
 
 
 class DocumentChange(msgspec.Struct, frozen=True):
-    """What an edit changed in the document."""
+    """The changes that an edit made in the document."""
 
     stages: frozenset[str] = frozenset()
     """Stages whose JSON differs, new stages and removed stages."""
@@ -32,7 +32,7 @@ class DocumentChange(msgspec.Struct, frozen=True):
     is_edit: bool = True
     """False when only the namespace differs, or where or whether the document is saved."""
     origin: object = None
-    """Who made the edit."""
+    """The widget that made the edit."""
 
 
 class LocalDocument:

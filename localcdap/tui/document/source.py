@@ -1,4 +1,4 @@
-"""Where an open pipeline comes from, and where it is saved."""
+"""The origin of an open pipeline, to which it is saved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_BYTES: Final = 64 * 2**20
 
 @dataclass(frozen=True)
 class DocumentSource:
-    """Where a document came from.
+    """The origin of a document: a file, a draft or a deployed pipeline.
 
     :param name: the name of the pipeline there; None where only the document has one.
     """
@@ -36,7 +36,7 @@ class DocumentSource:
     name: str | None = None
     path: Path | None = None
     stamp: int | None = None
-    """When the file was changed when it was read or saved last: nanoseconds since 1970."""
+    """The modification time of the file when it was last read or saved, in nanoseconds since 1970."""
     draft: str | None = None
     """The id of a draft."""
     revision: int | None = None

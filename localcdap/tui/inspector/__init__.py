@@ -1,1 +1,3 @@
-"""What stands beside the canvas: the form of the selected stage, its schemas, its records, trials of it."""
+"""The inspector next to the canvas: form, schemas, documentation, records and debugging of the selected
+stage.
+"""

@@ -1,4 +1,4 @@
-"""What there is to read about a plugin."""
+"""The documentation of a plugin."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class DocumentationPane(StudioNode, VerticalScroll):
         yield Markdown("")
 
     def show_plugin(self, plugin: PluginInfo | None) -> None:
-        """What to read about when the pane is looked at."""
+        """Set the plugin whose documentation the pane shows."""
         self._plugin = plugin
 
     def show_documentation(self, namespace: str) -> None:
-        """The pane is looked at."""
+        """Show the documentation, when the pane becomes visible."""
         plugin = self._plugin
         if plugin is self._shown:
             return

@@ -1,4 +1,4 @@
-"""What is known of the plugin of a stage: its declaration, other versions, what would repair it."""
+"""Finds the plugin of a stage: its declaration, other versions, and repairs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLL_S: Final = 2.0
 
 
 class PluginDetails(msgspec.Struct):
-    """What is known of the plugin of a stage, and what its properties can refer to."""
+    """The details of the plugin of a stage, and the names that its properties can refer to."""
 
     plugin: PluginInfo | None
     preferences: dict[str, str]
@@ -44,7 +44,7 @@ def read_plugin_details(cdap: Cdap, namespace: str, pipeline: str, use: PluginUs
 
 
 def find_plugin(cdap: Cdap, namespace: str, use: PluginUse) -> PluginInfo | None:
-    """The plugin that a stage gets; None when there is none."""
+    """Return the plugin of a stage; None when there is none."""
     try:
         return cdap.artifacts.get_plugin(namespace, use.type, use.name, use.artifact)
     except NotFoundError:
@@ -52,7 +52,7 @@ def find_plugin(cdap: Cdap, namespace: str, use: PluginUse) -> PluginInfo | None
 
 
 def list_candidates(cdap: Cdap, namespace: str, use: PluginUse) -> list[PluginCandidate]:
-    """The versions of the plugin, highest first; all plugins of its type when there is none of its name."""
+    """Return the versions of the plugin, highest first; for an unknown name, all plugins of its type."""
     known = cdap.artifacts.list_plugins(namespace, use.type, all_versions=True)
     found = [each for each in reversed(known) if each.name == use.name] or known
     return [PluginCandidate(each.name, each.artifact, each.description) for each in found]
@@ -72,7 +72,7 @@ def watch_artifacts(cdap: Cdap) -> Iterator[bool]:
 
 
 async def choose_method(studio: Studio, plugin: PluginInfo) -> PluginMethod | None:
-    """One of the methods, of which there is one at least; None when its user wants none after all."""
+    """Let the user choose one of the methods; None when the user cancels."""
     methods = plugin.methods
     if len(methods) == 1:
         return methods[0]
@@ -83,7 +83,7 @@ async def choose_method(studio: Studio, plugin: PluginInfo) -> PluginMethod | No
 async def choose_version(
     studio: Studio, use: StageUse, found: list[PluginCandidate]
 ) -> PluginCandidate | None:
-    """What a stage shall use from now on; None when it stays as it is."""
+    """Let the user choose another plugin or version for a stage; None when the user cancels."""
     choices = [
         Choice(f"{c.name}  {format_artifact(c.artifact)}", c, detail=c.description) for c in found
     ]

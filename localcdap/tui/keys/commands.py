@@ -56,7 +56,7 @@ class KeyAction:
 
 
 def list_actions(screen: Screen[Any]) -> list[KeyAction]:
-    """What the keys do on a screen as it is, those nearest to the focus first."""
+    """Return the actions of the keys on a screen, those nearest to the focus first."""
     app = screen.app
     found: dict[tuple[str, str], KeyAction] = {}
     for key, active in screen.active_bindings.items():
@@ -77,7 +77,7 @@ def list_actions(screen: Screen[Any]) -> list[KeyAction]:
 
 
 def list_shadowed_actions(screen: Screen[Any]) -> list[KeyAction]:
-    """What is done by keys that type a text where the focus is: it can still be done by name."""
+    """Return the actions of keys that type text in the focused widget; they can still be run by name."""
     app, focused = screen.app, screen.focused
     shown = {each.binding.id for each in screen.active_bindings.values()}
     nodes = (*(focused.ancestors_with_self if focused is not None else (screen,)), app)
@@ -95,14 +95,16 @@ def list_shadowed_actions(screen: Screen[Any]) -> list[KeyAction]:
 
 
 def collect_commands(screen: Screen[Any]) -> list[Command]:
-    """The commands without keys of a screen, what is mounted on it, and the app."""
+    """Return the commands without keys of a screen, of its widgets and of the app."""
     return [
         command for node in (screen, *screen.query("*"), screen.app) for command in _commands(node)
     ]
 
 
 def build_key_choices(actions: Sequence[KeyAction]) -> list[Choice[KeyAction]]:
-    """The keys, those of this screen first, what is impossible last; each with its id to be found by."""
+    """Return the keys as choices, those of this screen first, unavailable ones last; the id of a key can
+    be searched.
+    """
 
     def rank(action: KeyAction) -> tuple[bool, bool, bool]:
         area = action.id.partition(".")[0]
@@ -146,7 +148,7 @@ def _commands(node: DOMNode) -> Iterator[Command]:
 
 
 def _reason(node: DOMNode, screen: Screen[Any], action: str) -> str:
-    """Why an action cannot be done now, as the nearest of its widget, the screen or the app says it."""
+    """Return why an action is not available, as its widget, the screen or the app explains it."""
     name = action.partition("(")[0].rpartition(".")[2]
     for each in (node, screen, screen.app):
         explain = getattr(each, "explain_disabled", None)

@@ -32,12 +32,12 @@ _EXAMPLE: Final = """\
 
 
 def find_keymap_file() -> Path:
-    """Where the file is looked for."""
+    """Return the path of the keymap file."""
     return platformdirs.user_config_path("localcdap") / "keymap.toml"
 
 
 def read_keymap(file: Path) -> dict[str, str]:
-    """The keys by id, comma-separated; empty when there is no file.
+    """Return the comma-separated keys by id; empty when there is no file.
 
     :raises SettingsError: when the file cannot be read; names everything that is wrong.
     """
@@ -63,7 +63,7 @@ def read_keymap(file: Path) -> dict[str, str]:
 
 
 def describe_unknown_ids(keys: Mapping[str, str], known: Iterable[str]) -> list[str]:
-    """What to say of the names that no key has."""
+    """Return the message about ids that no key has."""
     from rapidfuzz import process
 
     names = sorted(known)
@@ -75,7 +75,7 @@ def describe_unknown_ids(keys: Mapping[str, str], known: Iterable[str]) -> list[
 
 
 def format_keymap_template(keys: Iterable[tuple[str, str, str]]) -> str:
-    """The text of a file that changes nothing, to begin with.
+    """Return the text of a keymap file in which every key has its default.
 
     :param keys: id, present keys, description.
     """
@@ -92,7 +92,7 @@ def format_keymap_template(keys: Iterable[tuple[str, str, str]]) -> str:
 
 
 def list_known_keys() -> dict[str, Binding]:
-    """The keys with an id, by id. Imports every module of the studio, so it takes its time."""
+    """Return the keys that have an id, by id. This imports every module of the studio and is slow."""
     for module in pkgutil.walk_packages(localcdap.tui.__path__, f"{localcdap.tui.__name__}."):
         importlib.import_module(module.name)
     return {

@@ -1,4 +1,4 @@
-"""What may be connected to what, and by which port; how new stages are called."""
+"""The rules for connections between stages, and names of new stages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CONDITIONS: Final = ("true", "false")
 
 @dataclass(frozen=True)
 class OutputBranch:
-    """How a line leaves a stage."""
+    """An output of a stage: its normal output, a port, a branch or its errors."""
 
     port: str | None = None
     condition: str | None = None
@@ -51,7 +51,7 @@ class ConnectionRules:
         self.connections = document.connections
 
     def list_branches(self, stage: str, state: StageState | None = None) -> list[OutputBranch]:
-        """How a stage can be left: those ways that are free first.
+        """Return the outputs of a stage, unconnected ones first.
 
         :param state: what is known of the stage; it names the ports of a splitter.
         """
@@ -73,7 +73,7 @@ class ConnectionRules:
     def rejection_reason(
         self, source: str, target: str, target_type: str | None = None
     ) -> str | None:
-        """Why no line can go from a stage to another; None when one can.
+        """Return why two stages cannot be connected; None when they can.
 
         :param target_type: of a stage that is not there yet.
         """
@@ -97,7 +97,7 @@ class ConnectionRules:
         return None
 
     def list_connections(self, stage: str) -> list[StageConnection]:
-        """The connections from and to a stage."""
+        """Return the connections from and to a stage."""
         return [each for each in self.connections if stage in (each.source, each.target)]
 
     def _are_connected(self, source: str, target: str) -> bool:
@@ -117,7 +117,7 @@ class ConnectionRules:
 
 
 def disconnect_edit(connection: StageConnection) -> Disconnect:
-    """The edit that removes exactly this connection."""
+    """Return the edit that removes this connection."""
     return Disconnect(
         connection.source,
         connection.target,
@@ -127,7 +127,7 @@ def disconnect_edit(connection: StageConnection) -> Disconnect:
 
 
 def find_free_name(name: str, taken: Collection[str]) -> str:
-    """The name, with the lowest number that makes it no other stage's."""
+    """Return the name, if necessary with the lowest number that makes it unique."""
     if name not in taken:
         return name
     number = 2
@@ -137,7 +137,7 @@ def find_free_name(name: str, taken: Collection[str]) -> str:
 
 
 def build_stage(plugin: PluginSummary, taken: Collection[str]) -> dict[str, Any]:
-    """A stage with a plugin and no properties, as it stands in a document."""
+    """Return a stage without properties, as JSON of a pipeline document."""
     name = find_free_name(plugin.name, taken)
     return {"name": name, "plugin": _plugin(plugin.name, plugin.type, plugin.artifact, name)}
 
@@ -153,6 +153,6 @@ def _plugin(name: str, type: str, artifact: ArtifactId, label: str) -> dict[str,
 
 
 def format_connection(connection: StageConnection) -> str:
-    """A connection, as it is said."""
+    """Return a connection as text."""
     branch = f" ({connection.branch})" if connection.branch else ""
     return f"{connection.source} → {connection.target}{branch}"

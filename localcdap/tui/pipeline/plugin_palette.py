@@ -59,7 +59,7 @@ _SOURCES_LAST: Final = ("streamingsource", SOURCE)
 
 @dataclass(frozen=True)
 class PaletteData:
-    """What there is to choose from."""
+    """The plugins that the palette lists."""
 
     plugins: list[PluginSummary]
     capabilities: list[CapabilityCount]
@@ -85,7 +85,7 @@ class CapabilityChip(Static, can_focus=True):
     ]
 
     class Turned(Message):
-        """It was turned on or off."""
+        """The user turned the capability on or off."""
 
     def __init__(self, count: CapabilityCount, *, is_on: bool) -> None:
         super().__init__(classes="-on" if is_on else "")
@@ -228,7 +228,7 @@ class StagePalette(DialogScreen[PluginSummary]):
         return type in stages or type == POST_ACTION
 
     def _order(self) -> list[str]:
-        """The types: behind a stage first what can stand there."""
+        """Return the plugin types; when adding after a stage, those first that can follow it."""
         if self._behind is None or self._behind in SINKS:
             return list(_ORDER)
         rest = [type for type in _ORDER if type not in _SOURCES_LAST]
@@ -251,7 +251,7 @@ class StagePalette(DialogScreen[PluginSummary]):
         listing.call_when_filtered(lambda: listing.move(by))
 
     def on_key(self, event: events.Key) -> None:
-        """What is typed before the filter has got the focus is for the filter, too."""
+        """Pass keys to the filter field that are typed before it has the focus."""
         if event.is_printable and event.character and self.focused is None:
             event.stop()
             event.prevent_default()

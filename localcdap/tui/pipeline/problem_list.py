@@ -41,7 +41,7 @@ class ProblemList(Vertical):
     """
 
     class Chosen(Message):
-        """Its user wants to go to what a failure is about.
+        """The user wants to go to the place of a failure.
 
         :param stage: None for a failure of the pipeline itself.
         :param property: of the stage's plugin; None when the failure names none.
@@ -71,7 +71,7 @@ class ProblemList(Vertical):
 
     @property
     def shown(self) -> list[ValidationFailure]:
-        """What is listed: failures, then warnings."""
+        """The listed failures, followed by warnings."""
         return self._shown
 
     @property
@@ -216,7 +216,7 @@ _MEANT: Final = re.compile(r"Did you mean '(.+)'\?")
 
 
 def find_fix(editor: Editor, failure: ValidationFailure) -> Edit | None:
-    """The edit that puts a failure right; None when its user has to think.
+    """Return the edit that repairs a failure; None when there is no automatic repair.
 
     A missing artifact is exchanged for the suggested one, a misspelt property is renamed.
     """
@@ -237,6 +237,6 @@ def find_fix(editor: Editor, failure: ValidationFailure) -> Edit | None:
 
 
 def find_all_fixes(editor: Editor, failures: Iterable[ValidationFailure]) -> Edit | None:
-    """What all of them suggest, as one edit; None when none of them suggests anything."""
+    """Return the repairs of all failures as one edit; None when there are none."""
     edits = [edit for each in failures if (edit := find_fix(editor, each)) is not None]
     return CompoundEdit(edits) if edits else None

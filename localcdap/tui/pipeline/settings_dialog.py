@@ -166,7 +166,7 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
         return [SetSetting(key, value) for key, value in found if value != self._switch(key)]
 
     def _number(self, number: NumberSetting) -> str:
-        """As it stands in the document; empty where it does not."""
+        """Return the number as it is in the document; empty if it is missing."""
         if number.part is None:
             return as_text(self._config.get(number.key)) or ""
         return as_text(self._part(number.key).get(number.part)) or ""

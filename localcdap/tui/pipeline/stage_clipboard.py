@@ -21,14 +21,14 @@ from localcdap.tui.pipeline.connection_rules import find_free_name
 def format_stages(
     nodes: Sequence[Mapping[str, Any]], connections: Sequence[StageConnection]
 ) -> str:
-    """The text of stages and of the connections among them."""
+    """Return the text of stages and of the connections among them."""
     names = {as_text(node.get("name")) for node in nodes}
     links = [_link(c) for c in connections if {c.source, c.target} <= names]
     return json.dumps({"stages": list(nodes), "connections": links}, indent=2, ensure_ascii=False)
 
 
 def parse_stages(text: str, taken: Collection[str]) -> tuple[CompoundEdit, list[str]]:
-    """The edit that adds copied stages, under names that are free; and these names.
+    """Return the edit that adds copied stages under unused names, and these names.
 
     :raises BadRequestError: when the text holds no stages.
     """
@@ -55,7 +55,7 @@ def parse_stages(text: str, taken: Collection[str]) -> tuple[CompoundEdit, list[
 
 
 def _parts(value: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
-    """The stages and connections in decoded JSON, wherever in it they are."""
+    """Find the stages and connections anywhere in decoded JSON."""
     if isinstance(value, list):
         return [node for node in value if _is_stage(node)], []
     if not isinstance(value, Mapping):

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 NULL: Final = "∅"
-"""How a cell shows a null."""
+"""The text of a null in a cell."""
 EMPTY: Final = '""'
-"""How a cell shows an empty text."""
+"""The text of an empty string in a cell."""
 _LONGEST: Final = 200
 """The most characters of a value that a cell shows; the dialog of the value shows all."""
 

@@ -1,4 +1,4 @@
-"""How the screens format the details of a highlighted item."""
+"""Formats the details of a highlighted item for all screens."""
 
 from __future__ import annotations
 

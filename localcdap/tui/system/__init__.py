@@ -1,1 +1,1 @@
-"""What the studio does with the machine: clipboard, editor, files, the user state, garbage collection."""
+"""Access of the studio to the machine: clipboard, editor, files, user state, garbage collection."""

@@ -1,4 +1,4 @@
-"""What the studio remembers between sessions: the theme, recent files, recent SQL."""
+"""The state that the studio keeps between sessions: the theme, recent files, recent SQL."""
 
 from __future__ import annotations
 

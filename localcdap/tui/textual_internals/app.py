@@ -59,7 +59,7 @@ def _get_rules(variables: Mapping[str, str]) -> _Rules:
 
 
 class CancellableRemove(AwaitRemove):
-    """What :meth:`Widget.remove` returns in the studio: waiting for it can be cancelled.
+    """The result of :meth:`Widget.remove` in the studio: waiting for it can be cancelled.
 
     When a worker that awaits Textual's own is cancelled, as an exclusive worker is, the tasks of the removed
     widgets are cancelled too. The app waits for these tasks and would end without a message. Here only the

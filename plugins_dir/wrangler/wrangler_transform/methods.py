@@ -45,7 +45,7 @@ class SampleFailure(msgspec.Struct):
     """A record for which the recipe fails, or that it sends to the error port."""
 
     record: int
-    """Its index among the given records, from 0."""
+    """The index of the record among the given ones, from 0."""
     code: int
     message: str
 

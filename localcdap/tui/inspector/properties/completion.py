@@ -21,7 +21,7 @@ _HINT: Final = 24
 
 
 def find_open_macro(text: str, cursor: int) -> int | None:
-    """Where the name of the macro begins that the cursor is in; None outside of one.
+    """Return the index at which the macro name around the cursor begins; None outside of a macro.
 
     >>> find_open_macro("${pa", 4), find_open_macro("${path}/x", 9), find_open_macro("a${b${c", 7)
     (2, None, 6)
@@ -40,7 +40,7 @@ def find_open_macro(text: str, cursor: int) -> int | None:
 
 
 def complete_text(text: str, cursor: int, chosen: str) -> tuple[str, int]:
-    """A text after something was chosen for it, and where the cursor is then.
+    """Return the text after a completion, and the new position of the cursor.
 
     >>> complete_text("/data/${pa", 10, "path")
     ('/data/${path}', 13)
@@ -109,7 +109,7 @@ class PropertyAutoComplete(QuietAutoComplete):
 
 
 def _item(offer: Suggestion, width: int) -> DropdownItem:
-    """What it is stands before it, so that the text itself is all that is matched and taken."""
+    """Create an item whose hint is its prefix, so that only the text itself is matched and inserted."""
     if not width:
         return DropdownItem(offer.text)
     hint = offer.hint[:width].ljust(width + 1)

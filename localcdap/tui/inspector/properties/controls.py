@@ -1,4 +1,4 @@
-"""What single values are edited with."""
+"""The controls that edit single values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Control(Widget):
 
     @property
     def problem(self) -> str | None:
-        """Why what is typed is not a value yet; it is not handed on then."""
+        """Why the typed text is not a valid value, so that it is not used; None for a valid one."""
         return None
 
     def say(self) -> None:
@@ -62,7 +62,7 @@ class Control(Widget):
 
 
 class ValueInput(Input):
-    """One line of text, which a control is made of."""
+    """The text field of a control with one line."""
 
     DEFAULT_CSS = """
     ValueInput, ValueInput.-textual-compact, ValueInput.-textual-compact:focus {
@@ -253,7 +253,7 @@ class AreaControl(ValueArea, Control):
         super().__init__(self.format_text(text), language)
 
     def format_text(self, text: str) -> str:
-        """What stands in the area for a value."""
+        """Return the text that the area shows for a value."""
         return text
 
     @property

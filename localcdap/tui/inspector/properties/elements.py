@@ -28,7 +28,7 @@ class ElementPart(NamedTuple):
     """One column of the table."""
 
     kind: str
-    """What stands there: ``input-field``, ``output-field``, ``input-stage``, ``joined-field``, ``join-keys``,
+    """The kind of value: ``input-field``, ``output-field``, ``input-stage``, ``joined-field``, ``join-keys``,
     ``type``, or any other word."""
     choices: tuple[str, ...] = ()
     """Words that are offered, where the form lists them."""
@@ -52,7 +52,7 @@ class ElementForm:
         self._pattern: Final = re.compile(_pattern(self._between), re.DOTALL)
 
     def parse(self, element: str) -> Row | None:
-        """The parts of an element; None when it has another form."""
+        """Return the parts of an element; None when it has another form."""
         found = self._pattern.fullmatch(element.strip())
         if found is None:
             return None
@@ -60,7 +60,7 @@ class ElementForm:
         return row if all(row) else None
 
     def format(self, row: Sequence[str]) -> str:
-        """The text of an element; empty for an empty row.
+        """Return the text of an element; empty for an empty row.
 
         An element that lacks its last parts ends where they begin.
         """
@@ -74,7 +74,7 @@ class ElementForm:
 
 
 def find_element_form(declared: PluginProperty) -> ElementForm | None:
-    """The form of a property's elements; None when the property is one text."""
+    """Return the form of a property's elements; None when the property is a single text."""
     if declared.form is not None:
         form = ElementForm(declared.form)
         if form.parts:
@@ -87,12 +87,12 @@ def find_element_form(declared: PluginProperty) -> ElementForm | None:
 
 
 def get_max_elements(declared: PluginProperty, form: ElementForm) -> int | None:
-    """How many elements a property can hold; None when any number."""
+    """Return the most elements that a property can have; None for any number."""
     return None if declared.type == "list" or form.is_list else 1
 
 
 def parse_rows(form: ElementForm, text: str, most: int | None = None) -> list[Row] | None:
-    """The rows of a list; None when the text cannot be a table without losing something of it.
+    """Parse the rows of a list; None when a table could not represent the whole text.
 
     :param most: how many elements there may be.
     """
@@ -108,7 +108,7 @@ def parse_rows(form: ElementForm, text: str, most: int | None = None) -> list[Ro
 
 
 def format_rows(form: ElementForm, rows: Sequence[Row]) -> str:
-    """The text of a list; empty rows are left out."""
+    """Return the text of a list, without empty rows."""
     return _BETWEEN.join(text for row in rows if (text := form.format(row)))
 
 

@@ -1,4 +1,4 @@
-"""One property in the form: its name, what it is edited with, and what is wrong with it."""
+"""One property in the form: its name, its control and its failures."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ class PropertyField(StudioNode, Vertical):
 
     @property
     def text(self) -> str:
-        """What the form shows; as it was given while nothing was typed."""
+        """The text that the form shows; the original text until the user types."""
         return self._original
 
     @property
     def failures(self) -> Sequence[PropertyFailure]:
-        """What is shown to be wrong with it."""
+        """The failures that the field shows."""
         return self._blames
 
     def put(self, text: str) -> None:
@@ -185,7 +185,9 @@ class PropertyField(StudioNode, Vertical):
         self._show_blames()
 
     def take_pending_text(self) -> str | None:
-        """What was typed and is still on its way here; None when nothing is. It counts as said then."""
+        """Return text that was typed but not yet reported as a change, and mark it as reported; None
+        without such text.
+        """
         control = self._control
         if not control.is_literal or control.problem is not None:
             return None
@@ -202,7 +204,7 @@ class PropertyField(StudioNode, Vertical):
             self.screen.mount(self.auto_complete)
 
     def list_suggestions(self) -> list[Suggestion]:
-        """What the field has to offer besides macros."""
+        """Return the suggestions of the field, without macros."""
         declared = self.plan.declared
         if declared is None:
             return []

@@ -24,7 +24,7 @@ _LONG: Final = 120
 
 
 class ControlKind(enum.Enum):
-    """What a property is edited with."""
+    """The kinds of controls that edit a property."""
 
     TEXT = "text"
     SWITCH = "switch"
@@ -42,10 +42,12 @@ class FieldPlan(NamedTuple):
 
     name: str
     declared: PluginProperty | None
-    """None for a property that the plugin does not have, or while the plugin is not known."""
+    """The declared property; None for a property that the plugin does not have, or while the plugin is
+    unknown.
+    """
 
     def choose_control(self, text: str) -> ControlKind:
-        """What to edit a value with; what would not survive its usual editor gets a plainer one."""
+        """Choose the control of a value; a value that its usual control would change gets a simpler one."""
         declared = self.declared
         if not _is_showable(text):
             return ControlKind.ESCAPED
@@ -68,7 +70,7 @@ class FieldPlan(NamedTuple):
         return _plain(text)
 
     def find_language(self, text: str) -> str | None:
-        """The language of a text of several lines."""
+        """Return the language of a text of several lines."""
         if self.declared is None:
             return "json" if text[:1] in ("{", "[") else None
         return "json" if self.declared.type == "schema" else self.declared.syntax
@@ -89,7 +91,7 @@ class FieldGroup(NamedTuple):
 def plan_form(
     declared: Mapping[str, PluginProperty] | None, given: Sequence[str]
 ) -> tuple[list[FieldGroup], int]:
-    """The groups of a form, and how many properties it leaves out.
+    """Return the groups of a form, and the number of properties that it leaves out.
 
     Properties come in the order in which the plugin declares them, those without a heading first, and those
     that it does not have last.

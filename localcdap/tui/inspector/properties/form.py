@@ -79,11 +79,11 @@ class Form(VerticalScroll, can_focus=False):
 
     @property
     def fields(self) -> dict[str, PropertyField]:
-        """By property."""
+        """The fields by property."""
         return {each.plan.name: each for each in self.children if isinstance(each, PropertyField)}
 
     class Asked(Message):
-        """Its user wants to call a method of the plugin."""
+        """The user wants to call a method of the plugin."""
 
         def __init__(self, method: PluginMethod) -> None:
             super().__init__()
@@ -118,7 +118,7 @@ class Form(VerticalScroll, can_focus=False):
             self.go_to(self._wanted)
 
     def rename(self, stage: str) -> None:
-        """The stage that is shown has another name now."""
+        """Change the name of the stage that the form shows."""
         before, self._stage = self._stage, stage
         for field in self.fields.values():
             field.stage = stage

@@ -46,4 +46,4 @@ HIGHLIGHTERS: Final[dict[str, LineHighlighter]] = {
     "wrangler": _by(_RECIPE),
     "jexl": _by(_EXPRESSION),
 }
-"""By language; a better one takes the place of one of these."""
+"""The highlighters by language; a better one can replace one of these."""

@@ -230,7 +230,7 @@ class ListControl(Control):
         return Element(self._form, row, self._known)
 
     def _with_empty(self, rows: list[Row]) -> list[Row]:
-        """The rows, and the empty one below them where there may be more."""
+        """Return the rows, with an empty row at the end if more rows are allowed."""
         return rows if len(rows) == self._most else [*rows, self._empty]
 
     @property

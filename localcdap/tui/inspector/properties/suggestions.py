@@ -1,4 +1,4 @@
-"""What a field offers to choose from."""
+"""The suggestions of a field."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Suggestion(msgspec.Struct, frozen=True):
 
     text: str
     hint: str = ""
-    """What it is, in a few words."""
+    """A short description of the suggestion."""
 
 
 def suggest_joined_fields(inputs: Mapping[str, Schema]) -> list[Suggestion]:

@@ -11,7 +11,7 @@ from localcdap.tui.inspector.schema.text import format_schema_type
 
 
 class FieldMark(enum.Enum):
-    """What became of a field; the value is its glyph."""
+    """The change of a field; the value is its glyph."""
 
     SAME = " "
     ADDED = "+"
@@ -33,7 +33,7 @@ class SchemaRow(NamedTuple):
 
 
 def compare_fields(schema: Schema, before: Iterable[Schema] | None = None) -> list[SchemaRow]:
-    """The fields of a schema, those of records in it below them.
+    """Return the rows of a schema's fields, each followed by the fields of its record.
 
     :param before: the input schemas, to mark what is different; None to mark nothing. A field counts as the
         same when it is the same in one of them; those that are in none of the output come last.

@@ -189,7 +189,7 @@ class BigQueryExecute(Action):
         return sql, list(dict.fromkeys(changes))
 
     def _explain_error(self, context: ActionContext, error: StageError) -> Exception:
-        """The error with a function that is not here named as it stands in the property."""
+        """Return the error, in which an unsupported function has the name that the property uses."""
         missing = _UNKNOWN_FUNCTION.search(error.message)
         if missing is None:
             return error
