@@ -13,7 +13,7 @@ import msgspec
 
 from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.app.context import SystemContext
-from localcdap.api.app.events import SystemEventListener
+from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.app.http_status import find_http_status
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.routes import BODY, RouteHandler, RouteParameter, find_route_handlers
@@ -101,7 +101,8 @@ class _Arguments:
         """Return the arguments by name.
 
         :raises NotFoundError: when a namespace does not exist.
-        :raises BadRequestError: when arguments are missing or have a wrong type; the message names all.
+        :raises BadRequestError: when arguments are missing or have a wrong type, the message names all; or
+            when the namespace of a route is ``system``.
         """
         taken = {
             each.name: self._read_namespace(each.name)
@@ -123,6 +124,13 @@ class _Arguments:
 
     def _read_namespace(self, name: str) -> NamespaceSummary:
         wanted = self._parts[name]
+        if wanted == SYSTEM_NAMESPACE:
+            # CDAP 6 wrangler, AbstractDirectiveHandler.respond: entities are in user namespaces only.
+            raise BadRequestError(
+                f"{self._request.method.upper()} {self._request.path} in system namespace is currently "
+                "not supported.",
+                "Name a namespace of users, such as 'default'.",
+            )
         found = self._find_namespace(wanted)
         if found is None:
             raise NotFoundError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -21,14 +22,16 @@ from localcdap.api.app.events import (
     SystemEvent,
     SystemEventListener,
 )
-from localcdap.api.app.namespaces import GENERATION, NAMESPACE
+from localcdap.api.app.namespaces import GENERATION, NAMESPACE, is_namespaced
 from localcdap.decoders import convert
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import TopicMessage
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import TableSql
+from localcdap.store.structured.tables import StructuredTables
 
 _LOG: Final = logging.getLogger(__name__)
 _BATCH: Final = 100
@@ -125,6 +128,19 @@ def _read_position(context: TransactionContext, name: str) -> int:
     return int(row["position"]) if row is not None else 0
 
 
+def create_structured_rows_resource(tables: StructuredTables) -> NamespaceResource:
+    """Return the resource that lets a deletion wait for transactions which have not noticed it.
+
+    :class:`DeletedNamespaceCleanup` deletes the rows, when the deletion is announced after that.
+    """
+
+    def wait(_namespace: str, _generation: int) -> Sequence[str]:
+        tables.wait_for_commit()
+        return ()
+
+    return NamespaceResource("rows of structured tables", remove_files=wait)
+
+
 class DeletedNamespaceCleanup(SystemEventListener[Transaction]):
     """Deletes the rows of deleted namespaces from the structured tables of applications.
 
@@ -143,7 +159,7 @@ class DeletedNamespaceCleanup(SystemEventListener[Transaction]):
         if event.entity.type != NAMESPACE or event.generation is None:
             return
         for spec in self._tables.list_tables():
-            if list(spec.primary_key[:2]) == [NAMESPACE, GENERATION]:
+            if is_namespaced(spec):
                 tx.execute(
                     f"DELETE FROM {TableSql(spec).name} "  # noqa: S608
                     f"WHERE {quote_identifier(NAMESPACE)} = ? AND {quote_identifier(GENERATION)} <= ?",

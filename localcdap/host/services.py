@@ -19,7 +19,7 @@ from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
-from localcdap.datasets.listeners import DeletedNamespaceCleanup
+from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService
@@ -83,13 +83,14 @@ class HostServices:
             worker.start()
             store = Store(home.database, backups=home.backups)
             undo.callback(store.close)
-            structured = StructuredTables(store)
+            self._open_namespaces(store, home, undo)
+            structured = StructuredTables(store, self.namespaces.require_generation)
             undo.callback(structured.close)
             self.structured_tables = structured.admin
             self.transaction_service = TransactionService(structured)
             undo.callback(self.transaction_service.close)
-            self._open_namespaces(store, home, undo)
             self._delivery.add(DeletedNamespaceCleanup(structured.admin))
+            self.namespaces.register_resource(create_structured_rows_resource(structured))
             plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
             self.artifacts = self._open_artifacts(store, worker, home, plugin_directories, settings)
             self.tables = self.table_exports = TableService(store, self.namespaces)

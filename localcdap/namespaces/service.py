@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.app.events import Entity, EntityCreated, EntityDeleted
-from localcdap.api.errors import ConflictError, LocalcdapError
+from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
 from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.model import (
@@ -77,6 +77,18 @@ class NamespaceService:
         :raises NotFoundError: when it does not exist; the message lists the namespaces.
         """
         self.describe(name)
+
+    def require_generation(self, name: str, generation: int) -> None:
+        """Check that a namespace has not been deleted since it had this generation, from memory.
+
+        :raises NotFoundError: when it was deleted, even if there is a new one of that name.
+        """
+        found = self._get_active().get(name)
+        if found is None or found.generation != generation:
+            raise NotFoundError(
+                f"Namespace '{name}' was deleted in the meantime; nothing was changed.",
+                "Ask again, if there is a new namespace of that name.",
+            )
 
     def require_in_transaction(self, tx: Transaction, name: str) -> int:
         """Check in a transaction that a namespace exists, and return its generation.

@@ -25,7 +25,11 @@ from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.service import ArtifactService
-from localcdap.datasets.listeners import DeletedNamespaceCleanup, TableListenerDelivery
+from localcdap.datasets.listeners import (
+    DeletedNamespaceCleanup,
+    TableListenerDelivery,
+    create_structured_rows_resource,
+)
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
@@ -67,15 +71,16 @@ class AppTester:
         self._folder = folder
         with contextlib.ExitStack() as undo:
             store = undo.enter_context(Store(folder / "localcdap.duckdb"))
-            tables = StructuredTables(store)
-            undo.callback(tables.close)
-            self.transactions: Final = tables.transactions
-            self.tables: Final = tables.admin
             topics = Topics(store)
             self._delivery = EventDispatcher(store, topics)
             undo.callback(self._delivery.close)
             undo.callback(topics.close)
             self.namespaces: Final = NamespaceService(store, topics)
+            tables = StructuredTables(store, self.namespaces.require_generation)
+            undo.callback(tables.close)
+            self.transactions: Final = tables.transactions
+            self.tables: Final = tables.admin
+            self.namespaces.register_resource(create_structured_rows_resource(tables))
             self.namespaces.register_resource(NamespaceResource("topics", remove=topics.delete_all))
             self.messaging: Final = MessagingService(
                 store, topics, self._delivery, self.namespaces.require

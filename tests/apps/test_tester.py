@@ -53,6 +53,14 @@ def test_rows_are_isolated_by_namespace(app):
     assert app.get("/contexts/default/experiments/a").status == 404
 
 
+def test_the_system_namespace_is_refused_by_routes_of_namespaces(app):
+    answers = [app.get(HERE.format("system")), app.post(HERE.format("system"), {"id": "a"})]
+
+    assert [answer.status for answer in answers] == [400, 400]
+    assert "in system namespace is currently not supported" in answers[0].body["message"]
+    assert app.get("/rows").status == 200
+
+
 def test_pages_of_a_scan(app):
     for id in "cbead":
         app.post(HERE.format("sales"), {"id": id})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from localcdap.datasets.listeners import create_structured_rows_resource
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
@@ -19,10 +20,11 @@ class Instance:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.topics = Topics(store)
-        self.tables = StructuredTables(store)
         self.delivery = EventDispatcher(store, self.topics)
         self.messaging = MessagingService(store, self.topics, self.delivery)
         self.namespaces = NamespaceService(store, self.topics)
+        self.tables = StructuredTables(store, self.namespaces.require_generation)
+        self.namespaces.register_resource(create_structured_rows_resource(self.tables))
 
 
 @pytest.fixture

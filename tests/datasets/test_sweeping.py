@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
 
 from localcdap.api.app import FieldType, StructuredTableSpecification
+from localcdap.api.app.transactions import TransactionKind
+from localcdap.api.errors import NotFoundError, TransactionConflictError
 from localcdap.datasets.listeners import DeletedNamespaceCleanup
+from localcdap.store.structured.operations import Delete, Operation, Upsert
+from localcdap.store.structured.session import LocalTransactionSession
+from localcdap.store.structured.sql import TableSql
 
 from .conftest import Instance
 
@@ -60,3 +66,68 @@ def test_rows_of_a_deleted_namespace_are_swept_away(instance: Instance):
         time.sleep(0.01)
     assert rows(instance, "other") == [("default", 0), ("team", second)]
     assert [status.tries for status in instance.delivery.list_statuses()] == [0]
+
+
+def begin(instance: Instance, *operations: Operation) -> LocalTransactionSession:
+    """A transaction that has performed operations on the table ``keyed`` and is not committed yet."""
+    session = instance.tables.open(TransactionKind.DEFAULT, None)
+    for operation in operations:
+        session.perform(TableSql(KEYED), operation)
+    return session
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_transaction_that_began_before_a_deletion_leaves_no_row(instance: Instance, is_new: bool):
+    first = instance.namespaces.create("team").namespace.generation
+    row = {"namespace": "team", "generation": first, "id": 1}
+    session = begin(instance, Upsert(row))
+    instance.namespaces.delete("team")
+    if is_new:
+        instance.namespaces.create("team")
+
+    with pytest.raises(NotFoundError, match="Namespace 'team' was deleted in the meantime"):
+        session.commit()
+    assert rows(instance, "keyed") == []
+
+
+def test_rows_of_a_deleted_namespace_may_be_deleted(instance: Instance):
+    first = instance.namespaces.create("team").namespace.generation
+    put(instance, "team", first)
+    instance.namespaces.delete("team")
+
+    begin(instance, Delete({"namespace": "team", "generation": first, "id": 1})).commit()
+    assert rows(instance, "keyed") == []
+
+
+def test_a_deletion_waits_for_a_commit_that_has_not_noticed_it(instance: Instance):
+    """The row is either refused or swept, wherever the deletion comes between check and commit."""
+    generation = instance.namespaces.create("team").namespace.generation
+    instance.delivery.add(DeletedNamespaceCleanup(instance.tables.admin))
+    outcomes = []
+
+    def work() -> None:
+        for number in range(200):
+            try:
+                begin(
+                    instance, Upsert({"namespace": "team", "generation": generation, "id": number})
+                ).commit()
+                outcomes.append(True)
+            except TransactionConflictError:
+                continue
+            except NotFoundError:
+                outcomes.append(False)
+                return
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while not outcomes and any(each.is_alive() for each in threads):
+        time.sleep(0.001)
+    instance.namespaces.delete("team")
+    for thread in threads:
+        thread.join()
+
+    until = time.monotonic() + 60
+    while rows(instance, "keyed"):
+        assert time.monotonic() < until
+        time.sleep(0.01)

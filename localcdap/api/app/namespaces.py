@@ -45,6 +45,11 @@ class NamespaceSummary(msgspec.Struct, frozen=True):
         return Range(self.key | dict(after), self.key, Bound.EXCLUSIVE, Bound.INCLUSIVE)
 
 
+def is_namespaced(specification: StructuredTableSpecification) -> bool:
+    """Return whether the key of a table begins with ``namespace`` and ``generation``."""
+    return list(specification.primary_key[:2]) == [NAMESPACE, GENERATION]
+
+
 def namespaced_table(
     table: str,
     *,

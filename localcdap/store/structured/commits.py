@@ -110,6 +110,11 @@ class Commits:
             with self._lock:
                 self._record(footprint)
 
+    def wait(self) -> None:
+        """Wait until the commit that is being made, if any, has ended."""
+        with self._turn:
+            pass
+
     def _record(self, footprint: ReadWriteSet) -> None:
         self._number += 1
         for row in footprint.written_rows:

@@ -51,6 +51,11 @@ class Operation(msgspec.Struct, frozen=True, tag=True):
     def writes(self) -> bool:
         return True
 
+    @property
+    def adds(self) -> bool:
+        """Whether it can add a row."""
+        return False
+
     def prepare(self, table: TableSql) -> Action:
         """Check the operation, and return the action that executes it.
 
@@ -63,6 +68,12 @@ class ReadOperation(Operation, frozen=True):
     @property
     def writes(self) -> bool:
         return False
+
+
+class AddingOperation(Operation, frozen=True):
+    @property
+    def adds(self) -> bool:
+        return True
 
 
 def update_of(
@@ -207,7 +218,7 @@ def _transpose(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-class Upsert(Operation, frozen=True, tag=True):
+class Upsert(AddingOperation, frozen=True, tag=True):
     record: dict[str, Any]
 
     def prepare(self, table: TableSql) -> Action:
@@ -225,7 +236,7 @@ class Upsert(Operation, frozen=True, tag=True):
         return carry_out
 
 
-class UpsertAll(Operation, frozen=True, tag=True):
+class UpsertAll(AddingOperation, frozen=True, tag=True):
     records: list[dict[str, Any]]
 
     def prepare(self, table: TableSql) -> Action:
@@ -328,7 +339,7 @@ def _collect_columns(
 _LARGEST_LONG = 2**63 - 1
 
 
-class CompareAndSwap(Operation, frozen=True, tag=True):
+class CompareAndSwap(AddingOperation, frozen=True, tag=True):
     key: Key
     column: str
     old: Any
@@ -363,7 +374,7 @@ class CompareAndSwap(Operation, frozen=True, tag=True):
         return carry_out
 
 
-class Increment(Operation, frozen=True, tag=True):
+class Increment(AddingOperation, frozen=True, tag=True):
     key: Key
     column: str
     amount: int

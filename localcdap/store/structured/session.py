@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, Protocol
 
+from localcdap.api.app.namespaces import is_namespaced
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import (
@@ -22,6 +23,13 @@ from localcdap.store.structured.admin import TableRegistry, find_specification
 from localcdap.store.structured.commits import Commits
 from localcdap.store.structured.operations import Operation, Result
 from localcdap.store.structured.sql import TableSql
+
+NamespaceCheck = Callable[[str, int], None]
+"""Raises an error unless there is a namespace of this name and generation."""
+
+
+def accept_namespace(_namespace: str, _generation: int) -> None:
+    """Accept any namespace: for tables that are used without a service of namespaces."""
 
 
 class TransactionSession(Protocol):
@@ -49,6 +57,8 @@ class LocalTransactionSession:
     """A transaction in the process that has the database open. Threads may share it; they take turns.
 
     :param timeout_s: seconds after which the transaction is rolled back; None for no limit.
+    :param check_namespace: raises an error unless the namespace exists in this generation; called at commit
+        for each that the transaction has added rows to (:func:`localcdap.api.app.namespaced_table`).
     """
 
     def __init__(
@@ -58,6 +68,7 @@ class LocalTransactionSession:
         commits: Commits,
         kind: TransactionKind,
         timeout_s: float | None,
+        check_namespace: NamespaceCheck = accept_namespace,
     ) -> None:
         # The transaction must not see tables that are created or changed later.
         self._known = registry.get_all()
@@ -74,6 +85,10 @@ class LocalTransactionSession:
         """Set when the transaction is over: makes the error that later use raises."""
         self._expired: Callable[[], TransactionError] | None = None
         """Set when the running statement is interrupted: makes the error that says why."""
+        self._check_namespace = check_namespace
+        self._is_adding = False
+        self._namespaces: set[tuple[str, int]] = set()
+        """The namespaces, with their generations, that rows were added to."""
         self._footprint = commits.begin()
         read_only = kind is TransactionKind.READ_ONLY
         self._block = store.snapshot() if read_only else store.concurrent_transaction()
@@ -99,12 +114,14 @@ class LocalTransactionSession:
             )
         with self._turn:
             self._require_open()
+            self._is_adding = operation.adds
             return action(self)
 
     def commit(self) -> None:
         """Commit the transaction.
 
         :raises TransactionConflictError: when it conflicts with another one; it is then rolled back.
+        :raises NotFoundError: when it added rows to a namespace that was deleted; it is then rolled back.
         """
         with self._turn:
             self._require_open()
@@ -115,6 +132,9 @@ class LocalTransactionSession:
                     _translate_conflicts(),
                     self._commits.check_and_hold(self._footprint, only_written=only_written),
                 ):
+                    # While it commits, deletions of namespaces wait (:meth:`Commits.wait`).
+                    for namespace, generation in self._namespaces:
+                        self._check_namespace(namespace, generation)
                     self._block.__exit__(None, None, None)
             except BaseException as error:
                 self._undo(error)
@@ -168,6 +188,8 @@ class LocalTransactionSession:
 
     def add_keys(self, table: str, keys: Collection[tuple[Any, ...]], *, writes: bool) -> None:
         self._footprint.add_keys(table, keys, writes=writes)
+        if self._is_adding and writes and is_namespaced(self._known[table]):
+            self._namespaces.update(key[:2] for key in keys)
 
     def add_table(self, table: str, *, writes: bool) -> None:
         self._footprint.add_table(table, writes=writes)

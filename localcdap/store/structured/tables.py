@@ -10,14 +10,23 @@ from localcdap.store.structured.admin import TableAdmin, TableRegistry
 from localcdap.store.structured.commits import Commits
 from localcdap.store.structured.monitor import TransactionMonitor
 from localcdap.store.structured.runner import RetryingTransactionRunner
-from localcdap.store.structured.session import LocalTransactionSession
+from localcdap.store.structured.session import (
+    LocalTransactionSession,
+    NamespaceCheck,
+    accept_namespace,
+)
 
 
 class StructuredTables:
-    """The administration and the transactions of structured tables; a store must have exactly one."""
+    """The administration and the transactions of structured tables; a store must have exactly one.
 
-    def __init__(self, store: Store) -> None:
+    :param check_namespace: raises an error unless a namespace exists in a generation; see
+        :class:`~localcdap.store.structured.session.LocalTransactionSession`.
+    """
+
+    def __init__(self, store: Store, check_namespace: NamespaceCheck = accept_namespace) -> None:
         self._store = store
+        self._check_namespace = check_namespace
         self._registry = TableRegistry(store)
         self._commits = Commits()
         self._watch = TransactionMonitor()
@@ -27,8 +36,22 @@ class StructuredTables:
     def open(self, kind: TransactionKind, timeout_s: float | None) -> _WatchedSession:
         """Begin a transaction, which the caller must commit or roll back."""
         return _WatchedSession(
-            self._store, self._registry, self._commits, kind, timeout_s, self._watch
+            self._store,
+            self._registry,
+            self._commits,
+            kind,
+            timeout_s,
+            self._watch,
+            self._check_namespace,
         )
+
+    def wait_for_commit(self) -> None:
+        """Wait until the commit that is being made, if any, has ended.
+
+        A deletion calls this after it has marked a namespace as deleted: the transactions that have not
+        noticed it are over then, and the rows that they added can be deleted.
+        """
+        self._commits.wait()
 
     def close(self) -> None:
         """Wait for submitted transactions that have begun, and cancel the others."""
@@ -47,8 +70,9 @@ class _WatchedSession(LocalTransactionSession):
         kind: TransactionKind,
         timeout_s: float | None,
         watch: TransactionMonitor,
+        check_namespace: NamespaceCheck,
     ) -> None:
-        super().__init__(store, registry, commits, kind, timeout_s)
+        super().__init__(store, registry, commits, kind, timeout_s, check_namespace)
         self._watch = watch
         if timeout_s is not None:
             watch.add(self)
