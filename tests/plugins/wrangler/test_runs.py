@@ -182,6 +182,46 @@ def test_a_precondition_leaves_out_the_records_for_which_it_is_true(spark, tmp_p
     assert ran.records == [{"who": None, "age": None}]
 
 
+NUMBERS = Schema.record("numbers", [("n", TEXT)])
+HALVES = Schema.record(
+    "halves",
+    [("n", Schema.INT), ("half", Schema.INT), ("next", Schema.INT), ("twice", Schema.LONG)],
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "place"),
+    [("trim :n", "trim :n", "native"), ("set-variable v exp:{n}", "set-column :n v", "batch")],
+)
+def test_whole_numbers_of_expressions_become_ints_where_they_fit(
+    spark, tmp_path, first, last, place
+):
+    lines = (
+        "set-type :n int",
+        first,
+        "set-column :half n / 2",
+        "set-column :next n + 1",
+        "set-column :twice n * 2",
+        last,
+    )
+    properties = recipe(*lines, schema=HALVES, **{"on-error": "send-to-error-port"})
+    given = [{"n": "7"}, {"n": "-7"}, {"n": "2147483647"}, {"n": "2147483646"}]
+    ran = Ran(spark, tmp_path, properties, NUMBERS, given)
+
+    assert ran.records == [
+        {"n": 7, "half": 3, "next": 8, "twice": 14},
+        {"n": -7, "half": -3, "next": -6, "twice": -14},
+        {"n": 2147483646, "half": 1073741823, "next": 2147483647, "twice": 4294967292},
+    ]
+    (failed,) = ran.errors
+    assert failed["record"] == {"n": "2147483647"}
+    assert failed["message"] == (
+        "Problem converting into output record. Reason : Schema specifies field 'next' is integer, but "
+        "2147483648 does not fit it"
+    )
+    assert {line.split()[0] for line in ran.lines[1:]} == {place}
+
+
 FLAGS = Schema.record("flags", [("name", TEXT), ("flag", Schema.BOOLEAN.as_nullable)])
 
 

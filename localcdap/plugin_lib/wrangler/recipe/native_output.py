@@ -11,6 +11,7 @@ from localcdap.plugin_lib.wrangler.recipe.output import (
     WHOLE,
     format_null_message,
     split_parse_message,
+    split_range_message,
 )
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SparkFrame
 
@@ -64,6 +65,8 @@ def _convert(frame: SparkFrame, name: str, source: Schema, target: Schema) -> No
             made = _parse(frame, name, value, target)
         elif target.type is Type.STRING and source.type in _TO_TEXT:
             made = value.cast("string")
+        elif (source.type, target.type) == (Type.LONG, Type.INT):
+            made = _narrow(frame, name, value, target)
         elif (source.type, target.type) in _WIDENED:
             made = value.cast(_WIDENED[source.type, target.type])
     elif target.type is Type.STRING and source.logical_type is LogicalType.DATE:
@@ -74,6 +77,17 @@ def _convert(frame: SparkFrame, name: str, source: Schema, target: Schema) -> No
             "same way"
         )
     frame.put(name, made, target.as_nullable)
+
+
+def _narrow(frame: SparkFrame, name: str, value: Column, target: Schema) -> Column:
+    """Make an int of a long; rows with numbers that do not fit fail."""
+    from pyspark.sql import functions as f
+
+    number = value.try_cast("int")
+    before, after = split_range_message(target, name)
+    failing = number.isNull() & value.isNotNull()
+    frame.fail_without_prefix(failing, f.concat(f.lit(before), value.cast("string"), f.lit(after)))
+    return number
 
 
 def _parse(frame: SparkFrame, name: str, value: Column, target: Schema) -> Column | None:

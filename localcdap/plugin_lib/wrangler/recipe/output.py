@@ -1,7 +1,9 @@
 """Converts rows to records of the declared schema, by the rules of wrangler's ``RecordConvertor``.
 
 Texts become numbers and booleans, numbers become wider ones, every simple value becomes a text. A blank text
-is null unless the target is a text. Beyond the original, texts in ISO 8601 become dates and times.
+is null unless the target is a text. Beyond the original, texts in ISO 8601 become dates and times, and a long
+becomes an int if it fits: the original distinguishes the whole numbers of expressions value by value, so that
+``n + 1`` is an Integer or a Long (``JexlArithmetic.narrowBigInteger``), which no schema tells.
 """
 
 from __future__ import annotations
@@ -75,6 +77,12 @@ def split_parse_message(schema: Schema, name: str) -> tuple[str, str]:
     """Return the message for a text that cannot be parsed, as the parts before and after the text."""
     type_name = _name_type(schema)
     return f"{_PREFIX}Unable to convert '", f"' to {type_name} for field name '{name}'"
+
+
+def split_range_message(schema: Schema, name: str) -> tuple[str, str]:
+    """Return the message for a whole number that does not fit, as the parts before and after the number."""
+    type_name = _name_type(schema)
+    return f"{_PREFIX}Schema specifies field '{name}' is {type_name}, but ", " does not fit it"
 
 
 def _name_type(schema: Schema) -> str:
@@ -166,7 +174,8 @@ def _make_whole(schema: Schema, name: str) -> Convert:
         else:
             raise _make_type_error(schema, name, value)
         if not -limit <= number < limit:
-            raise _make_type_error(schema, name, value)
+            before, after = split_range_message(schema, name)
+            raise DirectiveError(f"{before}{number}{after}")
         return number
 
     return convert

@@ -12,14 +12,15 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Field, LogicalType, Schema, Type
 
 _NUMBERS: Final = (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE)
-_WIDER: Final = {
-    Type.INT: (Type.INT,),
+_TAKEN: Final = {
+    Type.INT: (Type.INT, Type.LONG),  # the whole numbers of expressions, which mostly fit
     Type.LONG: (Type.INT, Type.LONG),
     Type.FLOAT: (Type.INT, Type.LONG, Type.FLOAT),
     Type.DOUBLE: _NUMBERS,
     Type.BOOLEAN: (Type.BOOLEAN,),
     Type.BYTES: (Type.BYTES,),
 }
+"""By the type of a field, the types whose values it takes."""
 
 
 class SchemaMismatch(msgspec.Struct, frozen=True):
@@ -94,8 +95,8 @@ def can_become(source: Schema, target: Schema) -> bool:
     if source.logical_type is not None:
         is_real = target.type in (Type.FLOAT, Type.DOUBLE)
         return source.logical_type is LogicalType.DECIMAL and is_real
-    if target.type in _WIDER:
-        return source.type in _WIDER[target.type]
+    if target.type in _TAKEN:
+        return source.type in _TAKEN[target.type]
     return source.type is target.type or {source.type, target.type} == {Type.MAP, Type.RECORD}
 
 

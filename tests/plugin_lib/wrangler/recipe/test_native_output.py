@@ -32,7 +32,10 @@ NUMBERS = [
 SOURCES = {
     "text": (Schema.STRING, NUMBERS),
     "whole": (Schema.INT, [0, 1, -1, 2**31 - 1, -(2**31), None]),
-    "long": (Schema.LONG, [0, 2**53 + 1, 2**63 - 1, -(2**63), None]),
+    "long": (
+        Schema.LONG,
+        [0, -7, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63), None],
+    ),
     "real": (Schema.DOUBLE, [0.0, -0.0, 1.5, 1e10, 1e-5, 123456789.125, float("inf"), None]),
     "flag": (Schema.BOOLEAN, [True, False, None]),
     "day": (Schema.DATE, [datetime.date(2026, 1, 2), datetime.date(1, 1, 1), None]),
@@ -40,7 +43,7 @@ SOURCES = {
 TARGETS = {
     "text": [Schema.INT, Schema.LONG, Schema.DOUBLE, Schema.BOOLEAN, Schema.BYTES],
     "whole": [Schema.LONG, Schema.DOUBLE, Schema.STRING],
-    "long": [Schema.DOUBLE, Schema.STRING],
+    "long": [Schema.INT, Schema.DOUBLE, Schema.STRING],
     "real": [Schema.STRING],
     "flag": [Schema.STRING],
     "day": [Schema.STRING],
