@@ -16,6 +16,7 @@ from localcdap.plugin_lib.jexl.errors import Problem
 from localcdap.plugin_lib.jexl.methods import METHODS
 from localcdap.plugin_lib.jexl.tree import CHAINED, Node, find_plain_path, list_local_names
 from localcdap.plugin_lib.jexl.types import find_field, infer_type
+from localcdap.plugin_lib.suggestions import suggest_name
 from localcdap.text import nearest_name
 
 ROW: Final = "this"
@@ -99,9 +100,7 @@ class _ColumnCheck:
         return name not in self._known and self._columns.is_missing(name)
 
     def _report_name(self, node: Node, name: str, certain: bool, operation: str) -> Problem:
-        near = nearest_name(name, self._columns)
-        known = ", ".join(self._columns) or "none"
-        hint = f"Did you mean '{near}'?" if near else f"The columns are: {known}."
+        hint = suggest_name(name, self._columns)
         fails = certain and bool(operation or self._must_exist)
         message = f"There is no column '{name}'"
         if fails and operation:
@@ -141,12 +140,7 @@ class _ColumnCheck:
         record = schema.non_nullable
         if find_field(record, name) is not None:
             return
-        near = nearest_name(name, record.field_names)
-        hint = (
-            f"Did you mean '{near}'?"
-            if near
-            else f"The fields are: {', '.join(record.field_names)}."
-        )
+        hint = suggest_name(name, record.field_names)
         yield Problem(
             f"The record has no field '{name}'", place.line, place.column, hint, is_warning=True
         )

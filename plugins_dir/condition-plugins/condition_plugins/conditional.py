@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from localcdap.api import (
@@ -14,8 +14,18 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib import jexl
+from localcdap.plugin_lib.jexl.tree import Node
+from localcdap.plugin_lib.suggestions import suggest_name
 
 _VARIABLES: Final = ("token", "runtime", "global")
+_COUNTS: Final[tuple[str, ...]] = ("input", "output", "error")
+_GLOBALS: Final[tuple[str, ...]] = (
+    "pipeline",
+    "namespace",
+    "plugin",
+    "logical_start_time",
+    "logicalStartTime",
+)
 _UNKNOWN_VARIABLE: Final = (
     "Condition can only specify either 'token', 'runtime', or 'global' in an expression."
 )
@@ -84,7 +94,8 @@ class _Entries(dict[str, Any]):
 def parse_condition(text: str) -> jexl.JexlExpression:
     """Parse an expression that reads the variables of a condition.
 
-    :raises jexl.JexlError: for a text that is not an expression, or that reads other variables.
+    :raises jexl.JexlError: for a text that is not an expression, or that reads other variables, or entries
+        that no run has.
     """
     if not text.strip():
         raise jexl.JexlError(text, [jexl.Problem("The expression is empty", 1, 1)])
@@ -94,7 +105,37 @@ def parse_condition(text: str) -> jexl.JexlExpression:
         unknown = ", ".join(f"'{name}'" for name in sorted(names - set(_VARIABLES)))
         problem = jexl.Problem(_UNKNOWN_VARIABLE, 1, 1, f"Put {unknown} in quotes if it is text.")
         raise jexl.JexlError(text, [problem])
+    problems = list(_find_unknown_entries(expression.root))
+    if problems:
+        raise jexl.JexlError(text, problems)
     return expression
+
+
+def _find_unknown_entries(root: Node) -> Iterator[jexl.Problem]:
+    """Find entries of ``global`` and counts of ``token`` that no run has; the run knows its stages."""
+    for node in root.walk():
+        path = _read_path(node)
+        if path[:1] == ["global"] and len(path) == 2:
+            known, what = _GLOBALS, "'global' has no entry"
+        elif path[:1] == ["token"] and len(path) == 3:
+            known, what = _COUNTS, f"stage '{path[1]}' has no count"
+        else:
+            continue
+        if path[-1] not in known:
+            hint = suggest_name(path[-1], known)
+            yield jexl.Problem(f"{what} '{path[-1]}'", node.line, node.column, hint)
+
+
+def _read_path(node: Node) -> list[str]:
+    """Return ``['token', 'A', 'input']`` for ``token['A'].input``; empty for what has no such form."""
+    keys: list[str] = []
+    while node.kind in ("member", "index"):
+        key = node.value[0] if node.kind == "member" else node.parts[1].value
+        if not isinstance(key, str) or (node.kind == "index" and node.parts[1].kind != "constant"):
+            return []
+        keys.append(key)
+        node = node.parts[0]
+    return [node.value, *reversed(keys)] if node.kind == "name" else []
 
 
 def make_variables(context: ControlContext) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.suggestions import suggest_name
 
 from .conversions import can_convert, convert
 
@@ -94,6 +95,12 @@ class Projection(Transform):
             stage.failures.add(
                 "'Fields to drop' cannot contain all the fields of the input schema."
             ).with_config_property("drop")
+        for name in drop:
+            if schema.field(name) is None:
+                stage.warnings.add(
+                    f"Field '{name}' provided in 'Fields to drop' is not present in the input schema.",
+                    suggest_name(name, schema.field_names),
+                ).with_config_property("drop", element=name)
         for name in keep:
             if schema.field(name) is None:
                 stage.failures.add(

@@ -71,6 +71,9 @@ def decide():
         ("-7 % 4", -3),
         ("7 / 2.0", 3.5),
         ("9007199254740993 / 1", 9007199254740993),
+        ("token['A']['input'] / 2", 2),
+        ("2147483647 + 1", 2147483648),
+        ("9223372036854775807 + 1 > 9223372036854775807", True),
         ("1 + 2 * 3 - 4", 3),
         ("'a' + 1", "a1"),
         ("1 lt 2 ? 'y' : 'n'", "y"),
@@ -103,10 +106,15 @@ def test_a_pattern_has_a_time_limit(evaluate):
         ("a b", "'b' is not expected here"),
         ("yes != true", "Condition can only specify either 'token', 'runtime', or 'global'"),
         ("token['B']['input'] > 1", "There is no 'B'; there is: A"),
-        ("global['host']", "There is no 'host'; there is: pipeline, namespace"),
+        ("global[runtime['path']]", "There is no '/data'; there is: pipeline, namespace"),
+        ("true || token['A']['outpt'] > 1", "stage 'A' has no count 'outpt'"),
+        ("true || token.A.outpt > 1", "Did you mean 'output'?"),
+        ("true || global.pipelin == 'p'", "'global' has no entry 'pipelin'"),
+        ("true || runtime['n'].trimm() == ''", "There is no method 'trimm'"),
+        ("runtime['n'].getYear()", "A text has no method 'getYear'"),
         ("5 % 0", "zero"),
         ("'x' * 2", "Type mismatch"),
-        ("runtime['n'].getClass()", "has no method 'getClass'"),
+        ("runtime['n'].getClass()", "There is no method 'getClass'"),
         ("system('x')", "There is no function 'system'"),
         ("'a' =~ '('", "("),
     ],
@@ -115,7 +123,9 @@ def test_errors(evaluate, text, problem):
     with pytest.raises((JexlError, EvaluationError)) as caught:
         evaluate(text)
 
-    assert problem in str(caught.value)
+    error = caught.value
+    action = error.corrective_action if isinstance(error, JexlError) else ""
+    assert problem in f"{error} {action}"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
-from localcdap.plugin_lib.wrangler.recipe.base_directives import suggest_column
+from localcdap.plugin_lib.suggestions import suggest_name
 
 
 def report_missing_column(columns: Columns, name: str, purpose: str, *, fails: bool = True) -> bool:
@@ -26,7 +26,7 @@ def report_missing_column(columns: Columns, name: str, purpose: str, *, fails: b
     if not columns.is_missing(name):
         return False
     report = columns.fail if fails else columns.warn
-    report(f"There is no column '{name}' to {purpose}.", suggest_column(columns, name))
+    report(f"There is no column '{name}' to {purpose}.", suggest_name(name, columns))
     return True
 
 

@@ -20,7 +20,6 @@ from typing import Any
 
 from localcdap.api.directive import Columns, Directive, Row, RowContext, argument
 from localcdap.api.schema import Schema
-from localcdap.text import nearest_name
 
 
 class ColumnMap(Directive):
@@ -50,14 +49,6 @@ class TextMap(ColumnMap):
 
     def map(self, value: Any) -> Any:
         return self.map_text(value) if isinstance(value, str) else value
-
-
-def suggest_column(columns: Columns, name: str) -> str:
-    """Return the corrective action for a column that is missing: the nearest name, else all names."""
-    nearest = nearest_name(name, columns)
-    if nearest is not None:
-        return f"Did you mean '{nearest}'?"
-    return f"Choose one of: {', '.join(columns)}." if len(columns) else "There are no columns here."
 
 
 def make_schema_like(columns: Columns, name: str, made: Schema) -> Schema:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 from localcdap.api.directive import Directive
 from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.directive.rows import Columns
+from localcdap.plugin_lib.suggestions import suggest_name
 from localcdap.plugin_lib.wrangler.language import ExpressionSource, RecipeProblem
-from localcdap.plugin_lib.wrangler.recipe.base_directives import suggest_column
 from localcdap.plugin_lib.wrangler.recipe.builder import RecipeStep, locate_problem
 from localcdap.plugin_lib.wrangler.recipe.precondition import Precondition
 
@@ -41,7 +41,7 @@ def find_missing_columns(
                 step.call.line,
                 step.call.column,
                 is_warning=True,
-                corrective_action=suggest_column(before, name),
+                corrective_action=suggest_name(name, before),
             )
     for argument in directive.arguments:
         if argument.kind is ArgumentKind.EXPRESSION:
