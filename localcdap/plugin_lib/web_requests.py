@@ -53,6 +53,10 @@ class WebRequestConfig(PluginConfig):
         name="followRedirects",
     )
 
+    def get_timeout_ms(self) -> int:
+        """Return the milliseconds to wait for the connection and for each part of the response."""
+        return self.timeout_ms
+
     def check(self, stage: StageConfigurer, timeout: str, least_ms: int) -> None:
         """Add a failure for each invalid property.
 
@@ -98,7 +102,7 @@ class WebRequestConfig(PluginConfig):
         )
         handlers: Sequence[urllib.request.BaseHandler] = () if self.follow else (_NoRedirects(),)
         opener = urllib.request.build_opener(*handlers)
-        with opener.open(request, timeout=self.timeout_ms / 1000 or None) as answer:
+        with opener.open(request, timeout=self.get_timeout_ms() / 1000 or None) as answer:
             return WebAnswer(answer.status, answer.reason, answer.read(max_bytes))
 
 

@@ -4,6 +4,7 @@ real configurer, without an instance around them."""
 from __future__ import annotations
 
 import hashlib
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
+from tests.conftest import REPOSITORY
 
+PLUGINS = REPOSITORY / "plugins_dir"
 MOCKS = Path(__file__).parent / "artifacts" / "mock-plugins-1.0.0.py"
 
 
@@ -29,6 +32,16 @@ def candidates(path: Path, artifact: ArtifactId) -> list[Candidate]:
     assert not inspection.errors, inspection.errors
     version = ArtifactVersion(artifact.version)
     return [Candidate(artifact, version, str(path), digest, each) for each in inspection.plugins]
+
+
+def load_shipped() -> Shelf:
+    """Return the plugins that localcdap ships."""
+    found = []
+    for project in sorted(PLUGINS.glob("*/pyproject.toml")):
+        about = tomllib.loads(project.read_text())["project"]
+        artifact = ArtifactId(about["name"], about["version"], "SYSTEM")
+        found += candidates(project.parent, artifact)
+    return Shelf(*found)
 
 
 class Shelf:

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from localcdap.api.failures import ArtifactId
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.repairs import apply_repairs
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
-from tests.conftest import REPOSITORY
 from tests.pipeline.pipelines import check
-from tests.pipeline.shelf import Shelf, candidates
-
-PLUGINS = REPOSITORY / "plugins_dir"
+from tests.pipeline.shelf import Shelf, load_shipped
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +27,7 @@ def files(corpus: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def shipped() -> Shelf:
-    found = []
-    for project in sorted(PLUGINS.glob("*/pyproject.toml")):
-        about = tomllib.loads(project.read_text())["project"]
-        artifact = ArtifactId(about["name"], about["version"], "SYSTEM")
-        found += candidates(project.parent, artifact)
-    if not found:
-        pytest.skip("there are no shipped plugins")
-    return Shelf(*found)
+    return load_shipped()
 
 
 def test_every_file_is_read_and_kept(files):

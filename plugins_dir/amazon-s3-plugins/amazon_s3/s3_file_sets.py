@@ -47,6 +47,11 @@ class FileSetConfig(AmazonAccountConfig):
         name="pathFormat",
     )
     schema: Schema = field("The fields of the files: fields of the input.", macro=True)
+    codec: str | None = field(
+        "Compression of the files, such as Snappy, Deflate or GZip.",
+        default=None,
+        name="compressionCodec",
+    )
     file_system_properties: str | None = field(
         "Hadoop properties as a JSON object of texts; without effect here.",
         default=None,
@@ -94,6 +99,8 @@ class _FileSet(BatchSink):
             "format": self.format,
             "schema": str(config.schema),
         }
+        if config.codec:
+            properties["compressionCodec"] = config.codec
         files = FilesSink(FileSinkConfig.build(properties, FailureCollector(context.stage_name)))
         files.write(df, context)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from localcdap.api import Action, ActionContext, StageConfigurer, field, plugin
 from localcdap.plugin_lib.arguments import set_arguments
-from localcdap.plugin_lib.web_requests import METHODS, WebRequestConfig
+from localcdap.plugin_lib.web_requests import METHODS, TIMEOUT_MS, WebRequestConfig
 
 _MAX_BYTES: Final = 10 * 2**20
 _PAUSE_S: Final = 1.0
@@ -29,11 +29,25 @@ class ArgumentSetter(Action):
         method: str = field(
             "HTTP method of the request.", default="GET", choices=METHODS, macro=True
         )
+        timeout_ms: int = field(
+            "Milliseconds to wait for the connection and for each part of the response, unless 'readTimeout' "
+            "is longer.",
+            default=TIMEOUT_MS,
+            name="connectTimeout",
+        )
+        read_timeout_ms: int = field(
+            "Milliseconds to wait for each part of the response.",
+            default=TIMEOUT_MS,
+            name="readTimeout",
+        )
+
+        def get_timeout_ms(self) -> int:
+            return max(self.timeout_ms, self.read_timeout_ms)
 
     config: Config
 
     def configure(self, stage: StageConfigurer) -> None:
-        self.config.check(stage, "connectTimeoutMillis", least_ms=1)
+        self.config.check(stage, "connectTimeout", least_ms=1)
 
     def run(self, context: ActionContext) -> None:
         for attempt in range(self.config.retries + 1):

@@ -43,6 +43,12 @@ class EmailConfig(PostActionConfig):
     )
     host: str = field("Host name of the mail server.", default="localhost", macro=True)
     port: int = field("Port of the mail server.", default=25, macro=True)
+    java_properties: str | None = field(
+        "Properties of JavaMail; without effect here.",
+        default=None,
+        macro=True,
+        name="configurableJavaMailProperties",
+    )
     token: bool = field(
         "Must be false: workflow tokens do not exist here.",
         default=False,
@@ -74,6 +80,11 @@ class Email(PostAction):
             stage.failures.add(
                 f"{config.port} is not a port.", "Use a port from 1 to 65535."
             ).with_config_property("port")
+        if config.java_properties:
+            stage.warnings.add(
+                "Properties of JavaMail have no effect here: the mail is not sent with JavaMail.",
+                "Set 'protocol', 'host' and 'port' instead.",
+            ).with_config_property("configurableJavaMailProperties")
         if config.token:
             stage.failures.add(
                 "Workflow tokens do not exist here.", "Set 'includeWorkflowToken' to false."

@@ -20,6 +20,8 @@ _SYNTAX: Final = {
     "h2": ";;",
 }
 """The separators before the first and before each other argument, by the kind of database."""
+UTC_SESSION: Final = "time_zone='+00:00'"
+"""The session variable of MySQL with which timestamps are sent in UTC."""
 _ZONES: Final = ("sessionVariables", "serverTimezone", "connectionTimeZone", "timezone")
 
 
@@ -49,7 +51,7 @@ def add_defaults(url: str, arguments: Mapping[str, str]) -> dict[str, str]:
             usual = {"stringtype": "unspecified"}
         case "mysql" | "mariadb" if not any(name in given for name in _ZONES):
             # Timestamps are sent as texts in the session's time zone, and Spark's time zone is UTC.
-            usual = {"sessionVariables": "time_zone='+00:00'"}
+            usual = {"sessionVariables": UTC_SESSION}
     return usual | dict(arguments)
 
 

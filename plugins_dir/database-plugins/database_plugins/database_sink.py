@@ -43,6 +43,12 @@ class DatabaseSinkConfig(JdbcConfig):
         macro=True,
         name=_TABLE,
     )
+    schema_name: str | None = field(
+        "Schema of the table; by default, the one in its name or the default schema of the user.",
+        default=None,
+        macro=True,
+        name="dbSchemaName",
+    )
     columns: list[str] = field(
         "Fields to write, each into the column of its name; by default, all fields of the input.",
         default=[],
@@ -57,6 +63,20 @@ class DatabaseSinkConfig(JdbcConfig):
         name="operationName",
         group="more",
     )
+    table_key: str | None = field(
+        "Fields that identify a row, for updates. Must be empty, because only inserts are supported.",
+        default=None,
+        macro=True,
+        name="relationTableKey",
+        group="more",
+    )
+    name_case: str | None = field(
+        "Case of column names; without effect, because columns are found in any case.",
+        default=None,
+        macro=True,
+        name="columnNameCase",
+        group="more",
+    )
     isolation: str = field(
         "Isolation level of the transaction in which all rows are written.",
         default="TRANSACTION_SERIALIZABLE",
@@ -67,7 +87,9 @@ class DatabaseSinkConfig(JdbcConfig):
 
     def get_table_name(self) -> str:
         """Return the table's name in SQL."""
-        return self.table
+        return ".".join(
+            part.strip() for part in (self.schema_name or "", self.table) if part.strip()
+        )
 
 
 class DatabaseSinkBase(BatchSink):
@@ -80,6 +102,11 @@ class DatabaseSinkBase(BatchSink):
         check_reference_name(stage, config.reference_name)
         config.check(stage)
         check_isolation(stage, config, config.isolation)
+        if config.table_key and not config.contains_macro("relationTableKey"):
+            stage.failures.add(
+                "Table key should be null in case of 'INSERT'.",
+                "Remove it; only inserts are supported.",
+            ).with_config_property("relationTableKey").with_config_property("operationName")
         schema = stage.input_schema
         if schema is None:
             return

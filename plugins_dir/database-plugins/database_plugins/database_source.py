@@ -266,7 +266,22 @@ class DatabaseSource(DatabaseSourceBase):
     """Timestamps without a time zone are read as UTC."""
 
     class Config(DatabaseSourceConfig, DatabaseConfig):
-        """Any database."""
+        """Any database, with properties of CDAP 3.2."""
+
+        count_query: str | None = field(
+            "Query of the number of rows; without effect, because 'numSplits' splits the rows.",
+            default=None,
+            macro=True,
+            name="countQuery",
+            group="more",
+        )
+        table: str | None = field(
+            "Table that the query reads; without effect.",
+            default=None,
+            macro=True,
+            name="tableName",
+            group="more",
+        )
 
 
 def split_conditions(column: str, least: Number, greatest: Number, parts: int) -> list[str]:

@@ -87,6 +87,10 @@ class JdbcConfig(PluginConfig):
         """Return the connection string."""
         raise NotImplementedError
 
+    def get_driver_arguments(self) -> dict[str, str]:
+        """Return the arguments of the driver that properties of their own set."""
+        return {}
+
     def check(self, stage: StageConfigurer) -> None:
         """Add failures for what is wrong by itself."""
         if not self.contains_macro("connectionArguments"):
@@ -117,7 +121,11 @@ class JdbcConfig(PluginConfig):
         name = driver.class_name if driver is not None else None
         url = self.get_url()
         url, rest = arguments.add_to_url(
-            url, arguments.add_defaults(url, arguments.parse_arguments(self.arguments)), name
+            url,
+            arguments.add_defaults(
+                url, arguments.parse_arguments(self.arguments) | self.get_driver_arguments()
+            ),
+            name,
         )
         given = {"user": self.user or None, "password": self.password, "driver": name}
         account = {key: value for key, value in given.items() if value is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from localcdap.api import field, plugin
+from localcdap.api import plugin
 
 from .database_actions import DatabaseActionBase, StatementConfig
 from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
@@ -32,13 +32,6 @@ class CloudSqlPostgresConfig(CloudSqlConfig):
 
 class PostgresTableConfig(DatabaseSinkConfig):
     """A table of PostgreSQL."""
-
-    schema_name: str | None = field(
-        "Schema of the table; by default, the default schema of the user.",
-        default=None,
-        macro=True,
-        name="dbSchemaName",
-    )
 
     def get_table_name(self) -> str:
         """Return the table's name in quotes, as CDAP does: PostgreSQL folds other names to lower case."""

@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from localcdap.api import PluginConfig, Schema, SchemaError, SinkContext, StageConfigurer, Type
+from localcdap.api import (
+    PluginConfig,
+    Schema,
+    SchemaError,
+    SinkContext,
+    StageConfigurer,
+    Type,
+    field,
+)
 
 from .bigquery.types import accepts
 
 SPLIT: Final = "splitField"
 _ARGUMENT: Final = "multisink."
+_FLEXIBLE: Final = "allowFlexibleSchema"
+
+
+def flexible_field() -> Any:
+    """Declare the property with which CDAP's sinks write records of arbitrary schemas."""
+    return field(
+        "Must be off: all records have one schema here, and an argument defines the fields of each "
+        "destination.",
+        default="off",
+        macro=True,
+        name=_FLEXIBLE,
+    )
+
+
+def check_flexible(stage: StageConfigurer, config: PluginConfig, value: str, what: str) -> None:
+    """Add a failure if records of arbitrary schemas are to be written.
+
+    :param what: the word for a destination in the name of an argument.
+    """
+    if value.strip().lower() in ("on", "true") and not config.contains_macro(_FLEXIBLE):
+        stage.failures.add(
+            "Records of arbitrary schemas cannot be written here.",
+            f"Set '{_FLEXIBLE}' to off, and an argument 'multisink.{what}' for each {what.lower()}.",
+        ).with_config_property(_FLEXIBLE)
 
 
 def check_split_field(stage: StageConfigurer, config: PluginConfig, name: str) -> None:

@@ -99,3 +99,17 @@ def test_what_is_wrong_is_said():
         "Property 'numRetries' must be at least 0, not -1.",
         "'x' is not a header.",
     ]
+
+
+def test_the_longer_timeout_counts():
+    config = configure(
+        ArgumentSetter, {"url": "http://x", "connectTimeout": "5", "readTimeout": "7"}
+    )
+    assert messages(config) == []
+    assert messages(configure(ArgumentSetter, {"url": "http://x", "connectTimeout": "0"})) == [
+        "Property 'connectTimeout' must be at least 1, not 0."
+    ]
+    built = ArgumentSetter.Config.build(
+        {"url": "http://x", "connectTimeout": "5", "readTimeout": "7"}, config.failures
+    )
+    assert built.get_timeout_ms() == 7

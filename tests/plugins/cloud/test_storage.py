@@ -126,6 +126,14 @@ def test_encrypted_objects_are_refused_and_macros_are_waited_for(instance):
     ]
 
 
+def test_names_of_files_that_are_not_given_are_warned_of(instance):
+    answer = validate(instance, gcs_source(), gcs_sink(outputFileNameBase="orders"))
+    assert [(each.stage, each.message) for each in answer.warnings] == [
+        ("Out", "The files are not called 'orders…' here: their names begin with 'part'.")
+    ]
+    assert validate(instance, gcs_source(), gcs_sink(outputFileNameBase="part")).warnings == []
+
+
 def test_they_are_stand_ins_that_run_here_only(instance):
     for type, name in (("batchsource", "GCSFile"), ("batchsink", "GCS"), ("batchsink", "S3")):
         detail = instance.cdap.artifacts.get_plugin("default", type, name)

@@ -107,3 +107,5 @@ def test_what_is_wrong_is_said():
         "Workflow tokens do not exist here.",
     ]
     assert messages(configure(Email, MAIL)) == []
+    java = configure(Email, MAIL | {"configurableJavaMailProperties": "mail.smtp.localhost:x"})
+    assert [each.field for each in java.warnings] == ["configurableJavaMailProperties"]

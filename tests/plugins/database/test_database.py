@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from database_plugins.database_sink import DatabaseSink
 from database_plugins.database_source import split_conditions
 from database_plugins.drivers import DriverNotFoundError, copy_for_spark, find_driver
 
 from localcdap.api.errors import StageError
+from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
 from localcdap.engine.local.launch import find_spark_home
 from localcdap.pipeline.service import PipelineRequest
@@ -307,3 +309,14 @@ def test_what_is_wrong_with_a_sink_is_said():
     assert messages(found) == [
         "Column 'nome' is not a field of the input schema.",
     ]
+
+
+def test_sinks_only_insert_and_know_the_schema_of_the_table():
+    properties = {"jdbcPluginName": "x", "connectionString": "jdbc:x:", "tableName": "t"}
+    given = Schema.parse_record(SCHEMA)
+    keyed = configure("batchsink", "Database", properties | {"relationTableKey": "id"}, given=given)
+    assert messages(keyed) == ["Table key should be null in case of 'INSERT'."]
+    config = DatabaseSink.Config.build(
+        properties | {"dbSchemaName": "sales", "columnNameCase": "lower"}, FailureCollector("s")
+    )
+    assert config.get_table_name() == "sales.t"

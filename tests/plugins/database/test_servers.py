@@ -124,3 +124,30 @@ def test_drivers_are_told_arguments_in_the_url(
 def test_arguments_without_a_place_in_the_url_are_told_beside_it():
     url = "jdbc:oracle:thin:@//h/db"
     assert add_to_url(url, add_defaults(url, {"a.b": "1"}), None) == (url, {"a.b": "1"})
+
+
+def test_properties_of_mysql_become_arguments_of_its_driver():
+    collector = FailureCollector("s")
+    given = {
+        "jdbcPluginName": "x",
+        "database": "db",
+        "autoReconnect": "true",
+        "useSSL": "No",
+        "trustCertificateKeyStoreUrl": "file:/x",
+        "sqlMode": "ANSI",
+        "connectionArguments": "connectTimeout=5",
+    }
+    config = MysqlConfig.build(given, collector)
+    assert config.get_driver_arguments() == {
+        "autoReconnect": "true",
+        "useSSL": "false",
+        "trustCertificateKeyStoreUrl": "file:/x",
+        "sessionVariables": "sql_mode='ANSI',time_zone='+00:00'",
+    }
+    others = {"connectionArguments": "sessionVariables=time_zone='+01:00'", "useAnsiQuotes": "true"}
+    more = MysqlConfig.build(given | {"sqlMode": ""} | others, collector)
+    assert more.get_driver_arguments()["sessionVariables"] == (
+        "sql_mode=CONCAT(@@sql_mode,',ANSI_QUOTES'),time_zone='+01:00'"
+    )
+    plain = MysqlConfig.build({"jdbcPluginName": "x", "database": "db"}, collector)
+    assert (plain.get_driver_arguments(), list(collector)) == ({}, [])

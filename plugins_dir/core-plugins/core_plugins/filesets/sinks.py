@@ -79,6 +79,27 @@ class TimedSinkConfig(FilesetSinkConfig):
     )
 
 
+class TimedOrcSinkConfig(TimedSinkConfig):
+    """The properties of the sink of ORC files, whose storage Spark arranges here."""
+
+    chunk_size: str | None = field(
+        "Bytes of a compressed chunk; without effect here.",
+        default=None,
+        name="compressionChunkSize",
+    )
+    stripe_size: str | None = field(
+        "Bytes of a stripe; without effect here.", default=None, name="stripeSize"
+    )
+    index_stride: str | None = field(
+        "Rows between two entries of the index; without effect here.",
+        default=None,
+        name="indexStride",
+    )
+    create_index: str | None = field(
+        "Whether files have an index; without effect here.", default=None, name="createIndex"
+    )
+
+
 class TextSinkConfig(FilesetSinkConfig):
     """The properties of the sink of delimited text."""
 
@@ -187,6 +208,7 @@ class TimedParquetSink(TimedSink):
     description=_describe("a partition by time", "ORC"),
 )
 class TimedOrcSink(TimedSink):
+    Config = TimedOrcSinkConfig
     format = "orc"
 
 

@@ -19,7 +19,13 @@ from localcdap.api.tables import TableLoading, TableWrite
 from localcdap.plugin_lib.spark.columns import get_column
 
 from ..account import WITHOUT_EFFECT, BigQueryConfig
-from ..multi_sinks import SPLIT, check_split_field, parse_schema_arguments
+from ..multi_sinks import (
+    SPLIT,
+    check_flexible,
+    check_split_field,
+    flexible_field,
+    parse_schema_arguments,
+)
 from .tables import check_table, get_table_name, get_written_schema
 
 if TYPE_CHECKING:
@@ -50,12 +56,7 @@ class BigQueryMultiConfig(BigQueryConfig):
         macro=True,
         name="allowSchemaRelaxation",
     )
-    flexible: str = field(
-        "Must be off: all records have one schema here, and an argument defines the columns of each table.",
-        default="off",
-        macro=True,
-        name="allowFlexibleSchema",
-    )
+    flexible: str = flexible_field()
     location: str | None = field(
         "Region of the dataset.", default=None, macro=True, group=WITHOUT_EFFECT
     )
@@ -72,11 +73,19 @@ class BigQueryMultiConfig(BigQueryConfig):
         name="cmekKey",
         group=WITHOUT_EFFECT,
     )
+    json_fields: str | None = field(
+        "Fields that contain JSON; they stay strings here.",
+        default=None,
+        macro=True,
+        name="jsonStringFields",
+        form="{input-field}",
+        group=WITHOUT_EFFECT,
+    )
     job_labels: str | None = field(
         "Labels of the job.",
         default=None,
         macro=True,
-        name="jobLabelKeyValue",
+        name="jobLabels",
         group=WITHOUT_EFFECT,
     )
 
@@ -95,12 +104,7 @@ class BigQueryMultiTable(BatchSink):
         config = self.config
         check_reference_name(stage, config.reference_name)
         check_table(stage, config, config.dataset, None)
-        flexible = config.flexible.strip().lower() in ("on", "true")
-        if flexible and not config.contains_macro("allowFlexibleSchema"):
-            stage.failures.add(
-                "Records of arbitrary schemas cannot be written here.",
-                "Set 'allowFlexibleSchema' to off, and an argument 'multisink.TABLE' for each table.",
-            ).with_config_property("allowFlexibleSchema")
+        check_flexible(stage, config, config.flexible, "TABLE")
         check_split_field(stage, config, config.split_field)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:

@@ -153,7 +153,7 @@ class BigQuerySinkConfig(BigQueryConfig):
         "Labels of the job.",
         default=None,
         macro=True,
-        name="jobLabelKeyValue",
+        name="jobLabels",
         group=WITHOUT_EFFECT,
     )
     cmek_key: str | None = field(

@@ -11,7 +11,13 @@ from localcdap.plugin_lib.files.sink_checks import check_format, find_unwritable
 from localcdap.plugin_lib.spark.columns import get_column
 from localcdap.plugin_lib.spark.conversion import conform_columns
 
-from ..multi_sinks import SPLIT, check_split_field, parse_schema_arguments
+from ..multi_sinks import (
+    SPLIT,
+    check_flexible,
+    check_split_field,
+    flexible_field,
+    parse_schema_arguments,
+)
 from .paths import add_scheme, check_storage_path
 from .sink import GcsSinkConfig
 
@@ -28,6 +34,7 @@ class GcsMultiConfig(GcsSinkConfig):
         name=SPLIT,
         form="{input-field}",
     )
+    flexible: str = flexible_field()
 
 
 @plugin(
@@ -47,6 +54,8 @@ class GcsMultiFiles(FilesSink):
         check_reference_name(stage, config.reference_name)
         check_format(stage, config)
         check_storage_path(stage, config, "path", config.path)
+        config.warn_of_file_names(stage)
+        check_flexible(stage, config, config.flexible, "FOLDER")
         check_split_field(stage, config, config.split_field)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:

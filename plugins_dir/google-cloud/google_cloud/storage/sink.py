@@ -43,6 +43,21 @@ class GcsSinkConfig(GoogleAccountConfig, FileSinkConfig):
         name="cmekKey",
         group=WITHOUT_EFFECT,
     )
+    file_name_base: str | None = field(
+        "Beginning of the names of the files; here it is always 'part'.",
+        default=None,
+        macro=True,
+        name="outputFileNameBase",
+        group=WITHOUT_EFFECT,
+    )
+
+    def warn_of_file_names(self, stage: StageConfigurer) -> None:
+        """Add a warning if files were to have names that they do not get here."""
+        if self.file_name_base and self.file_name_base.strip() != "part":
+            stage.warnings.add(
+                f"The files are not called '{self.file_name_base}…' here: their names begin with 'part'.",
+                "Read the folder, not single files of it.",
+            ).with_config_property("outputFileNameBase")
 
 
 @plugin(
@@ -58,6 +73,7 @@ class GcsSink(FilesSink):
     def configure(self, stage: StageConfigurer) -> None:
         super().configure(stage)
         check_storage_path(stage, self.config, "path", self.config.path)
+        self.config.warn_of_file_names(stage)
 
     def get_path(self) -> str:
         return add_scheme(self.config.path)

@@ -23,15 +23,22 @@ class GcsSourceConfig(GoogleAccountConfig, FileSourceConfig):
         'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".',
         macro=True,
     )
-    copy_header: bool = field(
-        "Without effect: 'skipHeader' skips the header of each file.",
-        default=False,
-        macro=True,
-        name="copyHeader",
-        group=WITHOUT_EFFECT,
-    )
     encrypted: bool = field(
         "Must be false: encrypted objects are not decrypted here.", default=False, macro=True
+    )
+    encrypted_suffix: str | None = field(
+        "End of the names of the files that say how objects are encrypted.",
+        default=None,
+        macro=True,
+        name="encryptedMetadataSuffix",
+        group=WITHOUT_EFFECT,
+    )
+    least_split_size: str | None = field(
+        "Smallest number of bytes of a file that one task reads.",
+        default=None,
+        macro=True,
+        name="minSplitSize",
+        group=WITHOUT_EFFECT,
     )
 
 
