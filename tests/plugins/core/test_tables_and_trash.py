@@ -55,6 +55,16 @@ def tables(tmp_path: Path) -> Iterator[Tables]:
     made.store.close()
 
 
+def test_the_key_may_have_another_case_if_it_is_not_case_sensitive():
+    key = {"name": "t", "schema.row.field": "ID"}
+    given = record(id="int", name="string")
+    assert messages(configure("batchsink", "Table", key, given=given)) == [
+        "Output schema should contain the rowkey column."
+    ]
+    relaxed = key | {"case.sensitive.row.field": "false"}
+    assert messages(configure("batchsink", "Table", relaxed, given=given)) == []
+
+
 @pytest.mark.parametrize(
     ("properties", "expected"),
     [

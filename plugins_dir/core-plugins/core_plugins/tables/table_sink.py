@@ -51,6 +51,19 @@ class TableSink(BatchSink):
             name=_KEY,
             form="{input-field}",
         )
+        is_case_sensitive: bool = field(
+            "Whether the key is written as the field; otherwise the field may have another case (CDAP 3).",
+            default=True,
+            macro=True,
+            name="case.sensitive.row.field",
+        )
+
+        def find_key(self, schema: Schema) -> str:
+            """Return the name of the key field; as it is written, if no field has it."""
+            if self.is_case_sensitive:
+                return self.row_field
+            wanted = self.row_field.lower()
+            return next((n for n in schema.field_names if n.lower() == wanted), self.row_field)
 
     config: Config
 
@@ -67,12 +80,14 @@ class TableSink(BatchSink):
         if stage.input_schema is not None:
             check_subset(stage, stage.input_schema, schema)
         if config.row_field is not None and not config.contains_macro(_KEY):
-            self._check_key(stage, schema, config.row_field)
+            self._check_key(stage, schema, config.find_key(schema))
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         config = self.config
         if not config.contains_macro("name") and not config.contains_macro(_KEY):
-            check_table_key(stage, config.name, config.row_field)
+            schema = config.schema or stage.input_schema
+            key = config.row_field if schema is None else config.find_key(schema)
+            check_table_key(stage, config.name, key)
 
     def _check_key(self, stage: StageConfigurer, schema: Schema, key: str) -> None:
         """Apply the rules of CDAP 6 ``TableSink``."""
@@ -89,7 +104,7 @@ class TableSink(BatchSink):
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         schema = self.config.schema or context.input_schema
-        key = self.config.row_field
+        key = self.config.find_key(schema)
         # The key of a row must not be null, even if the schema is nullable.
         fields = [(f.name, f.schema.non_nullable if f.name == key else f.schema) for f in schema]
         columns = [
