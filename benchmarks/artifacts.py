@@ -70,10 +70,10 @@ def _open_instance(home: Path, rounds: int) -> tuple[float, float]:
     plugins; and seconds of the look-ups.
     """
     from localcdap.home import Home
-    from localcdap.host import connect
+    from localcdap.host import open_in_process
 
     times = []
-    with connect(Home(home)) as cdap, contextlib.ExitStack() as undo:
+    with open_in_process(Home(home)) as cdap, contextlib.ExitStack() as undo:
         time.sleep(3)  # the watcher begins after two
         for number in range(rounds):
             time.sleep(0.5)

@@ -25,7 +25,7 @@ _LONG_S: Final = 10.0
 def editing(folder: Path, rounds: int) -> Iterator[Row]:
     """One property edited in an open session, as somebody types; each value is new to the plugins."""
     from localcdap.home import Home
-    from localcdap.host import connect
+    from localcdap.host import open_in_process
     from localcdap.pipeline.editing.edits import SetProperty
     from localcdap.pipeline.editing.service import OpenRequest
     from localcdap.pipeline.service import StageRequest
@@ -34,7 +34,7 @@ def editing(folder: Path, rounds: int) -> Iterator[Row]:
     shutil.rmtree(home, ignore_errors=True)
     document, ends = wide_pipeline(folder / "unused")
     count = EDITS * max(1, rounds // 2)
-    with connect(Home(home)) as cdap:
+    with open_in_process(Home(home)) as cdap:
         opened = cdap.editing.open(OpenRequest(document), 60.0)
         if not opened.change.valid:
             raise RuntimeError(f"the pipeline is not valid: {opened.change}")

@@ -44,10 +44,10 @@ def fresh_home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Pat
     takes half a second of the processor for that. Returns the folder.
     """
     from localcdap.home import Home
-    from localcdap.host import connect
+    from localcdap.host import open_in_process
 
     known = tmp_path_factory.mktemp("known")
-    with connect(Home(known)) as cdap:
+    with open_in_process(Home(known)) as cdap:
         cdap.artifacts.list_plugins("default")
 
     def fresh_home(folder: Path) -> Path:

@@ -317,7 +317,24 @@ class HostError(LocalcdapError):
 
 
 class HostLostError(HostError):
-    """The other process ended; whether the call took effect is unknown."""
+    """The other process ended; whether the call took effect is unknown.
+
+    :param was_sent: whether the other process may have received the call; if not, it had no effect.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        corrective_action: str | None = None,
+        *,
+        traceback: Sequence[str] = (),
+        was_sent: bool = True,
+    ) -> None:
+        super().__init__(message, corrective_action, traceback=traceback)
+        self.was_sent = was_sent
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"was_sent": self.was_sent}
 
 
 class HostSilentError(HostError):

@@ -14,6 +14,7 @@ import click
 
 from localcdap.api import errors
 from localcdap.api.failures import ValidationFailure
+from localcdap.cli.options import find_home_option
 from localcdap.cli.output import print_failures, print_json
 from localcdap.decoders import convert
 from localcdap.home import find_home
@@ -29,6 +30,7 @@ _CODES: Final[tuple[tuple[type[errors.LocalcdapError], int], ...]] = (
     (errors.BadRequestError, BAD_INPUT),
     (errors.StoreError, BAD_INPUT),
     (errors.HostSilentError, BAD_INPUT),
+    (errors.HostLostError, NO),
     (errors.HostError, FAULT),
 )
 
@@ -83,7 +85,7 @@ def report(error: BaseException, arguments: list[str]) -> int:
     text = reports.format_report(error, f"localcdap {' '.join(arguments)}")
     click.secho(f"Internal error of localcdap: {error}", fg="red", err=True)
     try:
-        file = reports.write_report(find_home(_find_home_option(arguments)).reports, text)
+        file = reports.write_report(find_home(find_home_option(arguments)).reports, text)
         click.echo(f"A crash report is in {file}", err=True)
     except OSError as unwritable:
         click.echo(f"The crash report could not be written ({unwritable}):\n{text}", err=True)
@@ -100,12 +102,3 @@ def discard_stdout() -> None:
 def _get_failures(error: errors.LocalcdapError) -> list[ValidationFailure]:
     found = error.failures if isinstance(error, errors.InvalidPipelineError) else []
     return convert(found, list[ValidationFailure])
-
-
-def _find_home_option(arguments: list[str]) -> str | None:
-    for index, argument in enumerate(arguments):
-        if argument == "--home" and index + 1 < len(arguments):
-            return arguments[index + 1]
-        if argument.startswith("--home="):
-            return argument.removeprefix("--home=")
-    return None

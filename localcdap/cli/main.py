@@ -6,6 +6,7 @@ A command is the ``command`` of the module of its name, imported only when it is
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import keyword
 import os
@@ -54,6 +55,8 @@ _COMMANDS: Final = {
     "doctor": "Check this machine and the instance, and show the settings.",
 }
 """The commands and their summaries, in the order of ``--help``."""
+_WITHOUT_HOST: Final = frozenset({"new", "diff", "engine", "restore", "doctor"})
+"""Commands that need no host, or not at once."""
 
 
 class _LazyGroup(click.Group):
@@ -104,6 +107,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    _start_host_ahead(order_arguments(sys.argv[1:]))
     code = run(sys.argv[1:])
     if "localcdap.tui.launch" in sys.modules:
         # Everything is closed. Threads that still wait for an answer would keep the process alive, or print
@@ -112,6 +116,25 @@ def main() -> None:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _start_host_ahead(arguments: list[str]) -> None:
+    """Start the host of an instance that was used before, if it has none, while this process loads.
+
+    Host and command each take half a second of the processor to load. What goes wrong is told by the
+    command, which starts a host as soon as it needs one.
+    """
+    name = arguments[0] if arguments else ""
+    if name not in _COMMANDS or name in _WITHOUT_HOST or {"-h", "--help"} & set(arguments):
+        return
+    from localcdap.cli.options import find_home_option
+    from localcdap.home import find_home
+    from localcdap.rpc.host_start import EXPECTS_RUN, start_host_ahead
+
+    home = find_home(find_home_option(arguments))
+    with contextlib.suppress(OSError):
+        if home.database.exists():
+            start_host_ahead(home.path, [EXPECTS_RUN] if name in ("run", "demo") else [])
 
 
 def run(arguments: list[str]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +25,16 @@ arguments_option = click.option(
 fix_option = click.option(
     "--fix", is_flag=True, help="Replace missing plugin versions with installed ones."
 )
+
+
+def find_home_option(arguments: Sequence[str]) -> str | None:
+    """Return the value of ``--home`` in a command line; None when it is not given."""
+    for index, argument in enumerate(arguments):
+        if argument == "--home" and index + 1 < len(arguments):
+            return arguments[index + 1]
+        if argument.startswith("--home="):
+            return argument.removeprefix("--home=")
+    return None
 
 
 def parse_pairs(pairs: Iterable[str], option: str | None = None) -> dict[str, str]:
@@ -56,7 +66,7 @@ class Instance:
         self.json = json
 
     def connect(self, *, expects_run: bool = False) -> AbstractContextManager[Cdap]:
-        """Return the services of the instance. This process becomes their host unless another one is.
+        """Return the services of the instance, which run in its host; the host is started if there is none.
 
         :param expects_run: the command starts a run soon, so its process may load its libraries now.
         """

@@ -94,10 +94,11 @@ def run_preview(cdap: Cdap, request: PreviewRequest) -> Preview:
     """Run a preview to its end and return it. An interrupt from the keyboard stops it."""
     preview = cdap.previews.start(request)
     try:
-        while not preview.status.is_end:
-            preview = cdap.previews.wait(
-                request.namespace, preview.preview, preview.version, _WAIT_S
-            )
+        with cdap.require_same_host("the preview"):
+            while not preview.status.is_end:
+                preview = cdap.previews.wait(
+                    request.namespace, preview.preview, preview.version, _WAIT_S
+                )
     except KeyboardInterrupt:
         click.echo("Stopping the preview …", err=True)
         preview = cdap.previews.stop(request.namespace, preview.preview)

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import itertools
 import logging
-import subprocess
-import sys
-import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.errors import HostError
+from localcdap.api.errors import HostError, LocalcdapError
 from localcdap.api.stage import FindTable
 from localcdap.api.tables import TableResult, TableShape
 from localcdap.engine.messages.host import (
@@ -38,36 +35,27 @@ from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import Failed, LogLine, LogLines
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.rpc import background_host
 from localcdap.rpc.client import Client
-from localcdap.rpc.host_record import read_host_record
 
 _LOG: Final = logging.getLogger("localcdap.engine")
-_HOST_MODULE: Final = "localcdap.host"
-"""Started by name: the engine must not import the host. The host exits when nobody needs it."""
-_START_S: Final = 15.0
-_PAUSE_S: Final = 1.0
 
 
 def connect_to_host(home: Path) -> Client:
-    """Connect to the host of an instance; start one without a front end when the last one has exited.
+    """Connect to the host of an instance; start one when the last one has ended.
 
     :param home: the instance's folder.
-    :raises HostError: when no host can be reached within 15 s.
+    :raises HostError: when no host can be started or reached.
     """
-    deadline = time.monotonic() + _START_S
-    while True:
-        record = read_host_record(home)
-        try:
-            if record is not None:
-                return Client(record)
-        except HostError:
-            if time.monotonic() > deadline:
-                raise
-        if time.monotonic() > deadline:
-            raise HostError(f"No host serves the instance {home}.", "Run it again.")
-        command = [sys.executable, "-m", _HOST_MODULE, str(home)]
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-        time.sleep(_PAUSE_S)
+    try:
+        client, _ = background_host.connect_to_host(home)
+        return client
+    except HostError:
+        raise
+    except LocalcdapError as error:
+        raise HostError(
+            f"No host serves the instance {home}: {error.message}", error.corrective_action
+        ) from error
 
 
 def flush_to_host(order: WorkOrder) -> None:

@@ -1,38 +1,72 @@
-"""``python -m localcdap.host DIR``: a host without a front end."""
+"""``python -m localcdap.host DIR [--report DESCRIPTOR] [--expects-run]``: a background host."""
 
 from __future__ import annotations
 
-import sys
+import argparse
+import logging
+import signal
 import time
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from localcdap.api.errors import LocalcdapError
 from localcdap.home import Home
 from localcdap.host.host import Host
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
+from localcdap.rpc.host_start import EXPECTS_RUN, HostReport
 
 _LINGER_S: Final = 2.0
-"""Seconds that the host stays without active runs and clients."""
+"""Seconds that the host stays without work and clients: a script's next command finds it open."""
+_PAUSE_S: Final = 0.1
 
 
-def serve(home: Home) -> None:
-    """Be the host until no run is active and no client connected; do nothing when there is a host."""
-    end = connect_or_become_host(home.path, metadata.version("localcdap"))
-    if isinstance(end, Client):
-        end.close()
-        return
-    host = Host(home, end)
+def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
+    """Be the host until nobody needs it; do nothing when there is a host.
+
+    :param report: gets the error when the instance cannot be opened.
+    """
     try:
-        needed = time.monotonic()
-        while time.monotonic() - needed < _LINGER_S:
-            time.sleep(0.1)
-            if host.is_needed:
-                needed = time.monotonic()
+        end = connect_or_become_host(home.path, metadata.version("localcdap"))
+        if isinstance(end, Client):
+            end.close()
+            report.succeed()
+            return
+        host = Host(home, end, expects_run=expects_run, is_background=True)
+    except LocalcdapError as error:
+        report.fail(error)
+        return
+    except BaseException as error:
+        report.fail(error)
+        raise
+    signal.signal(signal.SIGTERM, lambda *_: host.leaving.set())
+    report.succeed()
+    try:
+        _wait_until_unneeded(host)
     finally:
         host.close()
 
 
+def _wait_until_unneeded(host: Host) -> None:
+    needed = time.monotonic()
+    while not host.leaving.wait(_PAUSE_S):
+        if host.is_needed:
+            needed = time.monotonic()
+        elif time.monotonic() - needed >= _LINGER_S:
+            host.leave()
+
+
+def main() -> None:
+    """Read the command line and serve."""
+    parser = argparse.ArgumentParser(prog="python -m localcdap.host")
+    parser.add_argument("home", type=Path)
+    parser.add_argument("--report", type=int, help="the descriptor of a pipe for the result")
+    parser.add_argument(EXPECTS_RUN, action="store_true", help="a run will start soon")
+    given = parser.parse_args()
+    logging.basicConfig(format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
+    serve(Home(given.home), HostReport(given.report), expects_run=given.expects_run)
+
+
 if __name__ == "__main__":
-    serve(Home(Path(sys.argv[1])))
+    main()

@@ -9,26 +9,33 @@ from collections.abc import Iterator
 from importlib import metadata
 from typing import Any, Final, TypeVar
 
-from localcdap.api.errors import ConflictError, HostLostError
+from localcdap.api.errors import ConflictError, HostLostError, NotFoundError
+from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.transactions import (
     HostTransactionRunner,
 )
 from localcdap.home import Home
+from localcdap.host.control import CONTROL, HostControl
 from localcdap.host.host import Host
 from localcdap.host.service_table import SERVICES, ServiceEntry, ServiceTable
+from localcdap.rpc.background_host import connect_to_host
 from localcdap.rpc.client import Client
+from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.frames import Call
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
+from localcdap.rpc.host_start import EXPECTS_RUN
 from localcdap.rpc.methods import get_remote_method, make_proxy
 
 _S = TypeVar("_S")
+_ATTEMPTS: Final = 3
+"""Hosts that a call is made to: a call that ends each of them is not repeated for ever."""
 
 
 class Cdap(ServiceTable):
     """The services of an instance, wherever they run. Threads may share it."""
 
-    def __init__(self, home: Home, *, expects_run: bool = False) -> None:
-        self._link = _HostLink(home, expects_run=expects_run)
+    def __init__(self, home: Home, *, expects_run: bool = False, in_process: bool = False) -> None:
+        self._link = _HostLink(home, expects_run=expects_run, in_process=in_process)
         self.transactions: Final = HostTransactionRunner(lambda: self.transaction_service)
         """Runs functions as transactions on structured tables."""
 
@@ -46,6 +53,35 @@ class Cdap(ServiceTable):
         """The id of the process in which the services run; it changes when the host is lost."""
         return self._link.host_pid
 
+    @contextlib.contextmanager
+    def require_same_host(self, what: str) -> Iterator[None]:
+        """Raise a clear error when the host is lost in a block that follows something kept in its memory.
+
+        The calls of the block are repeated at the next host, which does not know it.
+
+        :param what: what the host keeps, such as ``the preview``.
+        :raises HostLostError: in place of a NotFoundError, when the host has changed.
+        """
+        pid = self.host_pid
+        try:
+            yield
+        except NotFoundError as error:
+            if self.host_pid == pid:
+                raise
+            raise HostLostError(
+                f"The host of the instance (process {pid}) ended unexpectedly, and {what} with it.",
+                f"Start {what} again.",
+            ) from error
+
+    def leave_host(self) -> list[str]:
+        """Have the host end, so that the next connection starts one with the current settings.
+
+        Runs go on. Close this connection afterwards.
+
+        :returns: who else uses the host, which then stays.
+        """
+        return self._link.leave_host()
+
     def close(self) -> None:
         """Disconnect from the instance. Active runs continue."""
         self.transactions.close()
@@ -54,10 +90,10 @@ class Cdap(ServiceTable):
 
 @contextlib.contextmanager
 def connect(home: Home, *, expects_run: bool = False) -> Iterator[Cdap]:
-    """Connect to an instance for the time of a block.
+    """Connect to an instance for the time of a block. A background host is started if there is none.
 
     :param expects_run: whether a run will start soon, so that its process can load its libraries already.
-    :raises SettingsError: when this process becomes the host and the settings are wrong.
+    :raises SettingsError: when the settings are wrong.
     :raises StoreError: when the database cannot be used.
     :raises HostError: when the host does not answer.
     """
@@ -68,45 +104,94 @@ def connect(home: Home, *, expects_run: bool = False) -> Iterator[Cdap]:
         cdap.close()
 
 
+@contextlib.contextmanager
+def open_in_process(home: Home) -> Iterator[Cdap]:
+    """Open an instance in this process, for the time of a block: it is the host then.
+
+    This is for tests and programs that embed localcdap, which share objects with the services. What other
+    processes have in progress in the host is interrupted at the end of the block; front ends use
+    :func:`connect`. When the instance has a host already, this process becomes a client.
+    """
+    cdap = Cdap(home, in_process=True)
+    try:
+        yield cdap
+    finally:
+        cdap.close()
+
+
 class _HostLink:
     """The connection to the current host of an instance, which may be this process."""
 
-    def __init__(self, home: Home, *, expects_run: bool = False) -> None:
+    def __init__(self, home: Home, *, expects_run: bool, in_process: bool) -> None:
         self._home = home
         self._lock = threading.Lock()
-        self._endpoint: Host | Client = self._connect_or_host(expects_run=expects_run)
+        self._endpoint: Host | Client = (
+            _open_in_process(home) if in_process else _connect(home, expects_run=expects_run)
+        )
 
     @property
     def is_host(self) -> bool:
-        return isinstance(self._endpoint, Host)
+        return not isinstance(self._endpoint, Client)
 
     @property
     def host_pid(self) -> int:
         end = self._endpoint
-        return os.getpid() if isinstance(end, Host) else end.host.pid
+        return end.host.pid if isinstance(end, Client) else os.getpid()
 
     def get_service(self, name: str, service: type[_S]) -> _S:
         """Return the service itself in the host process, elsewhere a proxy that calls it."""
         end = self._endpoint
-        if isinstance(end, Host):
-            found = end.by_name[name]
-            assert isinstance(found, service)
-            return found
-        return make_proxy(self, name, service)
+        if isinstance(end, Client):
+            return make_proxy(self, name, service)
+        found = end.by_name[name]
+        assert isinstance(found, service)
+        return found
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
-        """Make a call. If the host is lost meanwhile, repeat the call unless it is non-idempotent."""
+        """Make a call. If the host is lost meanwhile, repeat the call unless it may have taken effect and
+        must not do so twice.
+        """
         service: type = SERVICES[call.service].service
-        end = self._endpoint
-        if isinstance(end, Host):
-            return end.answer(call, service)
+        is_non_idempotent = get_remote_method(service, call.method).is_non_idempotent
+        for left in reversed(range(_ATTEMPTS)):
+            end = self._endpoint
+            assert isinstance(end, Client)
+            try:
+                return end.call(call, result, timeout_s)
+            except HostLostError as error:
+                self._replace(end)
+                if error.was_sent and is_non_idempotent:
+                    raise _make_lost_error(end, call) from error
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
+
+    @contextlib.contextmanager
+    def require_same_host(self, what: str) -> Iterator[None]:
+        """Raise a clear error when the host is lost in a block that follows something kept in its memory.
+
+        The calls of the block are repeated at the next host, which does not know it.
+
+        :param what: what the host keeps, such as ``the preview``.
+        :raises HostLostError: in place of a NotFoundError, when the host has changed.
+        """
+        pid = self.host_pid
         try:
-            return end.call(call, result, timeout_s)
-        except HostLostError:
-            self._replace(end)
-            if get_remote_method(service, call.method).is_non_idempotent:
+            yield
+        except NotFoundError as error:
+            if self.host_pid == pid:
                 raise
-            return self.call(call, result, timeout_s)
+            raise HostLostError(
+                f"The host of the instance (process {pid}) ended unexpectedly, and {what} with it.",
+                f"Start {what} again.",
+            ) from error
+
+    def leave_host(self) -> list[str]:
+        """Have a host end that only this process uses; return who else does."""
+        end = self._endpoint
+        return (
+            ask_to_leave(end, os.getpid(), keep_for_runs=False) if isinstance(end, Client) else []
+        )
 
     def close(self) -> None:
         with self._lock:
@@ -116,19 +201,58 @@ class _HostLink:
         with self._lock:
             if self._endpoint is lost:
                 lost.close()
-                self._endpoint = self._connect_or_host()
+                self._endpoint = _connect(self._home)
 
-    def _connect_or_host(self, *, expects_run: bool = False) -> Host | Client:
-        version = metadata.version("localcdap")
-        end = connect_or_become_host(self._home.path, version)
-        if isinstance(end, HostLock):
-            return Host(self._home, end, expects_run=expects_run)
-        if end.host.version != version:
-            found, pid = end.host.version, end.host.pid
-            end.close()
+
+def _connect(home: Home, *, expects_run: bool = False) -> Client:
+    """Connect to the host, a background process that is started if there is none.
+
+    A host of another version or with other settings is replaced if nobody else uses it. A host that was there
+    before looks at the plugin folders, as a new one does: its watcher may not have heard of a file yet that
+    the user has just dropped.
+    """
+    version = metadata.version("localcdap")
+    fingerprint = compute_fingerprint(home.settings_file)
+    options = [EXPECTS_RUN] if expects_run else []
+    while True:
+        client, is_new = connect_to_host(home.path, options)
+        if is_new:
+            return client
+        record = client.host
+        is_same = record.version == version and record.fingerprint in ("", fingerprint)
+        users = [] if is_same else ask_to_leave(client)
+        if is_same or (users and record.version == version):
+            client.make_proxy(ServiceTable.artifacts.name, ArtifactService).sync()
+            return client
+        client.close()
+        if users:
             raise ConflictError(
-                f"Process {pid} has the instance at {self._home.path} open with localcdap {found}; "
-                f"this is version {version}.",
-                "Close that process first.",
+                f"Process {record.pid} has the instance at {home.path} open with localcdap "
+                f"{record.version}; this is version {version}. It stays because of {', '.join(users)}.",
+                "Close them, or wait until they have ended.",
             )
-        return end
+
+
+def ask_to_leave(
+    client: Client, without_pid: int | None = None, *, keep_for_runs: bool = True
+) -> list[str]:
+    """Have a host end that nobody else needs; return who needs it."""
+    try:
+        return client.make_proxy(CONTROL, HostControl).leave(without_pid, keep_for_runs)
+    except HostLostError:
+        return []
+    except NotFoundError:  # a host before 0.11
+        return ["an older localcdap"]
+
+
+def _open_in_process(home: Home) -> Host | Client:
+    end = connect_or_become_host(home.path, metadata.version("localcdap"))
+    return Host(home, end) if isinstance(end, HostLock) else end
+
+
+def _make_lost_error(lost: Client, call: Call) -> HostLostError:
+    return HostLostError(
+        f"The host of the instance (process {lost.host.pid}) ended in the call of {call.service}."
+        f"{call.method}.",
+        "The call may have taken effect: look before you repeat it, for example with 'localcdap runs'.",
+    )

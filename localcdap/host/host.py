@@ -3,61 +3,87 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
-from typing import Any
+import threading
+from collections.abc import Sequence
+from typing import Final
 
 from localcdap.home import Home
+from localcdap.host.control import CONTROL, HostControl
 from localcdap.host.services import HostServices
-from localcdap.rpc.frames import Call
+from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.host_lock import HostLock
-from localcdap.rpc.methods import get_remote_method
+from localcdap.rpc.host_record import remove_host_record
+from localcdap.rpc.host_start import HostStart
 
 
 class Host:
     """The services of an instance, and the socket at which other processes call them.
 
     :param lock: the lock of the host; it is closed with the host, and also when the services cannot start.
+    :param expects_run: whether a run will start soon.
+    :param is_background: whether this process does nothing else, so that its clients may have it end.
     """
 
-    def __init__(self, home: Home, lock: HostLock, *, expects_run: bool = False) -> None:
+    def __init__(
+        self,
+        home: Home,
+        lock: HostLock,
+        *,
+        expects_run: bool = False,
+        is_background: bool = False,
+    ) -> None:
         self._home = home
         self._lock = lock
+        self._is_background = is_background
+        self.leaving: Final = threading.Event()
+        """Set when a client had the host end: the process is to close it."""
+        fingerprint = compute_fingerprint(home.settings_file) if is_background else ""
         with contextlib.ExitStack() as undo:
             undo.callback(lock.close)
             self._services = HostServices(home, expects_run=expects_run)
             undo.callback(self._services.close)
             self.by_name = self._services.by_name
-            lock.listen(self.by_name)
+            lock.listen({**self.by_name, CONTROL: HostControl(self.leave)}, fingerprint)
             undo.pop_all()
 
     @property
     def is_needed(self) -> bool:
-        """Whether runs are active or clients are connected."""
-        return self._services.are_busy() or self._lock.connections > 0
+        """Whether work is in progress or clients are connected."""
+        return self._lock.connections > 0 or bool(self._services.list_work())
 
-    def answer(self, call: Call, service: type) -> Any:
-        """Answer a call that was made to a previous host."""
-        method = get_remote_method(service, call.method)
-        bound = getattr(self.by_name[call.service], call.method)
-        return bound(**method.unpack_arguments(call.arguments))
+    def leave(self, without_pid: int | None = None, keep_for_runs: bool = True) -> Sequence[str]:
+        """Refuse clients from now on, unless somebody needs this host; return who does.
+
+        See :meth:`HostControl.leave`.
+        """
+        if not self._is_background:
+            return ["the program that opened the instance"]
+        work = self._services.list_work(with_runs=keep_for_runs)
+        if work:
+            return work
+        if not self._lock.refuse_if_unused(without_pid):
+            return ["other processes that are connected"]
+        # A client that has gone since the first look may have started something.
+        work = self._services.list_work(with_runs=keep_for_runs)
+        if work:
+            self._lock.accept_again()
+            return work
+        remove_host_record(self._home.path)
+        self.leaving.set()
+        return ()
 
     def close(self) -> None:
-        """Stop being the host; while runs are active, start a host without a front end."""
+        """Stop being the host. Calls are answered until nothing is left that would end with this process,
+        and when active runs or clients remain, a background host takes over.
+
+        A background host that was told to leave has neither. The programs that host an instance themselves
+        are tests and those that embed localcdap.
+        """
+        is_needed = not self.leaving.is_set() and self.is_needed
+        self._services.finish_starting_runs()
         self._services.end_waiting()
         self._lock.stop_listening()
-        busy = self._services.are_busy()
         self._services.close()
         self._lock.close()
-        if busy:
-            _start_background_host(self._home)
-
-
-def _start_background_host(home: Home) -> None:
-    subprocess.Popen(
-        [sys.executable, "-m", "localcdap.host", str(home.path)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+        if is_needed and not self._is_background:
+            HostStart(self._home.path)

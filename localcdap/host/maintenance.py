@@ -9,6 +9,7 @@ from pathlib import Path
 
 from localcdap.api.errors import ConflictError, DamagedStoreError, NotFoundError, StoreError
 from localcdap.home import Home
+from localcdap.host.cdap import ask_to_leave
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.store.backup import (
@@ -106,12 +107,19 @@ def _make_kept_path(home: Home, why: str) -> Path:
 
 @contextlib.contextmanager
 def _require_unused(home: Home) -> Iterator[None]:
-    """Hold the host lock for a block, so that no other process uses the instance."""
+    """Hold the host lock for a block, so that no other process uses the instance.
+
+    A host that nobody uses is ended.
+    """
     end = connect_or_become_host(home.path, metadata.version("localcdap"))
+    while isinstance(end, Client):
+        with contextlib.closing(end):
+            users = ask_to_leave(end)
+            if users:
+                raise ConflictError(
+                    f"Process {end.host.pid} uses the instance at {home.path} because of {', '.join(users)}.",
+                    "Close them, or wait until they have ended.",
+                )
+        end = connect_or_become_host(home.path, metadata.version("localcdap"))
     with contextlib.closing(end):
-        if isinstance(end, Client):
-            raise ConflictError(
-                f"Process {end.host.pid} uses the instance at {home.path}.",
-                "Close that process, or wait until its runs have ended.",
-            )
         yield

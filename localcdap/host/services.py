@@ -279,9 +279,24 @@ class HostServices:
             partial(self.connections.get_properties, namespace),
         )
 
-    def are_busy(self) -> bool:
-        """Return whether runs are active, or listeners of applications have events to handle."""
-        return self.runs.are_active() or self._app_listeners.is_busy()
+    def list_work(self, *, with_runs: bool = True) -> list[str]:
+        """Return what is in progress, whether or not a client waits for it.
+
+        :param with_runs: whether active runs count, which outlive the host. A run that is being started
+            always counts.
+        """
+        found = {
+            "active runs": with_runs and self.runs.are_active(),
+            "runs that are being started": self.runs.are_starting(),
+            "previews": self.previews.are_active(),
+            "tests of pipelines": self.cases.are_active(),
+            "events for applications": self._app_listeners.is_busy(),
+        }
+        return [what for what, is_in_progress in found.items() if is_in_progress]
+
+    def finish_starting_runs(self) -> None:
+        """Wait until every run that is being started has its order."""
+        self.runs.finish_starting()
 
     def end_waiting(self) -> None:
         """End the waits of all callers that wait for messages or changes."""

@@ -100,6 +100,11 @@ class PipelineTestService:
         with self._changed:
             self._changed.wait_for(lambda: made.is_ended)
 
+    def are_active(self) -> bool:
+        """Whether a set has not ended."""
+        with self._changed:
+            return not all(made.is_ended for made in self._sets.values())
+
     def close(self) -> None:
         """Stop all sets."""
         for made in list(self._sets.values()):

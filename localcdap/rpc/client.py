@@ -70,7 +70,7 @@ class Client:
         try:
             return self._connect(_WAIT_S)
         except HostError as error:
-            raise HostLostError(error.message, error.corrective_action) from error
+            raise HostLostError(error.message, error.corrective_action, was_sent=False) from error
 
     def _give_back(self, caller: Caller) -> None:
         with self._lock:

@@ -24,9 +24,9 @@ from localcdap.rpc.host_record import (
     remove_host_record,
     write_host_record,
 )
+from localcdap.rpc.host_start import LOCK_FILE
 from localcdap.rpc.server import Server
 
-LOCK_FILE: Final = "host.lock"
 _PAUSE_S: Final = 0.02
 
 
@@ -45,12 +45,13 @@ class HostLock:
         """The number of open connections of clients; 0 while not listening."""
         return self._server.connections if self._server else 0
 
-    def listen(self, services: Mapping[str, object]) -> HostRecord:
+    def listen(self, services: Mapping[str, object], fingerprint: str = "") -> HostRecord:
         """Start to answer the calls of clients, each connection in its own thread.
 
         Clients wait only some seconds for the host to listen, so the services must start quickly.
 
         :param services: thread-safe services, by name.
+        :param fingerprint: see :attr:`HostRecord.fingerprint`.
         :raises ConflictError: when listening already, or closed.
         :raises HostError: when the socket cannot be created.
         """
@@ -62,9 +63,24 @@ class HostLock:
             self._server = Server(address, key, services)
         except OSError as error:
             raise HostError(f"The socket {address} cannot be created: {error}.") from error
-        record = HostRecord(os.getpid(), self._version, address, key.hex())
+        record = HostRecord(os.getpid(), self._version, address, key.hex(), fingerprint)
         write_host_record(self.home, record)
         return record
+
+    def refuse_if_unused(self, without_pid: int | None = None) -> bool:
+        """Refuse new connections from now on, if no other process is connected; return whether none is.
+
+        :param without_pid: a process whose connections do not count; the connection that the current thread
+            serves never counts.
+        """
+        if self._server is None:
+            return True
+        return self._server.refuse_if_unused(without_pid)
+
+    def accept_again(self) -> None:
+        """Accept new connections after :meth:`refuse_if_unused`."""
+        if self._server is not None:
+            self._server.accept_again()
 
     def stop_listening(self, grace_s: float = 2.0) -> None:
         """Accept no more calls and wait for running ones; keep the lock.
@@ -113,7 +129,7 @@ def connect_or_become_host(home: Path, version: str, wait_s: float = 10.0) -> Ho
             except (HostError, ValueError) as error:
                 problem = str(error)
         if time.monotonic() >= deadline:
-            raise _make_silent_error(home, problem)
+            raise make_silent_error(home, problem)
         time.sleep(_PAUSE_S)
 
 
@@ -139,7 +155,11 @@ def _take_lock(home: Path) -> int | None:
     return lock
 
 
-def _make_silent_error(home: Path, problem: str) -> HostSilentError:
+def make_silent_error(home: Path, problem: str) -> HostSilentError:
+    """Return the error about a host that holds the lock and cannot be called.
+
+    :param problem: why, as the end of a sentence.
+    """
     pid = (home / LOCK_FILE).read_text(encoding="ascii", errors="replace").strip()
     if _is_stopped(pid):
         return HostSilentError(

@@ -29,6 +29,10 @@ class HostRecord(msgspec.Struct, frozen=True):
     """The path of the socket."""
     authkey: str
     """A random key in hexadecimal; each host has a new one."""
+    fingerprint: str = ""
+    """What a background host took over when it started, see :mod:`localcdap.rpc.fingerprint`; empty for a
+    host that nobody may replace.
+    """
 
 
 def read_host_record(home: Path) -> HostRecord | None:

@@ -79,17 +79,20 @@ class Caller:
 
     def _send_and_receive(self, call: Call, timeout_s: float | None) -> Answer:
         name = f"{call.service}.{call.method}"
+        was_sent = False
         try:
             if self._connection.closed:
                 raise ConnectionResetError("closed")
             send(self._connection, call)
+            was_sent = True
             if timeout_s is not None and not self._connection.poll(timeout_s):
                 raise TimeoutError(f"{self._other} did not answer {name} within {timeout_s:g} s")
             answer: Answer = receive(self._connection, Answer)
             return answer
         except ConnectionError as error:
             raise HostLostError(
-                f"The connection to {self._other} broke in the call of {name} ({error})."
+                f"The connection to {self._other} broke in the call of {name} ({error}).",
+                was_sent=was_sent,
             ) from error
         except msgspec.DecodeError as error:
             raise HostLostError(f"{self._other} sent an invalid answer: {error}.") from error

@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import select
 import socket
+import struct
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -37,6 +40,7 @@ class Server:
         self._sessions: set[_Session] = set()
         self._lock = threading.Lock()
         self._closing = False
+        self._refusing = False
         self._thread = threading.Thread(target=self._accept, name="rpc-accept", daemon=True)
         self._thread.start()
 
@@ -45,6 +49,25 @@ class Server:
         """The number of open connections; a client has one for each thread that called at the same time."""
         with self._lock:
             return len(self._sessions)
+
+    def refuse_if_unused(self, without_pid: int | None = None) -> bool:
+        """Refuse new connections from now on, if nobody else is connected; return whether nobody is.
+
+        The test and its effect are one step, so no client is connected afterwards whose calls would be cut.
+
+        :param without_pid: a process whose connections do not count; the connection that the current thread
+            serves never counts.
+        """
+        with self._lock:
+            if any(session.is_used(without_pid) for session in self._sessions):
+                return False
+            self._refusing = True
+        return True
+
+    def accept_again(self) -> None:
+        """Accept new connections after :meth:`refuse_if_unused`."""
+        with self._lock:
+            self._refusing = False
 
     def close(self, grace_s: float = 2.0) -> None:
         """Accept no more calls, wait up to ``grace_s`` seconds for running ones, then abort them.
@@ -87,7 +110,7 @@ class Server:
         try:
             session = _Session(connection, self)
             with self._lock:
-                if self._closing:
+                if self._closing or self._refusing:
                     session.end()
                     return
                 self._sessions.add(session)
@@ -124,6 +147,15 @@ class _Session:
     def is_current(self) -> bool:
         return self._thread is threading.current_thread()
 
+    def is_used(self, without_pid: int | None) -> bool:
+        """Whether a process other than ``without_pid`` is connected, unless this thread serves it."""
+        if self.is_current:
+            return False
+        with self._twin_lock:
+            if self._twin.fileno() < 0 or _has_hung_up(self._twin):
+                return False
+            return without_pid is None or _get_peer_pid(self._twin) != without_pid
+
     def start(self) -> None:
         self._thread.start()
 
@@ -139,3 +171,19 @@ class _Session:
         self.connection.close()
         with self._twin_lock:
             self._twin.close()
+
+
+def _has_hung_up(end: socket.socket) -> bool:
+    """Return whether the other end is closed. The kernel knows before this end has read everything."""
+    poll = select.poll()
+    poll.register(end, 0)  # a hang-up is always reported
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
+
+
+def _get_peer_pid(end: socket.socket) -> int:
+    """Return the process that opened the connection."""
+    if sys.platform == "darwin":
+        local_level, local_peer_pid = 0, 2  # <sys/un.h>
+        return end.getsockopt(local_level, local_peer_pid)
+    pid, _, _ = struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return int(pid)

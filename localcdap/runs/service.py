@@ -329,10 +329,18 @@ class RunService:
         """Whether a run has not ended."""
         return bool(self._records.list_active())
 
-    def close(self) -> None:
-        """Stop watching; runs go on, and a run that is being started is waited for."""
+    def are_starting(self) -> bool:
+        """Whether a run waits for its engine: it would end with this process."""
+        return bool(self._starting)
+
+    def finish_starting(self) -> None:
+        """Wait until no run waits for its engine."""
         for thread in list(self._starting):
             thread.join()
+
+    def close(self) -> None:
+        """Stop watching; runs go on, and a run that is being started is waited for."""
+        self.finish_starting()
         if self._spare is not None:
             self._spare.cancel()
         self._watch.close()

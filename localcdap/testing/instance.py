@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from localcdap.home import Home
-from localcdap.host import Cdap, connect
+from localcdap.host import Cdap, open_in_process
 from localcdap.runs.model import Run, RunRequest
 
 _POLL_S: Final = 5.0
@@ -48,7 +48,7 @@ class TemporaryInstance:
     def cdap(self) -> Cdap:
         """The services of the instance, as front ends use them."""
         if self._cdap is None:
-            self._cdap = self._open.enter_context(connect(self.home))
+            self._cdap = self._open.enter_context(open_in_process(self.home))
         return self._cdap
 
     def settings(self, text: str) -> None:

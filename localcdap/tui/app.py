@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
@@ -91,16 +90,27 @@ class StudioApp(BaseApp):
         if not self.is_headless:  # a test process has many objects besides the studio
             self.set_interval(idle_gc.CHECK_S, idle_gc.IdleGarbageCollector().collect_if_idle)
 
-    @property
-    def is_host(self) -> bool:
-        """Whether the services run in this process."""
-        return self.host_pid == os.getpid()
+    def reopen(self, on_refused: Callable[[], object] | None = None) -> None:
+        """Have the host replaced, so that changed settings apply. Runs go on.
 
-    def reopen(self) -> None:
-        """Close the instance and open it again, so that changed settings apply. Runs go on."""
+        :param on_refused: called when others use the host, which then stays; a notice says who.
+        """
+
+        def refuse(users: list[str]) -> None:
+            self._take_connection()
+            self.show_notice(
+                "The host of the instance keeps its settings: others use it.",
+                f"Apply the settings when these have ended: {', '.join(users)}.",
+                "warning",
+            )
+            if on_refused is not None:
+                on_refused()
+
         self.connected = False
         self.connection.reopen(
-            self._call_later(self._take_connection), self._call_later(self._show_open_error)
+            self._call_later(self._take_connection),
+            self._call_later(self._show_open_error),
+            self._call_later(refuse),
         )
 
     def navigate(self, target: NavigationTarget) -> None:
@@ -211,8 +221,11 @@ class StudioApp(BaseApp):
         before, self.host_pid = self.host_pid, pid
         if pid == before:
             return
-        now = "This process is now the host." if self.is_host else f"Process {pid} is now the host."
-        self.show_notice(f"Process {before}, the host of the instance, has ended.", now, "warning")
+        self.show_notice(
+            f"Process {before}, the host of the instance, has ended.",
+            f"Process {pid} is now the host.",
+            "warning",
+        )
 
     def _update_busy(self) -> None:
         self._was_pending, was_pending = self.calls.pending_count > 0, self._was_pending

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
+from typing import Final
 
+from localcdap.api.errors import LocalcdapError
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class LeavingError(Exception):
@@ -43,8 +48,16 @@ class HostConnection:
             target=self._open, args=(opened, failed), name="studio-connection", daemon=True
         ).start()
 
-    def reopen(self, opened: Callable[[], object], failed: Callable[[Exception], object]) -> None:
-        """Close the instance and open it again, in a thread; calls wait meanwhile. Runs go on."""
+    def reopen(
+        self,
+        opened: Callable[[], object],
+        failed: Callable[[Exception], object],
+        refused: Callable[[list[str]], object],
+    ) -> None:
+        """Have the host end and start another one, in a thread; calls wait meanwhile. Runs go on.
+
+        :param refused: called in place of ``opened`` with those who also use the host, which then stays.
+        """
         with self._changed:
             cdap = self._cdap
             if cdap is None or cdap is self._lent or self._is_closed:
@@ -53,6 +66,15 @@ class HostConnection:
             self._is_opening = True
 
         def run() -> None:
+            users: list[str] = []
+            try:
+                users = cdap.leave_host()
+            except LocalcdapError as error:  # the host may be gone, and a new one is started anyway
+                _LOG.info("the host does not leave: %s", error)
+            if users:
+                self._keep(cdap)
+                refused(users)
+                return
             cdap.close()
             self._open(opened, failed)
 
@@ -78,6 +100,12 @@ class HostConnection:
             cdap = self._cdap
         if cdap is not None and cdap is not self._lent:
             cdap.close()
+
+    def _keep(self, cdap: Cdap) -> None:
+        with self._changed:
+            self._cdap = cdap
+            self._is_opening = False
+            self._changed.notify_all()
 
     def _open(self, opened: Callable[[], object], failed: Callable[[Exception], object]) -> None:
         cdap: Cdap | None = None

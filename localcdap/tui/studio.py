@@ -64,15 +64,14 @@ class Studio(Protocol):
     def busy(self) -> bool:
         """Whether an answer has been awaited for a noticeable time."""
 
-    @property
-    def is_host(self) -> bool:
-        """Whether the services run in this process."""
-
     def navigate(self, target: NavigationTarget) -> None:
         """Show a target in its area."""
 
-    def reopen(self) -> None:
-        """Close the instance and open it again, so that changed settings are in force. Runs go on."""
+    def reopen(self, on_refused: Callable[[], object] | None = None) -> None:
+        """Have the host replaced, so that changed settings apply. Runs go on.
+
+        :param on_refused: called when others use the host, which then stays; a notice says who.
+        """
 
     def report_error(self, error: Exception) -> None:
         """Show an error that no caller handled; write a report when it is a fault of localcdap."""

@@ -11,7 +11,7 @@ import pytest
 
 from localcdap.api.app.events import ArtifactsChanged
 from localcdap.home import Home
-from localcdap.host import Cdap, connect
+from localcdap.host import Cdap, open_in_process
 from tests.artifacts.authoring import source, write
 
 _HOST = """
@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.home import Home
-from localcdap.host import connect, services
+from localcdap.host import open_in_process, services
 
 made = []
 
@@ -29,7 +29,7 @@ class Eager(FolderWatcher):
         made.append(self)
 
 services.FolderWatcher = Eager
-with connect(Home(Path(sys.argv[1]))) as cdap:
+with open_in_process(Home(Path(sys.argv[1]))) as cdap:
     assert made[0].wait_until_watching(60)
     print("host" if cdap.is_host else "client", flush=True)
     sys.stdin.read()
@@ -53,7 +53,7 @@ def client(home):
         text=True,
     ) as host:
         assert host.stdout.readline() == "host\n"
-        with connect(home) as cdap:
+        with open_in_process(home) as cdap:
             assert not cdap.is_host
             yield cdap
         host.stdin.close()
@@ -97,10 +97,10 @@ def test_a_client_hears_of_every_change_and_sees_it(home, client):
 
 
 def test_what_changed_while_the_instance_was_closed_is_told_by_its_next_host(home):
-    with connect(home):
+    with open_in_process(home):
         pass
     write(home.path / "plugins" / "hasher-1.0.0.py", source("Shouter"))
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         assert "Shouter" in [p.name for p in cdap.artifacts.list_plugins("default")]
         after, changes = 0, []
         for message in cdap.messaging.fetch("system", "artifacts", after):
@@ -113,9 +113,9 @@ def test_a_command_is_done_before_the_watcher_begins(home):
     program = (
         "import sys; from pathlib import Path; from localcdap.home import Home\n"
         "from localcdap.artifacts.directories.watcher import FolderWatcher\n"
-        "from localcdap.host import connect\n"
+        "from localcdap.host import open_in_process\n"
         "FolderWatcher.__init__.__kwdefaults__['delay_s'] = 600  # on a slow machine it is not done in two\n"
-        "with connect(Home(Path(sys.argv[1]))) as cdap: cdap.artifacts.list_plugins('default')\n"
+        "with open_in_process(Home(Path(sys.argv[1]))) as cdap: cdap.artifacts.list_plugins('default')\n"
         "print([m for m in sys.modules if m.startswith('watchdog')])"
     )
     run = [sys.executable, "-c", program, str(home.path)]
@@ -132,7 +132,7 @@ def test_a_folder_of_anything_does_not_keep_an_instance_from_opening(home):
     Path(folder, "notes.txt").write_text("no artifact")
     write(folder / "good-1.0.0.py", source("Good"))
 
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         assert "Good" in [p.name for p in cdap.artifacts.list_plugins("default")]
         broken = cdap.artifacts.list_artifacts("default", errors=True)
 

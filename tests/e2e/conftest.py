@@ -11,7 +11,7 @@ import pytest
 
 from localcdap.cli.main import run
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 from tests.e2e.program import Command, Program
 
 
@@ -35,5 +35,5 @@ def command(program: Program, capsys, monkeypatch) -> Iterator[Command]:
         told = capsys.readouterr()
         return code, told.out, told.err
 
-    with connect(Home(program.home)):
+    with open_in_process(Home(program.home)):
         yield call

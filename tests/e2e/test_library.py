@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
 from tests.e2e.program import Command, Program
 
@@ -190,10 +190,10 @@ def test_wrong_use_has_its_exit_code(command: Command):
 def test_a_plugin_that_is_required_away_later_is_not_found_when_its_pipeline_runs(
     program: Program, document: dict[str, Any], file: str
 ):
-    with connect(Home(program.home)):
+    with open_in_process(Home(program.home)):
         assert program("import", file).code == 0  # as a client of this process
     program.settings('[plugin]\nrequired.capabilities = "PII"\n')
-    with connect(Home(program.home)):
+    with open_in_process(Home(program.home)):
         refused = program("run", "test_pipeline")
         assert refused.code == 1
         assert "Plugin named 'File' of type 'batchsource' not found." in refused.out

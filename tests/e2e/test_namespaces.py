@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, schema, write
 from tests.e2e.program import Command, Program, wait_until
 from tests.e2e.test_crashes import SlowPipeline
@@ -127,7 +127,7 @@ def test_plugins_in_a_folder_that_is_no_namespace_are_listed_with_a_hint(
 
 def test_a_client_hears_what_others_do(program: Program):
     heard: list[str] = []
-    with connect(Home(program.home)) as host:
+    with open_in_process(Home(program.home)) as host:
         assert host.is_host
         program("namespaces", "create", "team")
         position = host.messaging.get_newest_id()
@@ -186,7 +186,7 @@ def test_an_active_run_keeps_its_namespace_unless_forced(
 ):
     slow = SlowPipeline(tmp_path)
     command("namespaces", "create", "team")
-    with connect(Home(program.home)) as host:
+    with open_in_process(Home(program.home)) as host:
         started = answer(command("run", slow.file, "-n", "team", "--detach", "--json"))
 
         def status() -> str:

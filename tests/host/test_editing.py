@@ -12,7 +12,7 @@ import pytest
 
 from localcdap.api.errors import NotFoundError
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.pipeline.editing.service import OpenRequest
 from tests.conftest import REPOSITORY
@@ -22,10 +22,10 @@ _CLIENT = """
 import sys
 from pathlib import Path
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 from localcdap.pipeline.editing.edits import Connect, Disconnect, RemoveStage, SetProperty, CompoundEdit, Undo
 
-with connect(Home(Path(sys.argv[1]))) as cdap:
+with open_in_process(Home(Path(sys.argv[1]))) as cdap:
     assert not cdap.is_host
     id = sys.argv[2]
     broken = cdap.editing.apply(id, SetProperty("Slim", "convert", "name:bogus"), 60)
@@ -48,7 +48,7 @@ def document(tmp_path: Path) -> dict:
 
 def test_clients_and_host_edit_the_same_session(tmp_path: Path, document: dict):
     home = tmp_path / "home"
-    with connect(Home(home)) as cdap:
+    with open_in_process(Home(home)) as cdap:
         opened = cdap.editing.open(OpenRequest(document), 60)
         assert opened.change.valid
         client = subprocess.run(
@@ -71,7 +71,7 @@ def test_clients_and_host_edit_the_same_session(tmp_path: Path, document: dict):
 def test_sessions_see_plugins_that_are_dropped_in(tmp_path: Path, document: dict):
     home = tmp_path / "home"
     document["config"]["stages"][1]["plugin"] = {"type": "transform", "name": "Fresh"}
-    with connect(Home(home)) as cdap:
+    with open_in_process(Home(home)) as cdap:
         opened = cdap.editing.open(OpenRequest(document), 60)
         assert opened.change.stages["Slim"].errors[0].type == "Artifact Not Found"
         plugins = home / "plugins"
@@ -91,10 +91,10 @@ def test_sessions_see_plugins_that_are_dropped_in(tmp_path: Path, document: dict
 
 
 def test_a_session_ends_with_its_host(tmp_path: Path, document: dict):
-    with connect(Home(tmp_path / "home")) as cdap:
+    with open_in_process(Home(tmp_path / "home")) as cdap:
         key = cdap.editing.open(OpenRequest(document), 60).id
     with (
-        connect(Home(tmp_path / "home")) as cdap,
+        open_in_process(Home(tmp_path / "home")) as cdap,
         pytest.raises(NotFoundError, match="no editing session") as raised,
     ):
         cdap.editing.apply(key, SetProperty("Slim", "drop", "id"))

@@ -6,7 +6,7 @@ import pytest
 
 from localcdap.api.errors import ConflictError, StoreError
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 from localcdap.host.maintenance import repair, restore
 from localcdap.store.backup import get_log_path
 from localcdap.store.store import Store
@@ -108,7 +108,7 @@ def test_a_database_of_a_newer_version_is_not_damaged(home):
 
 
 def test_an_instance_in_use_is_left_alone(home, tmp_path):
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         backup = cdap.database.back_up(str(tmp_path / "copy.duckdb"))
         with pytest.raises(ConflictError, match="uses the instance"):
             restore(home, tmp_path / "copy.duckdb")

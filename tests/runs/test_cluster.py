@@ -12,7 +12,7 @@ import pytest
 
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
-from localcdap.host import Cdap, connect
+from localcdap.host import Cdap, open_in_process
 from localcdap.runs.model import Run, RunRequest
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, schema, stage
 from tests.e2e.program import wait_until
@@ -168,7 +168,7 @@ def test_records_code_and_tables_go_there_and_back(home: Home, lake: Path, there
         tried = subprocess.run(command, cwd=there, capture_output=True)
         assert b"ModuleNotFoundError" in tried.stderr
 
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         filled = run(cdap, filling())
         without = run(cdap, reading, "bare")
         read = run(cdap, reading)
@@ -222,7 +222,7 @@ def test_a_killed_run_leaves_nothing_at_work_or_half_written(home: Home, lake: P
         ("In", "Loud"),
         ("Loud", "Out"),
     )
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         started = cdap.runs.start(RunRequest(document))
         wait_until(marker.exists, "a record comes to the plugin")
         assert [p.name for p in lake.parent.iterdir() if p.name.startswith(".out")]

@@ -11,7 +11,7 @@ import pytest
 from localcdap.api.errors import NotFoundError
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
-from localcdap.host import Cdap, connect
+from localcdap.host import Cdap, open_in_process
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.arguments import ArgumentSource
 from localcdap.runs.history import RunFilter
@@ -22,7 +22,7 @@ from tests.runs.stored_runs import DOCUMENT, write_run
 
 @pytest.fixture(scope="module")
 def cdap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cdap]:
-    with connect(Home(tmp_path_factory.mktemp("history"))) as cdap:
+    with open_in_process(Home(tmp_path_factory.mktemp("history"))) as cdap:
         yield cdap
 
 

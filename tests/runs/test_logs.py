@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from localcdap.api.errors import NotFoundError
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
-from localcdap.host import Cdap, connect
+from localcdap.host import Cdap, open_in_process
 from localcdap.runs.logs import LEVELS, LONGEST_TEXT, STRETCH, LogFilter
 from localcdap.runs.model import StoredLogLine
 from tests.runs.stored_runs import write_log, write_long_log, write_run
@@ -20,7 +20,7 @@ from tests.runs.stored_runs import write_log, write_long_log, write_run
 
 @pytest.fixture(scope="module")
 def cdap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cdap]:
-    with connect(Home(tmp_path_factory.mktemp("logs"))) as cdap:
+    with open_in_process(Home(tmp_path_factory.mktemp("logs"))) as cdap:
         yield cdap
 
 

@@ -15,7 +15,7 @@ from localcdap.artifacts.capabilities import CapabilityRequirement
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.capabilities import (
     PREVIEW_REQUIRES,
@@ -123,7 +123,7 @@ def engine_processes() -> set[psutil.Process]:
 
 
 def test_every_incapable_plugin_is_named_and_nothing_is_started(home: Home, tmp_path: Path):
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         before = engine_processes()
         cluster = cdap.runs.start(RunRequest(document(tmp_path)))
         strict = cdap.runs.start(RunRequest(document(tmp_path), profile="strict"))
@@ -168,12 +168,12 @@ def test_every_incapable_plugin_is_named_and_nothing_is_started(home: Home, tmp_
 
 def test_a_pipeline_from_before_a_requirement_fails_once_there_is_one(home: Home, tmp_path: Path):
     home.settings_file.write_text(SETTINGS + '[profiles.late]\nremote="sc://a"\n')
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         before = cdap.runs.start(RunRequest(document(tmp_path), profile="late"))
     home.settings_file.write_text(
         SETTINGS + '[profiles.late]\nremote="sc://a"\nrequired_capabilities="gcp"'
     )
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         after = cdap.runs.start(RunRequest(document(tmp_path), profile="late"))
 
     assert before.error
@@ -185,7 +185,7 @@ def test_a_pipeline_from_before_a_requirement_fails_once_there_is_one(home: Home
 
 def test_a_hidden_plugin_is_not_found_and_never_incapable(home: Home, tmp_path: Path):
     home.settings_file.write_text("plugin.required.capabilities = 'mode_cloud'\n" + SETTINGS)
-    with connect(home) as cdap, pytest.raises(InvalidPipelineError) as caught:
+    with open_in_process(home) as cdap, pytest.raises(InvalidPipelineError) as caught:
         cdap.runs.start(RunRequest(document(tmp_path), profile="strict"))
 
     texts = [str(failure) for failure in caught.value.failures]
@@ -259,7 +259,7 @@ def test_a_deployed_pipeline_that_lost_a_plugin_leaves_a_failed_run_and_its_log(
 
 
 def test_a_profile_that_is_not_there(home: Home, tmp_path: Path):
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         with pytest.raises(NotFoundError, match="native, cluster, strict"):
             cdap.runs.start(RunRequest(document(tmp_path), profile="x"))
         assert not cdap.runs.list_runs("default")
@@ -323,7 +323,7 @@ def test_what_a_preview_requires():
 
 
 def test_a_preference_yields_to_what_a_run_is_told(home: Home, tmp_path: Path):
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         cdap.preferences.replace(
             PreferenceLevel("default"), {"system.profile.name": "SYSTEM:strict"}
         )

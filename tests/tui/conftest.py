@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.home import Home
-from localcdap.host.cdap import Cdap, connect
+from localcdap.host.cdap import Cdap, open_in_process
 from tests.tui.studio_driver import Driver, at_rest, studio
 
 
@@ -41,7 +41,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, fresh_home: Callable[[Path], 
 @pytest.fixture(scope="module")
 def cdap(home: Home) -> Iterator[Cdap]:
     """The services of the module's instance, with the shipped plugins."""
-    with connect(home) as services:
+    with open_in_process(home) as services:
         yield services
 
 

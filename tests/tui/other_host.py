@@ -12,7 +12,7 @@ import sys, time
 from pathlib import Path
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap
-cdap = Cdap(Home(Path(sys.argv[1])))
+cdap = Cdap(Home(Path(sys.argv[1])), in_process=True)
 assert cdap.is_host
 print("ready", flush=True)
 sys.stdin.read()

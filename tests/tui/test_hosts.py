@@ -1,4 +1,4 @@
-"""The studio as a client of another process, and what it does when that goes."""
+"""The studio as a client of the host, and what it does when that goes."""
 
 from __future__ import annotations
 
@@ -43,30 +43,27 @@ class Opened:
         self.app.calls.shut_down(5)
 
 
-async def test_a_client_works_as_the_host_does(own_home, host):
+async def test_the_studio_is_a_client(own_home, host):
     async with Opened(own_home) as driver:
         await driver.until(lambda: driver.app.connected)
         await driver.settled()
 
-        assert not driver.app.is_host
         assert driver.app.host_pid == host.pid
-        title = str(driver.app.screen.query_one("#home-title").render())
-        assert "hosted by another process" in title
-        assert "plugins" in title
+        assert "plugins" in str(driver.app.screen.query_one("#home-title").render())
 
 
-async def test_when_the_host_is_killed_the_studio_takes_its_place_and_says_so(own_home, host):
+async def test_when_the_host_is_killed_the_studio_starts_another_one_and_says_so(own_home, host):
     async with Opened(own_home) as driver:
         await driver.until(lambda: driver.app.connected)
         host.kill()
-        await driver.until(lambda: driver.app.is_host)
+        await driver.until(lambda: driver.app.host_pid != host.pid)
 
+        assert driver.app.host_pid != os.getpid()
         told = [notice.title for notice in driver.app.notices.newest_first]
         assert f"Process {host.pid}, the host of the instance, has ended." in told
         assert not [n for n in driver.app.notices.newest_first if n.severity == "error"]
         driver.app.screen.reload()
         await driver.settled()
-        assert "served by" not in str(driver.app.screen.query_one("#home-title").render())
 
 
 async def test_wrong_settings_are_told_and_can_be_mended(own_home):
@@ -83,7 +80,7 @@ async def test_wrong_settings_are_told_and_can_be_mended(own_home):
         await driver.pilot.press("r")
         await driver.until(lambda: driver.app.connected)
 
-        assert driver.app.host_pid == os.getpid()
+        assert not driver.app.notices.newest_first
 
 
 async def test_a_studio_that_cannot_be_opened_can_be_left(own_home):
@@ -116,3 +113,23 @@ async def test_settings_are_put_in_force_by_opening_the_instance_again(own_home)
         await driver.settled()
 
         assert driver.app.connection.cdap.artifacts.list_plugins("default") == []
+
+
+async def test_settings_wait_while_others_use_the_host(own_home, host):
+    async with Opened(own_home) as driver:
+        await driver.until(lambda: driver.app.connected)
+        await driver.settled()
+        await driver.press("comma")
+        await driver.until(lambda: driver.app.screen._rows)
+        driver.app.screen._is_changed = True
+
+        await driver.press("a")
+        await driver.until(lambda: driver.app.notices.newest_first)
+        await driver.settled()
+
+        (notice,) = driver.app.notices.newest_first
+        assert "keeps its settings" in notice.title
+        assert "the program that opened the instance" in notice.detail
+        assert driver.app.connected
+        assert driver.app.host_pid == host.pid
+        assert driver.app.screen._is_changed

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from localcdap.rpc.host_record import read_host_record
 from tests.tui.terminal import PROGRAM, Terminal
 
 QUIT = "\x11"
@@ -121,14 +122,20 @@ def test_without_colours_there_are_none(terminal):
     assert all(red == green == blue for red, green, blue in colours)
 
 
-def test_a_second_studio_is_a_client_of_the_first_and_takes_its_place(terminal):
+def test_a_studio_goes_on_when_another_one_and_then_the_host_are_killed(terminal, tmp_path):
     first = terminal()
     first.until("plugins")
     second = terminal()
-    second.until("hosted by another process")
+    second.until("plugins")
+    host = read_host_record(tmp_path / "home")
+    assert host is not None
     first.process.kill()
     first.process.wait(20)
-    second.until("This process is now the host.")
+    assert read_host_record(tmp_path / "home") == host
+
+    os.kill(host.pid, signal.SIGKILL)
+    second.until(f"Process {host.pid}, the host")
+    second.until("is now the host.")
     second.type(QUIT)
 
     assert second.end() == 0

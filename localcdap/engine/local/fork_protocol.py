@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from localcdap.decoders import decode_msgpack
+from localcdap.rpc.fingerprint import read_umask
 
 SOCKET: Final = "template.sock"
 """In the engine's directory. Every process that may write to the socket can start processes."""
@@ -71,7 +72,7 @@ def request_fork(engine: Path, run_directory: Path, input: int, output: int) -> 
     request = ForkRequest(
         run_directory=os.fsencode(run_directory.absolute()),
         working_directory=os.fsencode(Path.cwd()),
-        umask=_read_umask(),
+        umask=read_umask(),
         environment=environment,
         origin=describe_origin(environment),
     )
@@ -134,10 +135,3 @@ def _connect(end: socket.socket, engine: Path) -> None:
         end.connect(f"/proc/self/fd/{folder}/{SOCKET}")
     finally:
         os.close(folder)
-
-
-def _read_umask() -> int:
-    """Read the umask from the kernel's status file: the system call returns it only by setting it."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-    found = next((line for line in lines if line.startswith("Umask:")), "Umask: 0022")
-    return int(found.split()[1], 8)

@@ -152,6 +152,11 @@ class PreviewService:
             self._changed.wait_for(lambda: entry.preview.status.is_end)
             return self._snapshot(entry)
 
+    def are_active(self) -> bool:
+        """Whether a preview has not ended."""
+        with self._changed:
+            return not all(entry.preview.status.is_end for entry in self._previews.values())
+
     def close(self) -> None:
         """End all previews."""
         self._closed = True

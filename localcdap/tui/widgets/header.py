@@ -58,14 +58,12 @@ class StudioHeader(Horizontal):
 
     def on_mount(self) -> None:
         self.watch(self.app, "namespace", self._show)
-        for name in ("connected", "host_pid", "busy"):
+        for name in ("connected", "busy"):
             self.watch(self.app, name, self._show)
 
     def _show(self) -> None:
         app = get_studio(self)
         text = app.namespace if app.connected else "opening"
-        if app.connected and not app.is_host:
-            text += " ⇄"  # another process is the host
         waiting = " …" if app.busy or not app.connected else ""
         self.query_one("#header-place", Static).update(Content(text + waiting))
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 
 
 def count(context) -> None:
@@ -18,7 +18,7 @@ def count(context) -> None:
 
 
 def main(home: str, times: int) -> None:
-    with connect(Home(Path(home))) as cdap:
+    with open_in_process(Home(Path(home))) as cdap:
         say(f"ready {cdap.is_host}")
         sys.stdin.readline()
         with ThreadPoolExecutor(2) as pool:

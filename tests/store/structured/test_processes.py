@@ -12,7 +12,7 @@ import pytest
 
 from localcdap.api.app import FieldType, StructuredTableSpecification
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SPEC = StructuredTableSpecification(
@@ -66,7 +66,7 @@ def counts(cdap) -> dict[str, int]:
 
 
 def test_two_processes_that_count_lose_nothing(home: Path, hammer: Callable[[int], Hammer]):
-    with connect(Home(home)) as cdap:
+    with open_in_process(Home(home)) as cdap:
         assert cdap.is_host
         cdap.structured_tables.create_or_update(SPEC)
         hammers = [hammer(40), hammer(40)]
@@ -81,7 +81,7 @@ def test_two_processes_that_count_lose_nothing(home: Path, hammer: Callable[[int
 def test_a_client_that_is_killed_leaves_whole_transactions(
     home: Path, hammer: Callable[[int], Hammer]
 ):
-    with connect(Home(home)) as cdap:
+    with open_in_process(Home(home)) as cdap:
         cdap.structured_tables.create_or_update(SPEC)
         killed, other = hammer(10_000), hammer(40)
         for each in (killed, other):

@@ -42,7 +42,6 @@ class Overview:
     plugins: int
     broken: int
     namespaces: int
-    is_host: bool
 
 
 def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
@@ -76,7 +75,6 @@ def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
         len(cdap.artifacts.list_plugins(namespace)),
         len(cdap.artifacts.list_artifacts(namespace, errors=True)),
         len(cdap.namespaces.list_namespaces()),
-        cdap.is_host,
     )
 
 

@@ -182,8 +182,6 @@ class HomeScreen(AreaScreen):
             if found.broken:
                 parts.append(f"✗ {plural(found.broken, 'broken artifact')}")
             parts.append(plural(found.namespaces, "namespace"))
-            if not found.is_host:
-                parts.append("hosted by another process")
         # The folder comes last: it may be wider than the screen.
         facts = " · ".join([*parts, where])
         title = Content.assemble(("localcdap", "$accent bold"), "  ", (facts, "$foreground 60%"))

@@ -112,9 +112,8 @@ def _save_location(studio: Studio, prefix: str, folder: str) -> bool:
         studio.show_notice("Could not change the settings.", problem, "error")
         return False
     path = home.resolve(folder)
-    hint = "" if studio.is_host else "The host of this instance reads it when it starts."
     if path.exists():
-        studio.show_notice(f"{prefix} is {path}.", hint)
+        studio.show_notice(f"{prefix} is {path}.")
     else:
-        studio.show_notice(f"{prefix} is {path}, which does not exist yet.", hint, "warning")
+        studio.show_notice(f"{prefix} is {path}, which does not exist yet.", severity="warning")
     return True

@@ -69,11 +69,7 @@ class SettingsScreen(AreaScreen):
     def explain_disabled(self, action: str) -> str | None:
         row = self._row
         if action == "apply":
-            if not self._is_changed:
-                return "no setting was changed since the instance was opened"
-            return (
-                "another process is the host of this instance and reads the settings when it starts"
-            )
+            return "no setting was changed since the instance was opened"
         if row is not None and row.variable is not None:
             return f"the environment variable ${row.variable} sets it"
         if action == "change":
@@ -84,7 +80,7 @@ class SettingsScreen(AreaScreen):
         row = self._row
         match action:
             case "apply":
-                return True if self._is_changed and self.studio.is_host else None
+                return True if self._is_changed else None
             case "change":
                 return True if row is not None and row.is_simple and row.variable is None else None
             case "restore":
@@ -141,7 +137,11 @@ class SettingsScreen(AreaScreen):
 
     def action_apply(self) -> None:
         self._is_changed = False
-        self.studio.reopen()
+        self.studio.reopen(self._note_refusal)
+
+    def _note_refusal(self) -> None:
+        self._is_changed = True
+        self.refresh_bindings()
 
     @on(OptionList.OptionSelected, "#settings-list")
     async def _change_chosen(self) -> None:
@@ -234,12 +234,7 @@ class SettingsScreen(AreaScreen):
             self.studio.show_notice("The settings file cannot be written.", str(error), "error")
             return
         self._is_changed = True
-        hint = (
-            "a applies the change now."
-            if self.studio.is_host
-            else "The host reads the file when it starts."
-        )
-        self.studio.show_notice("Saved.", hint)
+        self.studio.show_notice("Saved.", "a applies the change now.")
         self._read()
 
     def _read_file(self) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Markdown, Static
 
 from localcdap.home import Home
-from localcdap.host.cdap import connect
+from localcdap.host.cdap import open_in_process
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.routes import PluginTarget
 from localcdap.tui.screens.plugins.capability_filter import CapabilityToggle
@@ -149,7 +149,7 @@ async def test_hidden_plugins_are_shown_on_demand_with_the_reason(tmp_path: Path
     home = Home(tmp_path)
     home.settings_file.write_text('plugin.required.capabilities = "gpu"\n')
     write(tmp_path / "plugins" / "fast-1.0.py", capable("Fast", '@capability("gpu")'))
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         async with studio(cdap, home) as driver:
             await driver.press("4")
             assert get_list(driver).keys == ["plugin transform Fast"]

@@ -10,7 +10,7 @@ import pytest
 
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
-from localcdap.host.cdap import Cdap, connect
+from localcdap.host.cdap import Cdap, open_in_process
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.model import RunRequest
 from localcdap.tui.dialogs.questions import ConfirmDialog
@@ -35,7 +35,7 @@ def cdap(home: Home, engine_directory: Path) -> Iterator[Cdap]:
     """The services of an instance on the shared Spark server."""
     home.path.mkdir(parents=True, exist_ok=True)
     home.settings_file.write_text(f"engine.directory = {json.dumps(str(engine_directory))}\n")
-    with connect(home) as services:
+    with open_in_process(home) as services:
         yield services
 
 
