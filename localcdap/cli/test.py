@@ -215,8 +215,9 @@ def _run_cases(
     requests = [
         create_case_request(each, documents[each.file], use_suggested=fix) for each in tests
     ]
-    for result in run_cases(cdap.cases, instance.namespace, requests):
-        yield tests[result.case], result
+    with cdap.require_same_host("the tests"):
+        for result in run_cases(cdap.cases, instance.namespace, requests):
+            yield tests[result.case], result
 
 
 def _list_outputs(

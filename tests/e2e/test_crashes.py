@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from localcdap.engine.local.server import EngineServer
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, python, schema, write
 from tests.e2e.program import Program, wait_until
+from tests.e2e.test_host import kill_host
 from tests.processes import run_process
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -85,12 +87,13 @@ def test_killed_run_process_is_a_failed_run(program: Program, slow: SlowPipeline
 
 
 def test_run_goes_on_when_its_host_is_killed(program: Program, slow: SlowPipeline):
-    host = program.start("run", slow.file, "--json")
+    command = program.start("run", slow.file, "--json")
     when_running(program)
 
-    host.kill()
-    host.wait()
+    kill_host(program)
     slow.open()
+    out, _ = command.communicate(timeout=120)
+    assert json.loads(out)["status"] == "COMPLETED"
 
     run = wait_until(lambda: ended(program), "the run has ended")
     assert run["status"] == "COMPLETED"
@@ -99,12 +102,13 @@ def test_run_goes_on_when_its_host_is_killed(program: Program, slow: SlowPipelin
 
 
 def test_run_process_and_host_killed_together(program: Program, slow: SlowPipeline):
-    host = program.start("run", slow.file, "--json")
+    command = program.start("run", slow.file, "--json")
     run = when_running(program)
 
-    host.kill()
+    command.kill()
+    kill_host(program)
     run_process(run["run"]).kill()
-    host.wait()
+    command.communicate()
 
     assert wait_until(lambda: ended(program), "the run has ended")["status"] == "FAILED"
     assert not slow.out.exists()
