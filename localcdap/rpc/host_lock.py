@@ -1,4 +1,4 @@
-"""Which process is the host of an instance: the first one that asks; the others become its clients.
+"""Which of the processes that want to be the host of an instance is: the first one that asks.
 
 The host holds a lock on ``host.lock`` in the instance's folder. The kernel releases the lock when the
 process ends in any way, so a lock is never stale. ``host.json`` and the socket may be stale; the next host
@@ -163,8 +163,8 @@ def make_silent_error(home: Path, problem: str) -> HostSilentError:
     pid = (home / LOCK_FILE).read_text(encoding="ascii", errors="replace").strip()
     if _is_stopped(pid):
         return HostSilentError(
-            f"Process {pid} is the host of the instance at {home} but is suspended (Ctrl-Z).",
-            f"Resume it with 'fg' in its terminal or 'kill -CONT {pid}', or end it with 'kill -9 {pid}'.",
+            f"Process {pid} is the host of the instance at {home} but is suspended.",
+            f"Resume it with 'kill -CONT {pid}', or end it with 'kill -9 {pid}'.",
         )
     return HostSilentError(
         f"Process {pid} is the host of the instance at {home} but does not answer: {problem}",

@@ -50,7 +50,7 @@ def open_studio(
 def _exit_with_terminal(app: StudioApp, is_over: threading.Event) -> None:
     """Exit when the terminal has gone without a signal, as after ``setsid`` or ``nohup``.
 
-    Nobody could end such a studio: it would block on a write, and stay the host for ever.
+    Nobody could end such a studio: it would block on a write, and keep the host for ever.
     """
     while not is_over.wait(_CHECK_S):
         if not _has_terminal():
