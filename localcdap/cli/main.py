@@ -121,8 +121,8 @@ def main() -> None:
 def _start_host_ahead(arguments: list[str]) -> None:
     """Start the host of an instance that was used before, if it has none, while this process loads.
 
-    Host and command each take half a second of the processor to load. What goes wrong is told by the
-    command, which starts a host as soon as it needs one.
+    Host and command each take half a second of the processor to load. The command reports what goes wrong: it
+    starts a host as soon as it needs one.
     """
     name = arguments[0] if arguments else ""
     if name not in _COMMANDS or name in _WITHOUT_HOST or {"-h", "--help"} & set(arguments):

@@ -215,7 +215,7 @@ def test_plugins_that_a_plugin_uses_count_for_its_stage(home: Home, tmp_path: Pa
         "stage 'Wrangle': plugin 'far' of type 'directive' (far 1.0.0), which plugin 'Wrangler' uses, lacks "
         "mode_native, which {} requires."
     )
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         run = cdap.runs.start(RunRequest(far, profile="native"))
         preview = cdap.previews.start(PreviewRequest(far))
         while not preview.status.is_end:
@@ -238,7 +238,7 @@ def test_a_deployed_pipeline_that_lost_a_plugin_leaves_a_failed_run_and_its_log(
     deployed = document(tmp_path)
     request = RunRequest(deployed, application="people", application_version="1")
     home.settings_file.write_text(SETTINGS + "[plugin]\nrequired.capabilities = 'mode_cloud'\n")
-    with connect(home) as cdap:
+    with open_in_process(home) as cdap:
         with pytest.raises(InvalidPipelineError):
             cdap.runs.start(request)
         (run,) = cdap.runs.list_runs("default")
