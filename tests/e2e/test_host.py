@@ -166,14 +166,18 @@ def test_the_next_command_has_the_settings_plugins_and_variables_of_its_time(pro
     (program.home / "plugins").mkdir()
     (program.home / "plugins" / "dropped-1.0.0.py").write_text(PLUGIN)
     with_dropped = list_plugins()
+    variables = program.environment
+    program.environment = {"LOCALCDAP_PLUGIN_REQUIRED_CAPABILITIES": "nothing-has-it"}
+    with_variable = list_plugins()
+    program.environment = variables
+    without_variable = list_plugins()
     program.settings('[plugin.required]\ncapabilities = ["nothing-has-it"]\n')
     with_settings = list_plugins()
-    program.environment = {"LOCALCDAP_PLUGIN_REQUIRED_CAPABILITIES": ""}
-    with_variable = list_plugins()
 
     assert with_dropped == before | {"Dropped"}
+    assert with_variable == set()
+    assert without_variable == with_dropped
     assert with_settings == set()
-    assert with_variable == with_dropped
 
 
 def test_an_instance_that_cannot_be_opened_is_told_with_its_reason(program: Program):
