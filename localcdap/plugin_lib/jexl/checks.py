@@ -8,8 +8,8 @@ from typing import Final
 from localcdap.java.regex import RegexError, compile_regex
 from localcdap.plugin_lib.jexl.errors import Problem
 from localcdap.plugin_lib.jexl.functions import FUNCTIONS, NAMESPACES
-from localcdap.plugin_lib.jexl.methods import METHODS
 from localcdap.plugin_lib.jexl.tree import Node
+from localcdap.plugin_lib.jexl.value_methods import METHODS
 from localcdap.text import nearest_name
 
 _NOT_THERE = {

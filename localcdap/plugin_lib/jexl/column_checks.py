@@ -13,9 +13,9 @@ from typing import Any, Final
 from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.plugin_lib.jexl.errors import Problem
-from localcdap.plugin_lib.jexl.methods import METHODS
 from localcdap.plugin_lib.jexl.tree import CHAINED, Node, find_plain_path, list_local_names
 from localcdap.plugin_lib.jexl.types import find_field, infer_type
+from localcdap.plugin_lib.jexl.value_methods import METHODS
 from localcdap.plugin_lib.suggestions import suggest_name
 from localcdap.text import nearest_name
 
@@ -38,7 +38,7 @@ _KINDS: Final = {
     Type.MAP: "map",
     Type.RECORD: "map",
 }
-"""The kinds of values, see :func:`localcdap.plugin_lib.jexl.methods.get_kind`, by the types of schemas."""
+"""The kinds of values, see :func:`.value_methods.get_kind`, by the types of schemas."""
 
 
 def find_column_problems(

@@ -397,7 +397,7 @@ def test_what_raises_in_the_original_is_an_error_of_the_row(text: str) -> None:
 
 
 def _commons_lang() -> list[Any]:
-    """What commons-lang 2.6, its 3 and Guava themselves gave: name, arguments, result."""
+    """What commons-lang 2.6, its 3, Guava and Math themselves gave: name, arguments, result."""
     lines = Path(__file__).with_name("commons_lang.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
 

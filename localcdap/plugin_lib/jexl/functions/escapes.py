@@ -25,7 +25,7 @@ def _unicode(char: str) -> str:
     return "".join(f"\\u{units[at]:02X}{units[at + 1]:02X}" for at in range(0, len(units), 2))
 
 
-def _encode(text: str, also: str) -> str:
+def encode(text: str, also: str) -> str:
     out = []
     for char in text:
         if char in _CONTROLS:
@@ -45,7 +45,7 @@ def _declare_coded() -> None:
 
 def _build_encoder(also: str) -> Any:
     def escape(text: str | None) -> str | None:
-        return None if text is None else _encode(text, also)
+        return None if text is None else encode(text, also)
 
     return escape
 

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 from localcdap.plugin_lib.jexl.functions.string_parts import check_length, padding
 from localcdap.plugin_lib.jexl.functions.string_search import common_length
@@ -62,3 +65,15 @@ def commonPrefix(first: str | None, second: str | None) -> str:
 @guava("S S -> S!")
 def commonSuffix(first: str | None, second: str | None) -> str:
     return commonPrefix(_require_not_null(first)[::-1], _require_not_null(second)[::-1])[::-1]
+
+
+@guava("S O* -> S!")
+def lenientFormat(template: str | None, *values: Any) -> str:
+    """Replace each ``%s`` by a value; further values follow in brackets."""
+    parts = ("null" if template is None else template).split("%s")
+    texts = [to_java_string(value) for value in values]
+    count = min(len(parts) - 1, len(texts))
+    result = parts[0] + "".join(text + part for text, part in zip(texts, parts[1:], strict=False))
+    result += "".join("%s" + part for part in parts[count + 1 :])
+    rest = texts[count:]
+    return f"{result} [{', '.join(rest)}]" if rest else result

@@ -240,3 +240,27 @@ def floorDiv(dividend: int, divisor: int) -> int:
 @maths("L L -> L")
 def floorMod(dividend: int, divisor: int) -> int:
     return dividend % divisor
+
+
+@maths("L -> L")
+def incrementExact(value: int) -> int:
+    return _exact(value + 1)
+
+
+@maths("L -> L")
+def decrementExact(value: int) -> int:
+    return _exact(value - 1)
+
+
+@maths("D -> D")
+def nextDown(value: float) -> float:
+    return math.nextafter(value, -math.inf)
+
+
+@maths("D -> I")
+def getExponent(value: float) -> int:
+    """Return the exponent of 2; 1024 for infinity and NaN, -1023 for 0 and subnormal numbers."""
+    if math.isnan(value) or math.isinf(value):
+        return 1024
+    exponent = math.frexp(value)[1] - 1
+    return max(exponent, -1023) if value else -1023

@@ -8,6 +8,7 @@ from typing import Any
 
 from localcdap.api.schema import Field, Schema, Type
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
+from localcdap.plugin_lib.jexl.functions.sql_schemas import parse_sql_schema
 
 ddl = FunctionNamespace("ddl")
 
@@ -28,6 +29,13 @@ def _steps(path: str | None) -> list[tuple[str, str | None]]:
 @ddl("O -> O")
 def parse(document: Any) -> Any:
     return Schema.parse(document) if isinstance(document, str) else document
+
+
+@ddl("S -> O!")
+def parsesql(text: str | None) -> Schema:
+    if text is None:
+        raise ValueError("the text is null")
+    return parse_sql_schema(text)
 
 
 @ddl("O S -> B")

@@ -226,6 +226,17 @@ def reverse(text: str | None) -> str | None:
     return None if text is None else text[::-1]
 
 
+@string("S S -> S")
+def reverseDelimitedString(text: str | None, separators: str | None) -> str | None:
+    """Reverse the parts between any of the characters, or spaces for null; a space is put between them if the
+    separators are null, else the separators.
+    """
+    if text is None:
+        return None
+    parts = split_characters(text, separators, 0, keep=False) or []
+    return (" " if separators is None else separators).join(reversed(parts))
+
+
 @string("S C -> S")
 def reverseDelimited(text: str | None, separator: str) -> str | None:
     if text is None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from localcdap.java.strings import to_java_string
+from localcdap.plugin_lib.jexl.functions.escapes import encode
 from localcdap.plugin_lib.jexl.functions.string_search import (
     endsWithIgnoreCase,
     is_space,
@@ -152,6 +153,58 @@ def chop(text: str | None) -> str | None:
 
 
 # ruff: noqa: N802 - functions have the names that expressions call them by
+
+
+@string("S -> S")
+def chopNewline(text: str) -> str:
+    """Remove a line feed at the end, and a carriage return before it."""
+    if len(text) <= 1:
+        return ""
+    if not text.endswith("\n"):
+        return text
+    return text[:-2] if text.endswith("\r\n") else text[:-1]
+
+
+@string("S S -> S", "chompLast")
+def chomp_last(text: str | None, separator: str) -> str:
+    """Remove the separator at the end. A text that is shorter than the separator must be empty."""
+    if text is None or (text and len(text) < len(separator)):
+        raise ValueError("the text is null or shorter than the separator")
+    return text.removesuffix(separator) if separator else text
+
+
+@string("S -> S", "chompLast")
+def chomp_last_newline(text: str) -> str:
+    return text.removesuffix("\n")
+
+
+@string("S S -> S")
+def getChomp(text: str, separator: str) -> str:
+    """Return the last separator and everything after it."""
+    at = text.rfind(separator)
+    if at == len(text) - len(separator):
+        return separator
+    return text[at:] if at >= 0 else ""
+
+
+@string("S S -> S")
+def prechomp(text: str, separator: str) -> str:
+    """Remove everything up to the first separator, and the separator."""
+    at = text.find(separator)
+    return text[at + len(separator) :] if at >= 0 else text
+
+
+@string("S S -> S")
+def getPrechomp(text: str, separator: str) -> str:
+    """Return everything up to the first separator, and the separator."""
+    at = text.find(separator)
+    return text[: at + len(separator)] if at >= 0 else ""
+
+
+@string("S -> S")
+def escape(text: str | None) -> str | None:
+    """Escape like ``StringEscapeUtils.escapeJava``, which leaves a slash as it is."""
+    return None if text is None else encode(text, '"\\')
 
 
 @string("S -> A", "split")
