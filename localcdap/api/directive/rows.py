@@ -78,8 +78,7 @@ class Columns:
         find_table: FindTable = lambda _: None,
     ) -> None:
         self._schemas: dict[str, Schema | None] = dict(given)
-        self.open: bool = open
-        """Whether rows may have more columns than are known. Set it to True, never to False."""
+        self._prefixes: set[str] = {""} if open else set()
         self.find_table: FindTable = find_table
         """Returns the columns of a table by name; None when there is no such table, or
         tables are not available.
@@ -88,6 +87,22 @@ class Columns:
         """The messages and corrective actions given to :meth:`fail`."""
         self.warnings: list[tuple[str, str | None]] = []
         """The messages and corrective actions given to :meth:`warn`."""
+
+    @property
+    def open(self) -> bool:
+        """Whether rows may have more columns than are known. Set it to True, never to False."""
+        return bool(self._prefixes)
+
+    @open.setter  # noqa: A003 - the property, not the function
+    def open(self, is_open: bool) -> None:
+        self._prefixes = {""} if is_open else set()
+
+    def open_for(self, prefix: str) -> None:
+        """Report that rows may have more columns than are known, whose names begin with a prefix.
+
+        A directive that sets :attr:`open` instead says that they may have any names.
+        """
+        self._prefixes.add(prefix.lower())
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names, in order."""
@@ -109,7 +124,8 @@ class Columns:
 
     def is_missing(self, name: str) -> bool:
         """Return whether it is certain that no row has the column."""
-        return not self.open and self.find(name) is None
+        is_possible = any(name.lower().startswith(prefix) for prefix in self._prefixes)
+        return not is_possible and self.find(name) is None
 
     def schema(self, name: str) -> Schema | None:
         """Return the schema of a column; None when the schema or the column is unknown."""
@@ -148,7 +164,9 @@ class Columns:
 
     def copy(self) -> Columns:
         """Return an independent copy of the columns, without problems and warnings."""
-        return Columns(self._schemas.items(), open=self.open, find_table=self.find_table)
+        made = Columns(self._schemas.items(), find_table=self.find_table)
+        made._prefixes = set(self._prefixes)
+        return made
 
     def fail(self, message: str, corrective_action: str | None = None) -> None:
         """Report that the directive cannot work on these columns. All reported problems are shown."""

@@ -137,7 +137,7 @@ def test_an_expression_that_fails_for_every_row_is_an_error(recipe):
         "swap :country :age; uppercase :country; uppercase :age",
         "split-email :country; uppercase :country_account",
         "parse-as-fixed-length :country 1,1; uppercase :country_2",
-        "parse-as-csv :country ','; uppercase :country_9; filter-row exp:{body_1 == 'x'}",
+        "parse-as-csv :country ','; uppercase :country_9; filter-row exp:{country_1 == 'x'}",
         "parse-as-csv :country ',' true; drop :anything",
         "parse-as-json :country 1; set-type :country_name int",
         "split-to-columns :country ','; drop :country_3",
@@ -151,6 +151,42 @@ def test_an_expression_that_fails_for_every_row_is_an_error(recipe):
     ],
 )
 def test_columns_that_a_directive_makes_are_not_missing(recipe):
+    assert report(recipe) == []
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "split-to-columns :country ','",
+        "parse-as-csv :country ','",
+        "parse-as-json :country",
+        "extract-regex-groups :country '(a)'",
+        "parse-as-date :country",
+        "parse-as-hl7 :country",
+        "table-lookup :country 'cities'",
+    ],
+)
+def test_columns_with_other_names_than_the_data_can_make_are_missing(opening):
+    (found,) = report(f"{opening}; set-type :agee int")
+    assert "set-type: There is no column 'agee'. Did you mean 'age'?" in found
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        "split-to-columns :country ','; rename :country_1 :first; trim :first; rename :first :x; trim :x",
+        "split-to-columns :country ','; columns-replace s/country/land/; trim :land_1",
+        "split-to-columns :country ','; split-to-columns :country_1 '-'; trim :country_1_2",
+        "split-to-columns :country ','; swap :country_1 :age; copy :COUNTRY_2 :y; trim :y",
+        "split-to-columns :country ','; set-headers :a,:b,:c; trim :c",
+        "split-to-columns :country ','; keep :country_1; trim :country_1",
+        "parse-as-json :country; parse-as-json :country_address; trim :country_address_city",
+        "parse-as-json :country; flatten :country; parse-as-json :country; trim :country_name",
+        "parse-as-csv :country ',' true; trim :whatever",
+        "parse-as-json :country; flatten-record :country_rec; trim :country_rec_x",
+    ],
+)
+def test_columns_that_the_data_may_make_are_not_missing(recipe):
     assert report(recipe) == []
 
 

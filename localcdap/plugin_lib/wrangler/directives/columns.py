@@ -54,7 +54,8 @@ class Rename(Directive):
     def propagate(self, columns: Columns) -> None:
         found = columns.find(self.source)
         if found is None:
-            report_missing_column(columns, self.source, "rename", fails=False)
+            if not report_missing_column(columns, self.source, "rename", fails=False):
+                columns.open_for(self.target)
             return
         taken = columns.find(self.target)
         if taken is not None and taken != found:

@@ -76,7 +76,7 @@ class ParseAsCsv(Directive):
 
     def propagate(self, columns: Columns) -> None:
         if not report_missing_column(columns, self.col, "parse", fails=False):
-            columns.open = True
+            columns.open_for("" if self.header else f"{self.col}_")
 
     def start(self, context: RowContext) -> None:
         self._names: list[str] = []

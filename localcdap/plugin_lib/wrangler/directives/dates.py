@@ -175,7 +175,7 @@ class ParseAsDate(Directive):
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
             columns.add(f"{self.column}_1", Schema.TIMESTAMP.as_nullable)
-            columns.open = True
+            columns.open_for(f"{self.column}_")
 
     def start(self, context: RowContext) -> None:
         try:

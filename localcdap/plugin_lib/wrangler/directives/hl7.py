@@ -33,7 +33,7 @@ class ParseAsHl7(FlattenDirective):
 
     def propagate(self, columns: Columns) -> None:
         if not report_missing_column(columns, self.column, "parse", fails=False):
-            columns.open = True
+            columns.open_for(f"{self.column}_hl7")
 
     def change(self, row: Row, context: RowContext) -> None:
         found = row.find(self.column)

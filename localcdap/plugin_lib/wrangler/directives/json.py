@@ -44,7 +44,7 @@ class ParseAsJson(FlattenDirective):
             return
         report_unreadable_json(columns, self.column)
         columns.remove(self.column)  # an array puts it back
-        columns.open = True
+        columns.open_for(self.column)
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
         found = row.find(self.column)

@@ -105,7 +105,7 @@ class TableLookup(Directive):
             return
         shape = columns.find_table(self.table)
         if shape is None:
-            columns.open = True
+            columns.open_for(f"{self.column}_")
         elif shape.found is None:
             columns.fail(f"table '{self.table}' has no key by which rows could be looked up.")
         else:

@@ -30,6 +30,10 @@ class RenameDirective(Directive):
 
     def propagate(self, columns: Columns) -> None:
         columns.rename(self._map_names(columns))
+        if columns.open:
+            columns.open = (
+                True  # for any names: those of the columns that only the data know change too
+            )
 
     def change(self, row: Row, context: RowContext) -> None:
         row.rename(self._map_names(row))

@@ -50,7 +50,7 @@ class SplitToColumns(_SplitDirective):
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.column, "split", fails=False)
-        columns.open = True
+        columns.open_for(f"{self.column}_")
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
         if row.find(self.column) is None:
@@ -187,7 +187,7 @@ class ExtractRegexGroups(_SplitDirective):
 
     def propagate(self, columns: Columns) -> None:
         if not report_missing_column(columns, self.column, "match", fails=False):
-            columns.open = True
+            columns.open_for(f"{self.column}_")
 
     def change(self, row: Row, context: RowContext) -> None:
         text = row.value(self.column)
