@@ -137,10 +137,22 @@ def mount(path: str, digest: str) -> str:
     if package not in sys.modules:
         with _mounting:
             if package not in sys.modules:
-                finder = _ArtifactFinder(package, locate_content(path))
+                finder = ArtifactFinder(package, locate_content(path))
                 sys.meta_path.insert(0, finder)
                 sys.modules[package] = finder.root_module()
     return package
+
+
+def unmount(digest: str) -> None:
+    """Forget the modules of an artifact; objects of its code stay as they are."""
+    package = f"{_PREFIX}{digest[:20]}"
+    sys.meta_path[:] = [
+        each
+        for each in sys.meta_path
+        if not (isinstance(each, ArtifactFinder) and each.package == package)
+    ]
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
 
 
 def locate_content(path: str) -> Path:
@@ -186,11 +198,11 @@ def _find_marked_classes(
             yield name, value
 
 
-class _ArtifactFinder(importlib.abc.MetaPathFinder):
+class ArtifactFinder(importlib.abc.MetaPathFinder):
     """Finds the modules of one artifact in its private namespace."""
 
     def __init__(self, package: str, path: Path) -> None:
-        self._package = package
+        self.package = package
         self._single = path if path.is_file() else None
         self._root = path.parent if self._single else find_code_root(path)
         self.top_level_names = (
@@ -199,15 +211,15 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
         self._import = _own_import(package, self.top_level_names)
 
     def root_module(self) -> ModuleType:
-        module = ModuleType(self._package)
+        module = ModuleType(self.package)
         module.__path__ = [str(self._root)]
-        module.__package__ = self._package
+        module.__package__ = self.package
         return module
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith(f"{self._package}."):
+        if not fullname.startswith(f"{self.package}."):
             return None
         if self._single:
             return self._find_single_spec(fullname)
@@ -224,16 +236,16 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
         if (
             self._single
             or context is None
-            or not _find_calling_module().startswith(f"{self._package}.")
+            or not _find_calling_module().startswith(f"{self.package}.")
         ):
             return ()
-        name = context.name and context.name.removeprefix(f"{self._package}.")
+        name = context.name and context.name.removeprefix(f"{self.package}.")
         here = DistributionFinder.Context(name=name, path=[str(self._root)])
         return MetadataPathFinder.find_distributions(here)
 
     def _find_single_spec(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
         assert self._single is not None
-        if fullname != f"{self._package}.{to_file_module_name(self._single)}":
+        if fullname != f"{self.package}.{to_file_module_name(self._single)}":
             return None
         loader = self._make_loader(fullname, str(self._single))
         return importlib.util.spec_from_file_location(fullname, self._single, loader=loader)

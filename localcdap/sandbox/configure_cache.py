@@ -91,6 +91,7 @@ def _to_key(request: ConfigureRequest) -> Hashable:
     return (
         request.plugin.digest,
         request.plugin.class_name,
+        request.plugin.uses,
         request.stage,
         tuple(request.properties.items()),
         tuple(request.macros),

@@ -7,6 +7,7 @@ define jobs of their own; the worker finds a job by its module and name.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import typing
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
 
 _PACKAGE: Final = "localcdap."
+_NOTHING: Final = pack(None)
 
 
 class InspectRequest(msgspec.Struct):
@@ -49,6 +51,14 @@ def run_job(name: str, request: msgspec.Raw) -> msgspec.Raw:
     """
     job = _find_job(name)
     return msgspec.Raw(pack(job(unpack(request, _read_types(job)[0]))))
+
+
+def prepare_job(job: Callable[..., Any]) -> None:
+    """Do ahead, without calling the job, what its first call in a process would have to do."""
+    found = _find_job(get_job_name(job))
+    for kind in _read_types(found):
+        with contextlib.suppress(msgspec.ValidationError):
+            unpack(_NOTHING, kind)  # msgspec reads a type when it decodes it for the first time
 
 
 def get_answer_type(job: Callable[..., Any]) -> Any:

@@ -12,6 +12,7 @@ from localcdap.api.errors import HostLostError
 from localcdap.artifacts.model import Inspection, PluginRef
 from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
 from localcdap.sandbox.plugin_calls import JobRunner
+from localcdap.sandbox.process_pool import ProcessPool
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.supervisor import PluginWorker
 
@@ -26,11 +27,11 @@ _PATIENCE_S: Final = 0.1
 
 
 class PluginWorkers(JobRunner):
-    """A pool of up to four plugin workers, with the interface of :class:`PluginWorker`. Threads may share it.
+    """A pool with the interface of :class:`PluginWorker`, for up to four calls at once. Threads may share it.
 
-    There is one process while that is enough. When it is busy for longer than most calls take, the pool
-    starts another one; when no call is running, all but one end. One of the four serves only plugins whose
-    last call was quick, so that plugins that hang cannot occupy all of them.
+    There is one call at a time while that is enough. When it takes longer than most calls do, the pool starts
+    another one. One of the four serves only plugins whose last call was quick, so that plugins that hang
+    cannot occupy all of them. All share the processes, of which each artifact has its own.
 
     :param time_limit_s: seconds that one call may take.
     :param memory_mb: memory of each process, in MiB.
@@ -38,8 +39,9 @@ class PluginWorkers(JobRunner):
 
     def __init__(self, time_limit_s: float = 10.0, memory_mb: int = 1024) -> None:
         self._cache = ConfigureCache()
+        self._processes = ProcessPool(memory_mb)
         self._new: Callable[[], PluginWorker] = lambda: PluginWorker(
-            time_limit_s, memory_mb, self._cache
+            time_limit_s, cache=self._cache, processes=self._processes
         )
         self._changed = threading.Condition()
         self._idle = [self._new()]
@@ -90,6 +92,7 @@ class PluginWorkers(JobRunner):
             self._changed.notify_all()
         for worker in workers:
             worker.close()
+        self._processes.close()
 
     @contextlib.contextmanager
     def _use_worker(self, key: Hashable) -> Iterator[PluginWorker]:

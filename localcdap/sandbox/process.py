@@ -1,4 +1,4 @@
-"""One worker process, from the supervisor's side: starting it, calling it within limits, killing it."""
+"""One worker process, from the supervisor's side: starting it, calling it within limits, ending it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ import enum
 import logging
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
 from contextlib import suppress
-from multiprocessing.connection import Pipe
-from pathlib import Path
+from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, Final
 
 import msgspec
@@ -22,19 +18,21 @@ import msgspec
 from localcdap.api.serialization.structs import unpack
 from localcdap.rpc.frames import Answer, Call, Fault, receive, send, to_error
 from localcdap.rpc.methods import make_proxy
-from localcdap.sandbox.worker import OUT_OF_MEMORY, WorkerService
+from localcdap.sandbox.descendants import is_running, list_descendants, measure_memory
+from localcdap.sandbox.launchers import WorkerLauncher
+from localcdap.sandbox.process_limits import IS_LINUX
+from localcdap.sandbox.worker import OUT_OF_MEMORY, JobResult, WorkerService
 
 _LOG: Final = logging.getLogger(__name__)
-_MEMORY_CHECKED_EVERY_S: Final = 0.1
+_LIMITS_CHECKED_EVERY_S: Final = 0.1
 _START_LIMIT_S: Final = 30.0
+_ENDING_S: Final = 0.2
+"""Seconds that processes which are about to end when a call has ended may take for it."""
+_PAUSE_S: Final = 0.002
 _OUTPUT_KEPT: Final = 400
 """The last lines of a plugin's output, which are kept to explain a crash."""
-# The worker must run the same localcdap package as the supervisor. The package's folder is removed from the
-# path again, because its other modules could hide those of the standard library.
-_MAIN: Final = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); import localcdap; del sys.path[0]; "
-    "from localcdap.sandbox.worker import main; main(sys.argv[1:])"
-)
+_LINE_LIMIT: Final = 1_000_000
+"""Bytes that are kept of a line without end."""
 
 
 class ExitReason(enum.Enum):
@@ -52,7 +50,7 @@ class WorkerLostError(Exception):
     :param output: the last lines that it wrote to standard output and standard error.
     """
 
-    def __init__(self, reason: ExitReason, detail: str, output: str) -> None:
+    def __init__(self, reason: ExitReason, detail: str, output: str = "") -> None:
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
@@ -62,44 +60,54 @@ class WorkerLostError(Exception):
 class WorkerProcess:
     """A running worker. One thread calls at a time; any thread may kill it."""
 
-    def __init__(self, memory_mb: int) -> None:
+    def __init__(self, launcher: WorkerLauncher, memory_mb: int) -> None:
         """:raises WorkerLostError: when the process cannot be started."""
+        self._launcher = launcher
         self._memory_bytes = memory_mb * 1024 * 1024
         self._connection, theirs = Pipe()
-        self._output: deque[str] = deque(maxlen=_OUTPUT_KEPT)
-        self._output_read = threading.Event()
-        self._popen: subprocess.Popen[bytes] | None = None
-        started = threading.Event()
-        # The thread that starts a process must live as long as it: Linux treats the thread as the parent.
-        thread = threading.Thread(
-            target=self._run,
-            args=(_build_command(theirs.fileno(), memory_mb), theirs.fileno(), started),
-            name="localcdap-plugin-worker",
-            daemon=True,
-        )
-        thread.start()
-        started.wait()
-        theirs.close()
-        self.digests: set[str] = set()
-        """The digests of the artifacts whose code has run in the process."""
-        make_proxy(self, "worker", WorkerService, _START_LIMIT_S).ready()
-
-    @property
-    def pid(self) -> int:
-        return self._popen.pid if self._popen else 0
+        output, their_output = os.pipe()
+        self._output = _Output(output)
+        self._descendants: set[int] = set()
+        self._ending = threading.Lock()
+        self._ended = False
+        self._exit_code: int | None = None
+        try:
+            self.pid = launcher.launch(theirs.fileno(), their_output, memory_mb)
+        except OSError as error:
+            self._connection.close()
+            self._output.close()
+            detail = f"could not be run: no process could be started ({error})"
+            raise WorkerLostError(ExitReason.CRASH, detail) from None
+        finally:
+            theirs.close()
+            os.close(their_output)
+        if (
+            not launcher.forks
+        ):  # the start takes long, and the time of the first call does not include it
+            make_proxy(self, "worker", WorkerService, _START_LIMIT_S).ready()
 
     @property
     def is_usable(self) -> bool:
         """Whether the process is alive and waits for a call; another program may have killed it."""
-        if self._popen is None or self._popen.poll() is not None or self._connection.closed:
+        if self._ended or self._connection.closed or not is_running(self.pid):
             return False
         return not self._connection.poll()  # between calls only a closed connection is readable
 
-    def get_service(self, time_limit_s: float) -> WorkerService:
-        """Return the worker's service. A call that exceeds a limit, or loses the process, raises
-        WorkerLostError.
+    def run(
+        self, job: str, request: msgspec.Raw, time_limit_s: float, *, is_last: bool = False
+    ) -> JobResult:
+        """Run a job; see :meth:`localcdap.sandbox.worker.WorkerService.run`.
+
+        The damage in the result includes processes that the job has left behind.
+
+        :raises WorkerLostError: when the job exceeds a limit, or the process ends.
         """
-        return make_proxy(self, "worker", WorkerService, time_limit_s)
+        service = make_proxy(self, "worker", WorkerService, time_limit_s)
+        result = service.run(job, request, is_last)
+        if not is_last and (result.has_children or IS_LINUX) and (left := self._list_left_behind()):
+            count = f"{len(left):,} processes" if len(left) > 1 else "a process"
+            result.damage = f"it left {count} behind"
+        return result
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
         """Make one call; see :class:`localcdap.rpc.methods.CallChannel`."""
@@ -115,60 +123,55 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """End the process and everything that it started."""
-        if self._popen is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._popen.pid, signal.SIGKILL)
-            self._popen.wait()
+        with self._ending:
+            if not self._ended:
+                self._ended = True
+                self._exit_code = self._launcher.end(self.pid, self._descendants)
         with suppress(OSError):  # the thread that waits for an answer closes it too
             self._connection.close()
-
-    def _run(self, command: Sequence[str], descriptor: int, started: threading.Event) -> None:
-        try:
-            self._popen = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                pass_fds=[descriptor],
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._output.append(str(error))
-        started.set()
-        if self._popen is not None and self._popen.stdout is not None:
-            self._read_output(self._popen.stdout.fileno())
-        self._output_read.set()
-
-    def _read_output(self, stream: int) -> None:
-        rest = b""
-        while data := os.read(stream, 65536):
-            # A plugin may write a line without end.
-            *lines, rest = (rest + data)[-1_000_000:].split(b"\n")
-            for line in lines:
-                text = line.decode("utf-8", "replace")
-                self._output.append(text)
-                _LOG.debug("%s", text)
-        self._output.append(rest.decode("utf-8", "replace"))
 
     def _wait(self, limit_s: float) -> None:
         """Wait for an answer within the limits."""
         end = time.monotonic() + limit_s
-        while not self._connection.poll(
-            min(_MEMORY_CHECKED_EVERY_S, max(0.0, end - time.monotonic()))
-        ):
-            if time.monotonic() >= end:
+        check = time.monotonic() + _LIMITS_CHECKED_EVERY_S
+        while True:
+            now = time.monotonic()
+            ready = wait(self._output.add_to([self._connection]), max(0.0, min(end, check) - now))
+            if self._connection in ready:
+                return
+            if ready:
+                self._output.read()
+            now = time.monotonic()
+            if now >= end:
                 self._dump_stack()
                 raise self._kill_and_report(ExitReason.TIME, f"did not finish within {limit_s:g} s")
-            if self._get_resident_bytes() > self._memory_bytes:
-                raise self._kill_and_report(ExitReason.MEMORY, "took too much memory")
+            if now >= check:
+                check = now + _LIMITS_CHECKED_EVERY_S
+                self._check_processes()
 
-    def _get_resident_bytes(self) -> int:
-        import psutil
+    def _check_processes(self) -> None:
+        """Notice what the plugin has started, how much memory it takes, and that the process has ended."""
+        if not is_running(self.pid):
+            # A process that the plugin started may keep the connection open.
+            if not self._connection.poll():
+                raise ConnectionResetError
+            return
+        descendants = list_descendants(self.pid)
+        self._descendants.update(descendants)
+        limit = self._memory_bytes
+        if measure_memory([self.pid, *descendants], limit) > limit:
+            raise self._kill_and_report(ExitReason.MEMORY, "took too much memory")
 
-        try:
-            return int(psutil.Process(self.pid).memory_info().rss)
-        except psutil.Error:  # the process ended, which the connection reports
-            return 0
+    def _list_left_behind(self) -> set[int]:
+        """Return the processes that user code has started and that do not end."""
+        end = time.monotonic() + _ENDING_S
+        while left := set(list_descendants(self.pid)) | set(filter(is_running, self._descendants)):
+            if time.monotonic() >= end:
+                self._descendants = left
+                return left
+            time.sleep(_PAUSE_S)
+        self._descendants.clear()
+        return left
 
     def _dump_stack(self) -> None:
         """Make the process write its stack, which works inside C code too."""
@@ -178,19 +181,17 @@ class WorkerProcess:
 
     def _make_lost_error(self, error: Exception) -> WorkerLostError:
         """Return an error that says how the process ended, or that its connection broke."""
-        if self._popen is None:
-            return self._kill_and_report(
-                ExitReason.CRASH, "could not be run: no process could be started"
-            )
-        with suppress(subprocess.TimeoutExpired):
-            self._popen.wait(1.0)
-        code = self._popen.returncode
-        if code == OUT_OF_MEMORY:
-            return self._kill_and_report(ExitReason.MEMORY, "took too much memory")
-        if code is None:
+        end = time.monotonic() + 1.0
+        while (is_alive := is_running(self.pid)) and time.monotonic() < end:
+            time.sleep(_PAUSE_S)
+        self.kill()
+        code = self._exit_code
+        if is_alive or code is None:
             return self._kill_and_report(
                 ExitReason.CRASH, f"broke the connection of its process ({error})"
             )
+        if code == OUT_OF_MEMORY:
+            return self._kill_and_report(ExitReason.MEMORY, "took too much memory")
         if code >= 0:
             return self._kill_and_report(
                 ExitReason.CRASH, f"ended its process with exit code {code}"
@@ -201,12 +202,48 @@ class WorkerProcess:
 
     def _kill_and_report(self, reason: ExitReason, detail: str) -> WorkerLostError:
         self.kill()
-        # Processes that the plugin moved to another group may keep the stream open.
-        self._output_read.wait(0.5)
-        return WorkerLostError(reason, detail, "\n".join(self._output))
+        return WorkerLostError(reason, detail, self._output.read_rest())
 
 
-def _build_command(connection: int, memory_mb: int) -> list[str]:
-    package_parent = Path(__file__).parents[2]
-    arguments = (package_parent, connection, os.getpid(), memory_mb)
-    return [sys.executable, "-P", "-c", _MAIN, *map(str, arguments)]
+class _Output:
+    """What a process writes to a pipe; the last lines are kept."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._stream: Connection[Any, Any] | None = Connection(descriptor, writable=False)
+        os.set_blocking(descriptor, False)
+        self._lines: deque[str] = deque(maxlen=_OUTPUT_KEPT)
+        self._rest = b""
+
+    def add_to(self, objects: list[Any]) -> list[Any]:
+        """Return the objects to wait for, and the pipe unless it has ended."""
+        return objects if self._stream is None else [*objects, self._stream]
+
+    def read(self) -> None:
+        """Read what is there."""
+        if self._stream is None:
+            return
+        try:
+            data = os.read(self._stream.fileno(), 65536)
+        except BlockingIOError:
+            return
+        if not data:
+            self.close()
+            return
+        # A plugin may write a line without end.
+        *lines, self._rest = (self._rest + data)[-_LINE_LIMIT:].split(b"\n")
+        for line in lines:
+            text = line.decode("utf-8", "replace")
+            self._lines.append(text)
+            _LOG.debug("%s", text)
+
+    def read_rest(self) -> str:
+        """Read what a process that has ended has written, and return the last lines."""
+        while self._stream is not None and wait([self._stream], 0):
+            self.read()
+        self.close()
+        return "\n".join([*self._lines, self._rest.decode("utf-8", "replace")])
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None

@@ -6,18 +6,25 @@ import builtins
 import os
 import sys
 import threading
-from types import FrameType
-from typing import Final
+from types import FrameType, FunctionType
+from typing import Any, Final
 
-from localcdap.artifacts.loading import is_artifact_module
+from localcdap.artifacts.loading import ArtifactFinder, is_artifact_module
+from localcdap.sandbox.fingerprint import ModuleFingerprint
+from localcdap.sandbox.process_limits import IS_LINUX
 
 _STANDARD_STREAMS: Final = (0, 1, 2)
+_IMPORT_HOOKS: Final = ("meta_path", "path_hooks")
+_EVERY_CHILD: Final = 0x40000000 if IS_LINUX else 0
+"""``__WALL``: children that were started without a signal for their end, too."""
 
 
 class ProcessGuard:
     """The state of the process at its start, to which it is restored after each job."""
 
     def __init__(self) -> None:
+        self._fingerprint = ModuleFingerprint(sys.modules)
+        self._hooks = {name: list(getattr(sys, name)) for name in _IMPORT_HOOKS}
         self._names = vars(builtins)
         self._builtins = self._names.copy()
         self._modules = dict(sys.modules)
@@ -27,10 +34,27 @@ class ProcessGuard:
         self._directory = os.getcwd()  # noqa: PTH109 - a text to go back to
         self._pid = os.getpid()
 
+    def enter(self) -> None:
+        """Take this process, which was forked from the one that made the guard, as the one to restore."""
+        self._pid = os.getpid()
+        self._streams = _get_stream_identities()
+
     def exit_if_forked(self) -> None:
         """End this process if it is a forked copy of the worker."""
         if os.getpid() != self._pid:
             os._exit(0)
+
+    def reap_children(self) -> bool:
+        """Let the kernel forget the children that have ended.
+
+        :returns: whether children are left, running or not.
+        """
+        try:
+            while os.waitpid(-1, os.WNOHANG | _EVERY_CHILD)[0]:
+                pass
+        except ChildProcessError:
+            return False
+        return True
 
     def restore(self) -> str | None:
         """Undo the changes of user code.
@@ -46,6 +70,12 @@ class ProcessGuard:
         if any(sys.modules.get(name) is not module for name, module in self._modules.items()):
             sys.modules.update(self._modules)
             damage = "it removed or replaced modules"
+        for name, hooks in self._hooks.items():
+            if _restore_hooks(name, hooks):
+                damage = f"it changed sys.{name}"
+        replaced = self._fingerprint.find_change()
+        if replaced is not None:
+            damage = damage or f"it replaced {replaced}"
         if _get_stream_identities() != self._streams:
             damage = "it closed or replaced the standard streams"
         if _has_artifact_threads():
@@ -61,6 +91,29 @@ class ProcessGuard:
             os.chdir(self._directory)
         except OSError:
             os.chdir("/")
+
+
+def _restore_hooks(name: str, before: list[Any]) -> bool:
+    """Remove what user code added to a list of import hooks in ``sys``, and put back what it removed.
+
+    :returns: whether it did either. Hooks of installed libraries stay: importing ``six`` adds one.
+    """
+    hooks = getattr(sys, name, [])
+    known = set(map(id, before))
+    added = [hook for hook in hooks if id(hook) not in known]
+    kept = [hook for hook in added if _is_library_hook(hook)]
+    if len(kept) == len(added) and [id(h) for h in hooks if id(h) in known] == list(
+        map(id, before)
+    ):
+        return False
+    finders = [hook for hook in kept if isinstance(hook, ArtifactFinder)]
+    setattr(sys, name, [*finders, *before, *(hook for hook in kept if hook not in finders)])
+    return True
+
+
+def _is_library_hook(hook: object) -> bool:
+    kind = hook if isinstance(hook, type | FunctionType) else type(hook)
+    return isinstance(hook, ArtifactFinder) or not is_artifact_module(kind.__module__ or "")
 
 
 def _get_stream_identities() -> list[tuple[int, int] | None]:

@@ -1,8 +1,9 @@
 """The plugin worker: the process in which user code is inspected, configured and called.
 
-:mod:`localcdap.sandbox.process` starts it and hands it one end of a connection. Standard output and
-standard error belong to the plugins; the connection is the only way to the host. A worker starts as fast as
-the modules that are imported here load.
+It is forked from :mod:`localcdap.sandbox.fork_server`, or started as a process of its own, see
+:mod:`localcdap.sandbox.launchers`, and gets one end of a connection. Standard output and standard error
+belong to the plugins; the connection is the only way to the host. A worker starts as fast as the modules
+that are imported here load.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ import os
 import signal
 import sys
 from multiprocessing.connection import Connection
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
+import localcdap.sandbox.plugin_methods
 import localcdap.sandbox.stage_configuration  # noqa: F401 - loaded before the first call
-from localcdap.api.errors import LocalcdapError
 from localcdap.api.serialization.structs import pack
 from localcdap.rpc.frames import Fault, to_fault
 from localcdap.rpc.peer import answer_calls
 from localcdap.sandbox.jobs import run_job
 from localcdap.sandbox.process_guard import ProcessGuard
-from localcdap.sandbox.process_limits import end_with_parent, limit_memory
+from localcdap.sandbox.process_limits import adopt_orphans, limit_memory
 
 OUT_OF_MEMORY: Final = 97
 """Exit code of a worker that reached its memory limit."""
@@ -37,25 +38,32 @@ class JobResult(msgspec.Struct):
     fault: Fault | None
     damage: str | None
     """Why the process must not be used again; None when it can be."""
+    has_children: bool
+    """Whether processes that user code started may still run."""
 
 
 class WorkerService:
     """The service that a worker offers to its supervisor."""
 
-    def __init__(self) -> None:
-        self._guard = ProcessGuard()
+    def __init__(self, guard: ProcessGuard) -> None:
+        self._guard = guard
 
     def ready(self) -> bool:
         """Answer as soon as the process has started."""
         return True
 
-    def run(self, job: str, request: msgspec.Raw) -> JobResult:
-        """Run a job (see :mod:`localcdap.sandbox.jobs`), and restore the process after it."""
+    def run(self, job: str, request: msgspec.Raw, is_last: bool = False) -> JobResult:
+        """Run a job (see :mod:`localcdap.sandbox.jobs`), and restore the process after it.
+
+        :param is_last: whether the process ends with the job, so that nothing is to be restored.
+        """
         try:
             answer, fault = self._run(job, request), None
-        except LocalcdapError as error:
+        except Exception as error:  # code of localcdap too may raise, when user code has changed it
             answer, fault = msgspec.Raw(pack(None)), to_fault(error)
-        return JobResult(answer, fault, self._guard.restore())
+        if is_last:
+            return JobResult(answer, fault, None, False)
+        return JobResult(answer, fault, self._guard.restore(), self._guard.reap_children())
 
     def _run(self, job: str, request: msgspec.Raw) -> msgspec.Raw:
         try:
@@ -67,22 +75,31 @@ class WorkerService:
             self._guard.exit_if_forked()
 
 
-def main(arguments: list[str]) -> None:
-    """Answer calls until the supervisor closes the connection.
+def serve(connection: int, memory_mb: int, guard: ProcessGuard) -> NoReturn:
+    """Answer calls until the supervisor closes the connection, and end the process.
 
-    :param arguments: descriptor of the connection, process id of the supervisor, memory limit in MiB.
+    :param connection: descriptor of the connection.
+    :param guard: made before any user code ran.
     """
-    connection, supervisor, memory_mb = (int(argument) for argument in arguments)
     os.set_inheritable(connection, False)
-    end_with_parent(supervisor)
+    adopt_orphans()
     limit_memory(memory_mb)
     # A separate descriptor: the dump must arrive even when a plugin has closed standard error.
     errors = os.dup(2)
     faulthandler.enable(errors, all_threads=False)
     faulthandler.register(signal.SIGUSR1, errors, all_threads=False)
-    answer_calls(Connection(connection), {"worker": WorkerService()})
+    answer_calls(Connection(connection), {"worker": WorkerService(guard)})
     # Not sys.exit: threads and exit handlers of plugins must not keep the process alive.
     os._exit(0)
+
+
+def main(arguments: list[str]) -> None:
+    """Run as a process of its own.
+
+    :param arguments: descriptor of the connection, memory limit in MiB.
+    """
+    connection, memory_mb = (int(argument) for argument in arguments)
+    serve(connection, memory_mb, ProcessGuard())
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from localcdap.api.errors import HostLostError
 from localcdap.api.locations import Locations
 from localcdap.sandbox import pool
 from localcdap.sandbox.pool import MOST, PluginWorkers
+from tests.sandbox.test_hostile import assert_ends
 
 HERE = Locations({}, "/")
 TOLD = "stage.failures.add(str(os.getpid()))"
@@ -75,10 +76,16 @@ def held(workers, request_of, tmp_path) -> Held:
     return Held(workers, request_of, tmp_path)
 
 
-def test_one_process_is_enough_for_quick_calls(workers, request_of):
-    requests = [request_of(TOLD, name=f"t{i}") for i in range(10)]
-    results = [workers.configure(request) for request in requests]
-    assert len({result.failures[0].message for result in results}) == 1
+def test_one_process_for_each_artifact_is_enough_for_quick_calls(workers, request_of):
+    pids = {
+        name: [
+            workers.configure(request_of(TOLD, name=name, properties={"column": column}))
+            for column in "abc"
+        ]
+        for name in ("one", "two")
+    }
+    one, two = ({each.failures[0].message for each in results} for results in pids.values())
+    assert (len(one), len(two), len(one | two)) == (1, 1, 2)
 
 
 def test_hanging_plugins_keep_nobody_waiting(workers, held, request_of):
@@ -96,15 +103,13 @@ def test_hanging_plugins_keep_nobody_waiting(workers, held, request_of):
     assert len(held.answers) == MOST
 
 
-def test_processes_that_are_not_needed_end(workers, held, request_of):
-    held.call("slow")
-    held.wait_for(begun=1)
-    other = workers.configure(request_of(TOLD, name="other"))
-    held.let_go()
-    pids = {int(held.answers[0]), int(other.failures[0].message)}
-    assert len(pids) == 2
-    workers.configure(request_of("pass", name="last"))
-    assert len([pid for pid in pids if psutil.pid_exists(pid)]) == 1
+def test_processes_that_are_not_needed_end(workers, request_of):
+    """The last used ones stay, one for each artifact."""
+    results = [workers.configure(request_of(TOLD, name=f"t{number}")) for number in range(11)]
+    pids = [int(result.failures[0].message) for result in results]
+    for pid in pids[:3]:
+        assert_ends(pid)
+    assert all(map(psutil.pid_exists, pids[3:]))
 
 
 def test_closing_ends_all_calls(workers, held):

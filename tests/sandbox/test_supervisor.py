@@ -89,33 +89,46 @@ def test_killed_from_outside_while_idle(worker, request_of):
 
 
 DAMAGING = ("modules", "api modules", "streams", "builtins", "thread", "timer")
-HARMLESS = ("prints", "stream objects", "directory", "path", "environment", "fork", "exit handler")
+HARMLESS = ("prints", "stream objects", "directory", "path", "environment", "exit handler")
+
+
+def body_with(trap: str) -> str:
+    """A plugin that falls for the trap when its property says so, and else tells its process."""
+    return (
+        f"if self.config.column == 'trap':\n    {TRAPS[trap]}\n    return\n"
+        "stage.failures.add(str(os.getpid()))"
+    )
 
 
 @pytest.mark.parametrize("trap", DAMAGING)
 def test_damaged_process_is_replaced_before_anything_else_runs_in_it(worker, request_of, trap):
-    pid = pid_of(worker, request_of)
-    worker.configure(request_of(TRAPS[trap], name="trap"))
+    body = body_with(trap)
+    pid = pid_of(worker, request_of, body)
+    worker.configure(request_of(body, properties={"column": "trap"}))
 
-    assert pid_of(worker, request_of) != pid
+    assert pid_of(worker, request_of, body) != pid
     assert_ends(pid)
 
 
 @pytest.mark.parametrize("trap", HARMLESS)
 def test_process_that_can_be_put_right_is_kept(worker, request_of, trap):
-    pid = pid_of(worker, request_of)
-    worker.configure(request_of(TRAPS[trap], name="trap"))
+    body = body_with(trap)
+    pid = pid_of(worker, request_of, body)
+    worker.configure(request_of(body, properties={"column": "trap"}))
 
-    assert pid_of(worker, request_of) == pid
+    assert pid_of(worker, request_of, body) == pid
 
 
 def test_surroundings_are_put_back(worker, request_of):
-    told = "stage.failures.add(str([sys.path, sorted(os.environ.items()), os.getcwd()]))"
-    before = worker.configure(request_of(told, locations=HERE)).failures[0].message
-    change = "sys.path.clear()\nos.environ['LOCALCDAP_TRAP'] = '1'\nos.chdir('/')"
-    assert worker.configure(request_of(change, name="trap")).failures == []
+    change = (
+        "sys.path.clear()\n    os.environ['LOCALCDAP_TRAP'] = '1'\n    os.chdir('/')\n    return"
+    )
+    body = f"if self.config.column == 'change':\n    {change}\n"
+    body += "stage.failures.add(str([sys.path, sorted(os.environ.items()), os.getcwd()]))"
+    before = worker.configure(request_of(body, locations=HERE)).failures[0].message
+    assert worker.configure(request_of(body, properties={"column": "change"})).failures == []
 
-    assert worker.configure(request_of(told, locations=HERE)).failures[0].message == before
+    assert worker.configure(request_of(body, locations=HERE)).failures[0].message == before
 
 
 def test_closing_ends_a_call_and_the_process(worker, request_of, tmp_path):
@@ -178,8 +191,8 @@ def test_big_libraries_fit_into_the_memory_limit(worker, request_of, module):
     assert worker.configure(request_of("stage.failures.add('next')", name="next")).failures
 
 
-def pid_of(worker, request_of) -> int:
-    request = request_of("stage.failures.add(str(os.getpid()))\nraise ValueError", locations=HERE)
+def pid_of(worker, request_of, body: str = "stage.failures.add(str(os.getpid()))") -> int:
+    request = request_of(body, locations=HERE)
     return int(worker.configure(request).failures[0].message)
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -22,7 +22,7 @@ from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.rules.plugin_types import ACTIONS, SINKS, SOURCES
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, expand_templates
 from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
-from localcdap.sandbox.configure_cache import ConnectedCheckResult
+from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
@@ -45,6 +45,7 @@ class EditingContext(NamedTuple):
 
 
 CreateContext = Callable[[Configurer], EditingContext]
+_OWN_RESULTS: Final = 256
 Connect = Callable[[ConfigureRequest], ConfigureRequest]
 """Returns the request with the checks that need files, databases or a network."""
 
@@ -84,8 +85,8 @@ class EditingSession:
         self._open_requests: dict[str, ConfigureRequest] = {}
         """By stage, the request that its plugin has not answered."""
         self._new_requests: list[ConfigureRequest] = []
-        self._given: tuple[ConfigureRequest, ConfigureResult] | None = None
-        """The result that just arrived, in case the memory has dropped it already."""
+        self._own_results = ConfigureCache(_OWN_RESULTS)
+        """Results that the memory has not kept: else two such stages would be asked in turn for ever."""
         self._detected_at: dict[str, int] = {}
         self._detecting: set[str] = set()
         self._closed = False
@@ -207,8 +208,8 @@ class EditingSession:
             self._detected_at[request.stage] = detected.at_ms
             return detected.result
         result = self._memory.find_remembered(request)
-        if result is None and self._given is not None and self._given[0] == request:
-            result = self._given[1]
+        if result is None:
+            result = self._own_results.find(request)
         if result is None:
             self._new_requests.append(request)
         else:
@@ -239,9 +240,9 @@ class EditingSession:
                 return  # the stage has changed since
             del self._open_requests[request.stage]
             self._validator.set_late(request.stage, is_late=False)
-            self._given = (request, result)
+            if self._memory.find_remembered(request) is None:
+                self._own_results.store(request, result, crashed=True)
             self._update()
-            self._given = None
 
     def _on_late(self, stage: str, request: ConfigureRequest) -> None:
         with self._changed:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import threading
 import time
+from collections import Counter
 
 import msgspec
 import pytest
@@ -34,7 +35,12 @@ from localcdap.pipeline.editing.service import EditingService, OpenRequest
 from localcdap.pipeline.editing.stage_states import EditResult
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.sandbox.pool import PluginWorkers
-from tests.pipeline.editing.sessions import Bench
+from localcdap.sandbox.stage_configuration import (
+    ConfigureRequest,
+    ConfigureResult,
+    configure_stage,
+)
+from tests.pipeline.editing.sessions import Bench, InProcess
 from tests.pipeline.pipelines import config, record, stage
 from tests.pipeline.shelf import create_resolver
 
@@ -407,6 +413,27 @@ def test_a_plugin_that_does_not_come_to_an_end_is_a_failure_of_its_stage(workers
     assert "did not finish within 1 s" in bench.stages["u"].errors[0].message
     assert "is unknown because stage 'u' is invalid" in bench.stages["z"].errors[-1].message
     bench.check()
+
+
+class Forgetful(InProcess):
+    """Workers whose processes are damaged by every plugin: no result is remembered."""
+
+    def configure(self, request: ConfigureRequest) -> ConfigureResult:
+        self.calls.append(request.stage)
+        return configure_stage(request)
+
+
+def test_results_that_are_not_remembered_are_asked_once():
+    """On a cycle all stages are configured again whenever one of them has changed."""
+    wiring = "s>t t>u u>t u>z"
+    document = config("source:s transform:t transform:u sink:z", wiring, s=ABC, t={"field": "a"})
+    bench = Bench(document, Forgetful())
+    for name in ("m", "n"):
+        bench.apply(AddStage(stage("mail", name, to="me"), post_action=True))
+    bench.wait()
+
+    asked = Counter(bench.workers.calls)
+    assert max(asked.values()) <= 3, asked
 
 
 def test_real_workers_tell_the_same(workers):
