@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
+from localcdap.api.config import NamedPlugins
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import decode_schema, encode_schema
@@ -23,6 +24,19 @@ from localcdap.decoders import convert
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _MARK: Final = "__localcdap_method__"
+
+
+class MethodContext(Protocol):
+    """The plugins that a plugin method may use: those that it declares, as far as they exist."""
+
+    def find_plugin(self, type: str, name: str) -> type[Any] | None:
+        """Return the class of a plugin; None when the method does not declare it, or it does not exist.
+
+        :raises PluginError: when it cannot be loaded.
+        """
+
+    def list_plugins(self, type: str) -> list[str]:
+        """Return the names of the plugins of a type that :meth:`find_plugin` finds."""
 
 
 class PluginMethod(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -34,17 +48,30 @@ class PluginMethod(msgspec.Struct, rename="camel", omit_defaults=True):
     """The JSON Schema of the request; None for a method without a request."""
     answer: Any = None
     """The JSON Schema of the answer; None when the method does not declare it."""
+    uses: dict[str, NamedPlugins] = {}
+    """How fields of the request name other plugins, as :attr:`PluginProperty.uses` for properties."""
+    all_of: list[str] = []
+    """The types of which the method may use every plugin that the namespace sees."""
 
 
-def plugin_method(name: str, description: str = "") -> Callable[[_Function], _Function]:
+def plugin_method(
+    name: str,
+    description: str = "",
+    *,
+    uses: Mapping[str, NamedPlugins] | None = None,
+    all_of: Sequence[str] = (),
+) -> Callable[[_Function], _Function]:
     """Make a method of a plugin class callable by front ends.
 
-    The method has no parameter but ``self``, or one for the request: a msgspec Struct, or another type that
-    JSON converts to, such as ``dict[str, str]``. It returns what JSON can represent, including Structs and
-    schemas. It runs in the plugin worker, within its limits, on an object with the properties entered so
-    far: required properties may be None.
+    The method has at most one parameter besides ``self`` for the request: a msgspec Struct, or another type
+    that JSON converts to, such as ``dict[str, str]``. A parameter of the type :class:`MethodContext` gives it
+    the plugins that the properties name, and those that ``uses`` and ``all_of`` declare. The method returns
+    what JSON can represent, including Structs and schemas. It runs in the plugin worker, within its limits,
+    on an object with the properties entered so far: required properties may be None.
 
     :param name: the name of the method, printable and without ``/``.
+    :param uses: how text fields of the request name other plugins, by field.
+    :param all_of: types of which the method may use every plugin.
     :raises TypeError: when the name is invalid.
     """
     if not isinstance(name, str) or not name.strip() or "/" in name or not name.isprintable():
@@ -53,7 +80,10 @@ def plugin_method(name: str, description: str = "") -> Callable[[_Function], _Fu
         )
 
     def mark(function: _Function) -> _Function:
-        setattr(function, _MARK, (name, description))
+        declared = PluginMethod(
+            name, description, uses=dict(uses or {}), all_of=list(dict.fromkeys(all_of))
+        )
+        setattr(function, _MARK, declared)
         return function
 
     return mark
@@ -62,20 +92,25 @@ def plugin_method(name: str, description: str = "") -> Callable[[_Function], _Fu
 class CallableMethod:
     """A method of a plugin class with :func:`plugin_method`.
 
-    :raises TypeError: when its annotations cannot be read, or it has more parameters than the request.
+    :raises TypeError: when its annotations cannot be read, or it has more parameters than the request and
+        the context.
     """
 
     def __init__(self, owner: type, function: Callable[..., Any]) -> None:
-        self.name, self.description = getattr(function, _MARK)
+        self._declared: Final[PluginMethod] = getattr(function, _MARK)
+        self.name: Final = self._declared.name
         self._function: Final = function
         where = f"plugin method '{self.name}'"
-        parameters = list(inspect.signature(function).parameters)[1:]
-        if len(parameters) > 1:
-            raise TypeError(f"{where} takes the request only, not {', '.join(parameters)}.")
         try:
             hints = typing.get_type_hints(function)
         except Exception as error:  # evaluating an annotation can raise anything
             raise TypeError(f"the annotations of {where} cannot be read: {error}") from None
+        parameters = list(inspect.signature(function).parameters)[1:]
+        contexts = [each for each in parameters if hints.get(each) is MethodContext]
+        self._context: Final = contexts[0] if contexts else None
+        parameters = [each for each in parameters if each != self._context]
+        if len(parameters) > 1:
+            raise TypeError(f"{where} takes the request only, not {', '.join(parameters)}.")
         self._takes_request: Final = bool(parameters)
         self._request: Final = hints.get(parameters[0], Any) if parameters else None
         self._answer: Final = hints.get("return", Any)
@@ -86,21 +121,25 @@ class CallableMethod:
         :raises TypeError: when JSON cannot represent the request or the answer.
         """
         request = _build_json_schema(self._request) if self._takes_request else None
-        return PluginMethod(self.name, self.description, request, _build_json_schema(self._answer))
+        return msgspec.structs.replace(
+            self._declared, request=request, answer=_build_json_schema(self._answer)
+        )
 
-    def call(self, plugin: Any, request: Any) -> Any:
+    def call(self, plugin: Any, request: Any, context: MethodContext | None = None) -> Any:
         """Call the method and return its answer as decoded JSON.
 
         :param request: decoded JSON; None for no request.
+        :param context: the plugins that it may use; None: none.
         :raises BadRequestError: when the request does not fit; the message names the field.
         :raises TypeError: when JSON cannot represent the answer.
         """
+        more = {} if self._context is None else {self._context: context or _NoPlugins()}
         if not self._takes_request:
             if request:
                 raise BadRequestError(f"Method '{self.name}' takes no request.")
-            answer = self._function(plugin)
+            answer = self._function(plugin, **more)
         else:
-            answer = self._function(plugin, self._convert_request(request))
+            answer = self._function(plugin, self._convert_request(request), **more)
         return msgspec.to_builtins(answer, enc_hook=_encode)
 
     def _convert_request(self, request: Any) -> Any:
@@ -115,6 +154,16 @@ class CallableMethod:
                 f"The request of method '{self.name}' does not fit: {where}{_lower_first(what)}.",
                 f"It must be {_describe_request(self._request)}.",
             ) from None
+
+
+class _NoPlugins:
+    """The context of a method that is called without one."""
+
+    def find_plugin(self, _type: str, _name: str) -> type[Any] | None:
+        return None
+
+    def list_plugins(self, _type: str) -> list[str]:
+        return []
 
 
 def find_plugin_methods(cls: type) -> dict[str, CallableMethod]:

@@ -18,6 +18,7 @@ from localcdap.api.stage import (
     ErrorRecord,
     PortEmitter,
     Record,
+    SampleContext,
     SinkContext,
     SourceContext,
     SparkContext,
@@ -150,6 +151,15 @@ class Transform(_DataTransform):
         """
         for record in records:
             self.transform(record, emit)
+
+    def transform_sample(
+        self, records: Sequence[Record], emit: Emitter, context: SampleContext
+    ) -> None:
+        """Transform records in this process, as ``apply`` does on Spark (DataFrame grain).
+
+        Override it so that system applications can use the transform on samples (``UserPlugin.transform``).
+        """
+        raise NotImplementedError
 
     def transform_batch(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
         """Transform one Arrow batch (batch grain)."""

@@ -185,6 +185,13 @@ class StageContext(Protocol):
         """
 
 
+class SampleContext(StageContext, Protocol):
+    """The context of a transform that runs on a sample, outside of Spark."""
+
+    find_plugin: FindPlugin
+    """As :attr:`StageConfigurer.find_plugin`."""
+
+
 class SparkContext(StageContext, Protocol):
     """The run-time context of a plugin of DataFrame grain, in the run process."""
 

@@ -20,6 +20,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import unpack
 from localcdap.apps.platform import AppPlatform
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
+from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
     TransformRequest,
@@ -62,8 +63,9 @@ class AppContext:
         version: str | None = None,
     ) -> AppPlugin:
         selector = ArtifactSelector(name=artifact, version=version)
-        ref = self._platform.find_plugin(namespace, type, name, selector)
-        return AppPlugin(self._platform, ref, namespace, dict(properties or {}))
+        given = dict(properties or {})
+        ref = self._platform.find_plugin(namespace, type, name, selector, given)
+        return AppPlugin(self._platform, ref, namespace, given)
 
     def get_preferences(self, namespace: str, *, resolved: bool = True) -> dict[str, str]:
         return self._platform.get_preferences(namespace, resolved)
@@ -110,6 +112,12 @@ class AppPlugin:
     def call(self, method: str, *arguments: Any) -> Any:
         request = CallRequest(self._ref, self._properties, method, list(arguments))
         return unpack(self._platform.call(request), Any)
+
+    def call_method(self, method: str, request: Any = None) -> Any:
+        artifact = self._ref.artifact
+        selector = ArtifactSelector(artifact.scope, artifact.name, artifact.version)
+        plugin = MethodPlugin(self._ref.type, self._ref.name, selector, self._properties)
+        return self._platform.call_method(MethodCall(plugin, method, request, self._namespace))
 
     def transform(self, records: Sequence[Mapping[str, Any]], schema: Schema) -> TransformedRecords:
         try:

@@ -17,6 +17,8 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.environment import SecretsOf
 from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, create_call, create_lookup
+from localcdap.pipeline.methods import MethodCall, MethodService
+from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
@@ -42,6 +44,7 @@ class AppPlatform:
         secrets: SecretsOf,
         messaging: MessagingService,
         plugins: PluginCaller,
+        methods: MethodService,
     ) -> None:
         self._namespaces = namespaces
         self._artifacts = artifacts
@@ -49,6 +52,7 @@ class AppPlatform:
         self._secrets = secrets
         self._messaging = messaging
         self._plugins = plugins
+        self._methods = methods
 
     def find_namespace(self, name: str) -> NamespaceSummary | None:
         """Return a namespace, or None when it does not exist."""
@@ -72,20 +76,24 @@ class AppPlatform:
         ]
 
     def find_plugin(
-        self, namespace: str, type: str, name: str, selector: ArtifactSelector
+        self,
+        namespace: str,
+        type: str,
+        name: str,
+        selector: ArtifactSelector,
+        properties: dict[str, str],
     ) -> PluginRef:
-        """Return the plugin that a selector chooses.
+        """Return the plugin that a selector chooses, with the plugins that its properties name.
 
         :raises NotFoundError: when there is no such plugin or namespace.
         """
         self._namespaces.require(namespace)
-        found = self._artifacts.find_plugin(namespace, type, name, selector).plugin
-        if found is None:
-            self._artifacts.get_plugin(
-                namespace, type, name, selector
-            )  # raises an error with suggestions
-            raise NotFoundError(f"Plugin named '{name}' of type '{type}' not found.")
-        return found
+        plugins = IndexedPlugins(self._artifacts, namespace)
+        return plugins.add_uses(plugins.require(type, name, selector), properties)
+
+    def call_method(self, call: MethodCall) -> Any:
+        """See :meth:`localcdap.pipeline.methods.MethodService.call`."""
+        return self._methods.call(call).answer
 
     def configure(self, request: ConfigureRequest) -> ConfigureResult:
         """See :meth:`localcdap.sandbox.supervisor.PluginWorker.configure`."""

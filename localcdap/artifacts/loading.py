@@ -79,6 +79,10 @@ class UsedPlugins:
         ref = self._refs.get((type, name))
         return None if ref is None else load_plugin(ref)
 
+    def list_names(self, type: str) -> list[str]:
+        """Return the names of the plugins of a type."""
+        return [name for found, name in self._refs if found == type]
+
 
 def load_artifact(path: str, digest: str) -> list[type[Plugin]]:
     """Return the plugin classes of an artifact, in the order of its modules and of their definitions.

@@ -190,6 +190,7 @@ class HostServices:
             self._get_secrets,
             self.messaging,
             worker,
+            self.methods,
         )
         processes = AppProcesses(
             home.path,

@@ -82,6 +82,8 @@ class MethodService:
         stage = StageUse(use.name, PluginUse(use.type, use.name, use.properties, use.artifact))
         macros = environment.create_macros(environment.merge_arguments(None, call.arguments))
         evaluated = evaluate(stage, environment.plugins.properties(plugin), macros)
+        plugin = environment.plugins.add_uses(plugin, evaluated.properties)
+        plugin = environment.plugins.add_method_uses(plugin, call.method, call.request)
         request = MethodRequest(
             plugin, evaluated.properties, evaluated.macros, call.method, call.request
         )

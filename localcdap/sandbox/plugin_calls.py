@@ -14,12 +14,12 @@ import msgspec
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import InvalidStageError, PluginError, StageError
 from localcdap.api.failures import FailureCollector, ValidationFailure
-from localcdap.api.plugin import Grain, Plugin, Transform
+from localcdap.api.plugin import Grain, Plugin, Transform, has_override
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import pack
-from localcdap.api.stage import Metrics, Record
+from localcdap.api.stage import FindPlugin, Metrics, Record
 from localcdap.api.tables import Lookup
-from localcdap.artifacts.loading import load_plugin
+from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_stage
@@ -42,7 +42,7 @@ class CallRequest(msgspec.Struct):
 
 
 class TransformRequest(msgspec.Struct):
-    """Records for a transform with record grain."""
+    """Records for a transform that takes them outside of Spark."""
 
     plugin: PluginRef
     namespace: str
@@ -117,7 +117,7 @@ def transform_records(request: TransformRequest) -> TransformResult:
     """Transform records in this process.
 
     :raises InvalidStageError: when configuring the plugin gives failures.
-    :raises PluginError: when the plugin raised, or is not a transform with record grain.
+    :raises PluginError: when the plugin raised, or is not a transform that takes records outside of Spark.
     :raises MemoryError: when it takes more memory than there is.
     """
     ref, schema = request.plugin, request.schema
@@ -129,20 +129,22 @@ def transform_records(request: TransformRequest) -> TransformResult:
     error_schema = configured.error_schema or schema
     with _translate_errors(ref):
         plugin = _make_plugin(ref, request.properties)
-        if not isinstance(plugin, Transform) or plugin.grain() is not Grain.RECORD:
+        if not isinstance(plugin, Transform) or not _takes_records(plugin):
             raise PluginError(
-                f"Plugin '{ref.name}' is not a transform that takes one record at a time."
+                f"Plugin '{ref.name}' is not a transform that takes records outside of Spark.",
+                "Use a transform of record grain, or one that implements transform_sample.",
             )
         emitted = _RecordCollector()
-        plugin.initialize(
-            _ContextWithoutRun(request.namespace, ref.name, schema, output, error_schema)
-        )
-        try:
-            plugin.transform_records(
-                RecordCodec(schema).decode(read_arrow_stream(request.records)), emitted
-            )
-        finally:
-            plugin.destroy()
+        records = RecordCodec(schema).decode(read_arrow_stream(request.records))
+        context = _ContextWithoutRun(request, schema, output, error_schema)
+        if plugin.grain() is not Grain.RECORD:
+            plugin.transform_sample(records, emitted, context)
+        else:
+            plugin.initialize(context)
+            try:
+                plugin.transform_records(records, emitted)
+            finally:
+                plugin.destroy()
         return TransformResult(
             output,
             to_arrow_stream(RecordCodec(output).encode(emitted)),
@@ -152,6 +154,10 @@ def transform_records(request: TransformRequest) -> TransformResult:
             ),
             [(each.code, each.message) for each in emitted.errors],
         )
+
+
+def _takes_records(plugin: Transform) -> bool:
+    return plugin.grain() is Grain.RECORD or has_override(type(plugin), "transform_sample")
 
 
 def to_arrow_stream(batch: pa.RecordBatch) -> bytes:
@@ -231,10 +237,11 @@ class _ContextWithoutRun:
     run_id = ""
 
     def __init__(
-        self, namespace: str, name: str, schema: Schema, output: Schema, errors: Schema
+        self, request: TransformRequest, schema: Schema, output: Schema, errors: Schema
     ) -> None:
-        self.stage_name: str = name
-        self.namespace: str = namespace
+        self.stage_name: str = request.plugin.name
+        self.namespace: str = request.namespace
+        self.find_plugin: FindPlugin = UsedPlugins(request.plugin.uses)
         self.arguments: Mapping[str, str] = {}
         self.logical_start_time = datetime.datetime.now(datetime.UTC)
         self.input_schemas: Mapping[str, Schema] = {"input": schema}
@@ -242,7 +249,7 @@ class _ContextWithoutRun:
         self.output_schema: Schema | None = output
         self.error_schema: Schema | None = errors
         self.port_schemas: Mapping[str, Schema] = {}
-        self.logger = logging.getLogger(f"localcdap.stage.{name}")
+        self.logger = logging.getLogger(f"localcdap.stage.{self.stage_name}")
         self.metrics: Metrics = _Metrics()
 
     def lookup(self, table: str) -> Lookup:

@@ -11,7 +11,7 @@ from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.methods import CallableMethod, find_plugin_methods
 from localcdap.api.plugin import Plugin
-from localcdap.artifacts.loading import load_plugin
+from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.decoders import decode_json
@@ -51,13 +51,26 @@ def call_method(request: MethodRequest) -> MethodAnswer:
     try:
         method = _find_method(cls, ref, name)
         plugin = _make_plugin(cls, request)
-        answer = method.call(plugin, request.request)
+        answer = method.call(plugin, request.request, _UsedPluginsContext(ref))
         # Encoding turns the plugin's objects into plain values.
         return MethodAnswer(decode_json(msgspec.json.encode(answer)))
     except (MemoryError, NotFoundError, BadRequestError):
         raise
     except (Exception, SystemExit) as error:
         raise to_plugin_error(where, error, Path(ref.path)) from error
+
+
+class _UsedPluginsContext:
+    """The :class:`localcdap.api.methods.MethodContext` with the plugins that a reference brings."""
+
+    def __init__(self, plugin: PluginRef) -> None:
+        self._used = UsedPlugins(plugin.uses)
+
+    def find_plugin(self, type: str, name: str) -> type[Plugin] | None:
+        return self._used(type, name)
+
+    def list_plugins(self, type: str) -> list[str]:
+        return self._used.list_names(type)
 
 
 def _find_method(cls: type[Plugin], ref: PluginRef, name: str) -> CallableMethod:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import AppPlatform
 from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.inspection import inspect_artifact
-from localcdap.artifacts.model import Inspection
+from localcdap.artifacts.model import Inspection, PluginRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.listeners import (
     DeletedNamespaceCleanup,
@@ -38,7 +39,9 @@ from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault
+from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.methods import MethodService
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
     TransformRequest,
@@ -46,6 +49,7 @@ from localcdap.sandbox.plugin_calls import (
     call_plugin,
     transform_records,
 )
+from localcdap.sandbox.plugin_methods import MethodAnswer, MethodRequest
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
@@ -102,6 +106,10 @@ class AppTester:
                 lambda namespace: Secrets(partial(self.secure_keys.get, namespace)),
                 self.messaging,
                 InProcessRunner(),
+                MethodService(
+                    EnvironmentFactory(self._artifacts, check_namespace=self.namespaces.require),
+                    InProcessRunner(),
+                ),
             )
             self.context: Final = AppContext(platform, tables.transactions)
             self._runtime = AppRuntime(app, self.context, self._create_delivery)
@@ -199,6 +207,15 @@ class InProcessRunner:
 
     def call(self, request: CallRequest) -> bytes:
         return call_plugin(request)
+
+    def do(
+        self,
+        job: Callable[[MethodRequest], MethodAnswer],
+        request: MethodRequest,
+        _plugin: PluginRef,
+        _who: str,
+    ) -> MethodAnswer:
+        return job(request)
 
     def transform(self, request: TransformRequest) -> TransformResult:
         return transform_records(request)

@@ -84,13 +84,24 @@ class UserPlugin(Protocol):
         """
         ...
 
+    def call_method(self, method: str, request: Any = None) -> Any:
+        """Call a method that the plugin declares for front ends (:func:`localcdap.api.plugin_method`).
+
+        :param request: decoded JSON; None for a method without a request.
+        :returns: decoded JSON.
+        :raises NotFoundError: when there is no such method; the message lists the methods.
+        :raises BadRequestError: when the request or a property is invalid.
+        :raises PluginError: when the method raises, hangs or crashes.
+        """
+        ...
+
     def transform(self, records: Sequence[Mapping[str, Any]], schema: Schema) -> TransformedRecords:
-        """Transform records with a transform of record grain.
+        """Transform records with a transform of record grain, or one that implements ``transform_sample``.
 
         :param schema: the schema of the records.
         :raises BadRequestError: when the records do not fit the schema.
         :raises InvalidStageError: when the stage has failures.
-        :raises PluginError: when the plugin raises, hangs or crashes, or is not a transform of record grain.
+        :raises PluginError: when the plugin raises, hangs or crashes, or is neither.
         """
         ...
 

@@ -15,7 +15,13 @@ from localcdap.api.config import NamedPlugins, PluginProperty
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ARTIFACT_NOT_FOUND, ArtifactId, Cause, ValidationFailure
 from localcdap.api.plugin import Plugin
-from localcdap.artifacts.model import ArtifactSelector, PluginInfo, PluginLookup, PluginRef
+from localcdap.artifacts.model import (
+    ArtifactSelector,
+    PluginInfo,
+    PluginLookup,
+    PluginRef,
+    PluginSummary,
+)
 from localcdap.pipeline.document.model import PluginUse, StageUse
 
 
@@ -39,6 +45,8 @@ class Artifacts(Protocol):
     def get_plugin(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
     ) -> PluginInfo: ...
+
+    def list_plugins(self, namespace: str, type: str | None = None) -> list[PluginSummary]: ...
 
 
 class IndexedPlugins:
@@ -76,6 +84,34 @@ class IndexedPlugins:
     def get_capabilities(self, plugin: PluginRef) -> list[str]:
         """Return the capabilities of a plugin that was found."""
         return self.get_info(plugin).capabilities
+
+    def add_uses(self, plugin: PluginRef, properties: Mapping[str, str]) -> PluginRef:
+        """Return a plugin with the plugins that its properties name, as far as they exist."""
+        return add_used_plugins(plugin, plugin.name, self.properties(plugin), properties, self)
+
+    def add_method_uses(self, plugin: PluginRef, method: str, request: object) -> PluginRef:
+        """Return a plugin with the plugins that one of its methods declares, besides those that it has.
+
+        :param request: decoded JSON, whose fields may name plugins.
+        """
+        declared = next((m for m in self.get_info(plugin).methods if m.name == method), None)
+        if declared is None:
+            return plugin
+        given = request if isinstance(request, Mapping) else {}
+        wanted = [
+            (named.type, name)
+            for field, named in declared.uses.items()
+            for name in named.find_names(str(given.get(field) or ""))
+        ]
+        for type in declared.all_of:
+            summaries = self._artifacts.list_plugins(self._namespace, type=type)
+            wanted += [(type, each.name) for each in summaries]
+        uses = {(each.type, each.name): each for each in plugin.uses}
+        for type, name in wanted:
+            found = self.find(plugin.name, PluginUse(type, name, {}, None)).plugin
+            if found is not None:
+                uses.setdefault((type, name), found)
+        return msgspec.structs.replace(plugin, uses=tuple(uses.values()))
 
     def require(self, type: str, name: str, selector: ArtifactSelector) -> PluginRef:
         """Return a plugin.

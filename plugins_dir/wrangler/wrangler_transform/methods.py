@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 
-from localcdap.api import Schema
+from localcdap.api import Emitter, Record, Schema, StageError
+from localcdap.api.config import NamedPlugins
 from localcdap.api.errors import BadRequestError
+from localcdap.api.methods import MethodContext
 from localcdap.api.record_json import decode_json_records, encode_json_record
+from localcdap.api.stage import FindPlugin, SampleContext
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
-from localcdap.plugin_lib.wrangler.recipe.samples import run_sample
+from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_shipped_directives
+from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run_sample
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
 
-from .config import WranglerConfig
+from .config import FAIL, SEND, WranglerConfig
 from .configuration import ALL_FIELDS, find_row_schema
+
+DIRECTIVE: Final = "directive"
+"""The plugin type of user-defined directives."""
+LOADED_BY_PRAGMA: Final = NamedPlugins(DIRECTIVE, after="#pragma load-directives")
 
 
 class RecipeRequest(msgspec.Struct):
@@ -59,31 +69,66 @@ class SampleAnswer(msgspec.Struct):
     errors: list[SampleFailure]
 
 
-def check_recipe(request: RecipeRequest) -> RecipeAnswer:
+def list_directives(context: MethodContext) -> list[DirectiveInfo]:
+    """Return the shipped directives, and the user-defined ones of the namespace."""
+    names = context.list_plugins(DIRECTIVE)
+    loaded = [cls for name in names if (cls := context.find_plugin(DIRECTIVE, name)) is not None]
+    return load_shipped_directives().describe(loaded)
+
+
+def check_recipe(
+    config: WranglerConfig, request: RecipeRequest, context: MethodContext
+) -> RecipeAnswer:
     """Return the directives of a recipe, and its problems."""
-    recipe = load_recipe(request.recipe)
+    recipe = load_recipe(request.recipe, config.udd, context.find_plugin)
     sources = [step.call.source for step in recipe.steps]
     return RecipeAnswer(sources, list(recipe.problems))
 
 
-def sample_recipe(config: WranglerConfig, request: RecipeSampleRequest) -> SampleAnswer:
+def sample_recipe(
+    config: WranglerConfig, request: RecipeSampleRequest, context: MethodContext
+) -> SampleAnswer:
     """Run the stage's recipe on records; its precondition is ignored.
 
     :raises BadRequestError: for a recipe with errors, or records that do not match their schema.
     """
-    recipe = load_recipe(config.directives or "")
+    records = decode_json_records(request.schema, request.records, "records")
+    sampled = _run_recipe(config, records, request.schema, context.find_plugin)
+    failures = [SampleFailure(index, each.code, each.message) for index, each in sampled.failures]
+    rows = [encode_json_record(row) for row in sampled.rows]
+    return SampleAnswer(sampled.schema, rows, failures)
+
+
+def transform_sample(
+    config: WranglerConfig, records: Sequence[Record], emit: Emitter, context: SampleContext
+) -> None:
+    """Run the stage's recipe on records as a run does; its precondition is ignored.
+
+    :raises BadRequestError: for a recipe with errors.
+    :raises StageError: for a record that fails the run.
+    """
+    sampled = _run_recipe(config, records, context.input_schema, context.find_plugin)
+    for row in sampled.rows:
+        emit(row)
+    mode = config.on_error or FAIL
+    for index, failure in sampled.failures:
+        is_failure = failure.kind == FAILURE
+        if is_failure and mode == FAIL:
+            raise StageError(f"Record {index + 1}: {failure.message}", "Correct the recipe.")
+        if not is_failure or mode == SEND:
+            emit.error(records[index], failure.code, failure.message)
+
+
+def _run_recipe(
+    config: WranglerConfig, records: Sequence[Record], schema: Schema, find: FindPlugin
+) -> RecipeSampleResult:
+    recipe = load_recipe(config.directives or "", config.udd, find)
     if recipe.errors or not recipe.is_complete:
         reason = "; ".join(problem.text for problem in recipe.errors)
         raise BadRequestError(
             f"The recipe cannot be tried: {reason or 'it holds macros.'}", "Correct it first."
         )
-    records = decode_json_records(request.schema, request.records, "records")
     field = config.input_field or ALL_FIELDS
-    row_schema = find_row_schema(field, request.schema)
-    if field != ALL_FIELDS:
-        records = [{field: record.get(field)} for record in records]
-    found = propagate(recipe.steps, to_columns(row_schema))
-    sampled = run_sample(found.directives, records, found.after, {})
-    failures = [SampleFailure(index, each.code, each.message) for index, each in sampled.failures]
-    rows = [encode_json_record(row) for row in sampled.rows]
-    return SampleAnswer(sampled.schema, rows, failures)
+    rows = records if field == ALL_FIELDS else [{field: each.get(field)} for each in records]
+    found = propagate(recipe.steps, to_columns(find_row_schema(field, schema)))
+    return run_sample(found.directives, rows, found.after, {})

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from localcdap.api import SparkContext, StageConfigurer, Transform, plugin, plugin_method
-from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_shipped_directives
+from localcdap.api import (
+    Emitter,
+    Record,
+    SparkContext,
+    StageConfigurer,
+    Transform,
+    plugin,
+    plugin_method,
+)
+from localcdap.api.methods import MethodContext
+from localcdap.api.stage import SampleContext
+from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
 
 from .config import WranglerConfig
 from .configuration import ConfigurationCheck
 from .execution import Execution
 from .methods import (
+    DIRECTIVE,
+    LOADED_BY_PRAGMA,
     RecipeAnswer,
     RecipeRequest,
     RecipeSampleRequest,
     SampleAnswer,
     check_recipe,
+    list_directives,
     sample_recipe,
+    transform_sample,
 )
 
 if TYPE_CHECKING:
@@ -45,16 +60,29 @@ class Wrangler(Transform):
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         return Execution(self.config, context).run(df)
 
-    @plugin_method("directives", "The directives that recipes can use, with usage and categories.")
-    def list_directives(self) -> list[DirectiveInfo]:
-        return load_shipped_directives().describe()
+    def transform_sample(
+        self, records: Sequence[Record], emit: Emitter, context: SampleContext
+    ) -> None:
+        transform_sample(self.config, records, emit, context)
 
-    @plugin_method("check", "Reads a recipe, and lists its problems with their positions.")
-    def check_recipe(self, request: RecipeRequest) -> RecipeAnswer:
-        return check_recipe(request)
+    @plugin_method(
+        "directives",
+        "The directives that recipes can use, with usage and categories.",
+        all_of=[DIRECTIVE],
+    )
+    def list_directives(self, context: MethodContext) -> list[DirectiveInfo]:
+        return list_directives(context)
+
+    @plugin_method(
+        "check",
+        "Reads a recipe, and lists its problems with their positions.",
+        uses={"recipe": LOADED_BY_PRAGMA},
+    )
+    def check_recipe(self, request: RecipeRequest, context: MethodContext) -> RecipeAnswer:
+        return check_recipe(self.config, request, context)
 
     @plugin_method(
         "propose-schema", "Runs the recipe on sampled records, and proposes the output schema."
     )
-    def propose_schema(self, request: RecipeSampleRequest) -> SampleAnswer:
-        return sample_recipe(self.config, request)
+    def propose_schema(self, request: RecipeSampleRequest, context: MethodContext) -> SampleAnswer:
+        return sample_recipe(self.config, request, context)

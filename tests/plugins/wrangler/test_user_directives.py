@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from localcdap.apps.model import AppRequest
+from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.testing.instance import TemporaryInstance
@@ -24,6 +26,38 @@ class Reverse(Directive):
             row.put(self.column, value[::-1])
 """
 
+APPLICATION = """
+from localcdap.api import Schema
+from localcdap.api.app import NamespaceSummary, SystemApplication, SystemService, application, post
+
+TEXT = Schema.record("t", [("body", Schema.STRING)])
+
+
+class Recipes(SystemService):
+    name = "recipes"
+
+    @post("/contexts/{context}/execute")
+    def execute(self, context: NamespaceSummary, body: list[dict]) -> dict:
+        properties = {
+            "directives": "text-reverse :body; send-to-error exp:{body == 'dab'} 'it is bad'",
+            "udd": "text-reverse",
+            "schema": str(TEXT),
+            "field": "*",
+        }
+        wrangler = self.context.plugin(context.name, "transform", "Wrangler", properties)
+        assert wrangler.configure({"in": TEXT}).failures == []
+        done = wrangler.transform(body, TEXT)
+        return {
+            "records": [each["body"] for each in done.records],
+            "errors": [each.message for each in done.errors],
+            "directives": [each["directive"] for each in wrangler.call_method("directives")],
+        }
+
+
+@application(name="recipes", description="Runs recipes on rows.")
+class RecipeApplication(SystemApplication):
+    services = [Recipes]
+"""
 SCHEMA = json.dumps({"type": "record", "name": "t", "fields": [{"name": "body", "type": "string"}]})
 OUT = json.dumps(
     {"type": "record", "name": "t", "fields": [{"name": "body", "type": ["string", "null"]}]}
@@ -131,3 +165,50 @@ def test_it_runs_in_sparks_workers(instance, engine):
         for line in file.read_text().splitlines()
     )
     assert written == ["CBA", "ZYX"]
+
+
+def call(instance: TemporaryInstance, method: str, request: object = None, **properties: str):
+    plugin = MethodPlugin("transform", "Wrangler", properties=properties)
+    return instance.cdap.methods.call(MethodCall(plugin, method, request)).answer
+
+
+def test_methods_know_user_defined_directives(instance):
+    listed = {each["directive"]: each for each in call(instance, "directives")}
+    pragma = call(
+        instance,
+        "check",
+        {"recipe": "#pragma load-directives text-reverse;\ntext-reverse :body"},
+    )
+    named = call(instance, "check", {"recipe": "text-reverse :body"}, udd="text-reverse")
+    unknown = call(instance, "check", {"recipe": "text-reverse :body"})
+    proposed = call(
+        instance,
+        "propose-schema",
+        {"schema": json.loads(SCHEMA), "records": [{"body": "abc"}]},
+        directives="text-reverse :body",
+        udd="text-reverse",
+    )
+
+    assert listed["text-reverse"]["scope"] == "USER"
+    assert listed["text-reverse"]["usage"] == "text-reverse :column"
+    assert listed["drop"]["scope"] == "SYSTEM"
+    assert (pragma["problems"], named["problems"]) == ([], [])
+    assert len(unknown["problems"]) == 1
+    assert proposed["records"] == [{"body": "cba"}]
+
+
+def test_system_applications_use_recipes_with_user_defined_directives(instance):
+    folder = instance.home.path / "plugins" / "system"
+    folder.mkdir()
+    (folder / "recipes-1.0.0.py").write_text(APPLICATION)
+    instance.cdap.artifacts.sync()
+    rows = [{"body": "abc"}, {"body": "bad"}]
+
+    answer = instance.cdap.apps.call(
+        "recipes", AppRequest("POST", "/contexts/default/execute", body=rows)
+    )
+
+    assert answer.status == 200, answer.body
+    assert answer.body["records"] == ["cba"]
+    assert answer.body["errors"] == ["it is bad (ecode: 1, directive: send-to-error)"]
+    assert {"text-reverse", "send-to-error"} <= set(answer.body["directives"])

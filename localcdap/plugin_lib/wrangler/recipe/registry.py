@@ -67,9 +67,14 @@ class DirectiveRegistry:
         extra = {cls.directive_name(): cls for cls in loaded}
         return DirectiveRegistry(extra | self._known) if extra else self
 
-    def describe(self) -> list[DirectiveInfo]:
-        """Describe all directives, by name."""
-        return [describe_directive(self._known[name]) for name in self.names]
+    def describe(self, loaded: Iterable[type[Directive]] = ()) -> list[DirectiveInfo]:
+        """Describe all directives, by name.
+
+        :param loaded: user-defined directives besides, but for those with the name of a known one.
+        """
+        own = {cls.directive_name(): describe_directive(cls, "USER") for cls in loaded}
+        known = {name: describe_directive(cls) for name, cls in self._known.items()}
+        return [each for _, each in sorted((own | known).items())]
 
 
 def describe_directive(cls: type[Directive], scope: str = "SYSTEM") -> DirectiveInfo:
