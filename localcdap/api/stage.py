@@ -71,6 +71,10 @@ class StageConfigurer:
         """Resolves paths; None until ``configure_connected`` is called."""
         self.find_table: FindTable = lambda _: None
         """Returns the columns of a table of this namespace; only in ``configure_connected``."""
+        self.pipeline_version: str | None = None
+        """The version of CDAP that the document names, as ``6.7.0``; None for a document without one."""
+        self.wants_errors: bool | None = None
+        """Whether an error transform takes the error records; None if that is not known."""
         self.in_run = False
         """Whether the run process configures the stage. A missing input then fails the run when it is read,
         because a condition may leave the stage out."""
@@ -159,6 +163,8 @@ class StageContext(Protocol):
     stage_name: str
     namespace: str
     run_id: str
+    pipeline_version: str | None
+    """As :attr:`StageConfigurer.pipeline_version`."""
     arguments: Mapping[str, str]
     """The arguments of the run, including those set by earlier actions."""
     logical_start_time: datetime.datetime

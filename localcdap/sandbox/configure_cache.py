@@ -49,7 +49,7 @@ class ConfigureCache:
         """Return the result of an equal request; None for connected checks, which are always repeated."""
         if request.locations is not None:
             return None
-        key = _to_key(request)
+        key = _to_full_key(request)
         with self._lock:
             kept = self._results.get(key)
             if kept is None or kept[0] < time.monotonic():
@@ -64,13 +64,12 @@ class ConfigureCache:
         """
         if request.locations is not None:
             now_ms = time.time_ns() // 1_000_000
-            self._put(self._detected, request, ConnectedCheckResult(now_ms, result))
+            self._put(self._detected, _to_key(request), ConnectedCheckResult(now_ms, result))
             return
         expiry = time.monotonic() + _CRASH_KEPT_S if crashed else float("inf")
-        self._put(self._results, request, (expiry, result))
+        self._put(self._results, _to_full_key(request), (expiry, result))
 
-    def _put(self, kept: OrderedDict[Hashable, _T], request: ConfigureRequest, value: _T) -> None:
-        key = _to_key(request)
+    def _put(self, kept: OrderedDict[Hashable, _T], key: Hashable, value: _T) -> None:
         with self._lock:
             kept[key] = value
             kept.move_to_end(key)
@@ -86,8 +85,15 @@ class ConfigureCache:
         return len(self._results)
 
 
+def _to_full_key(request: ConfigureRequest) -> Hashable:
+    """Return all that a result without connected checks depends on."""
+    return (_to_key(request), request.pipeline_version, request.wants_errors)
+
+
 def _to_key(request: ConfigureRequest) -> Hashable:
-    """Return all that a result depends on, except other systems; messages contain the stage's name."""
+    """Return all that a result depends on, except other systems, and the pipeline around the stage, which
+    only decides on warnings; messages contain the stage's name.
+    """
     return (
         request.plugin.digest,
         request.plugin.class_name,

@@ -235,6 +235,7 @@ class _ContextWithoutRun:
     """The :class:`localcdap.api.stage.StageContext` of a plugin outside a run."""
 
     run_id = ""
+    pipeline_version: str | None = None
 
     def __init__(
         self, request: TransformRequest, schema: Schema, output: Schema, errors: Schema

@@ -40,6 +40,10 @@ class ConfigureRequest(msgspec.Struct):
     """The connected ports of a splitter."""
     locations: Locations | None = None
     """The locations of paths for connected checks (files, databases, network); None for no such checks."""
+    pipeline_version: str | None = None
+    """The version of the pipeline's application artifact; None where it has none."""
+    wants_errors: bool | None = None
+    """Whether an error transform takes the stage's error records; None if that is not known."""
     tables: dict[str, TableShape] = {}
     """The tables of the namespace, for connected checks."""
 
@@ -77,6 +81,8 @@ def configure_stage(
     stage = StageConfigurer(request.stage, inputs, output_ports=request.output_ports)
     stage.find_plugin = UsedPlugins(request.plugin.uses)
     stage.in_run = in_run
+    stage.pipeline_version = request.pipeline_version
+    stage.wants_errors = request.wants_errors
     failures = stage.failures
     declared: Schema | None = None
     try:

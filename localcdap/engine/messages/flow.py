@@ -54,6 +54,8 @@ class Stage(msgspec.Struct):
     """None for a splitter and a sink."""
     error_schema: Schema | None = None
     port_schemas: dict[str, Schema] = {}
+    pipeline_version: str | None = None
+    """The version of CDAP that the pipeline's document names."""
 
     @property
     def type(self) -> str:

@@ -129,6 +129,7 @@ class RunContext:
             output_schema=stage.output_schema,
             error_schema=stage.error_schema,
             port_schemas=stage.port_schemas,
+            pipeline_version=stage.pipeline_version,
             lookups=[find(stage.name, table) for table in dict.fromkeys(lookups)],
         )
 

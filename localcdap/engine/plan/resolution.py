@@ -98,6 +98,7 @@ class ResolvedFlow:
             output_schema=spec.output_schema,
             error_schema=spec.error_schema,
             port_schemas=spec.port_schemas,
+            pipeline_version=request.pipeline_version,
         )
 
     def _list_data_inputs(self, stage: str) -> set[str]:

@@ -120,6 +120,7 @@ def _create_stage_data(order: StageDebugOrder) -> StageContextData:
         output_schema=stage.output_schema,
         error_schema=stage.error_schema,
         port_schemas=stage.port_schemas,
+        pipeline_version=stage.pipeline_version,
     )
 
 

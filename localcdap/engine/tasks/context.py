@@ -34,6 +34,7 @@ class StageContextData(msgspec.Struct):
     output_schema: Schema | None
     error_schema: Schema | None
     port_schemas: dict[str, Schema]
+    pipeline_version: str | None = None
     lookups: list[LookupFile] = []
     """The tables that the plugin declares to look into."""
 
@@ -70,6 +71,7 @@ class WorkerStageContext:
         self.stage_name: str = data.stage_name
         self.namespace: str = data.namespace
         self.run_id: str = data.run_id
+        self.pipeline_version: str | None = data.pipeline_version
         self.arguments: Mapping[str, str] = data.arguments
         self.logical_start_time: datetime.datetime = data.logical_start_time
         self.input_schemas: Mapping[str, Schema] = data.input_schemas

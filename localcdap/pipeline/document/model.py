@@ -81,6 +81,8 @@ class PipelineDocument(msgspec.Struct):
     stage_logging_enabled: bool = True
     process_timing_enabled: bool = True
     num_of_records_preview: int = 100
+    artifact_version: str | None = None
+    """The version of the application artifact; None where the document names none, or a range."""
     max_concurrent_runs: int | None = None
     """None for no limit."""
 

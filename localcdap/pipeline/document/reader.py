@@ -132,8 +132,15 @@ def _create_document(source: Any, found: _Envelope, text: str | None) -> Pipelin
         stage_logging_enabled=as_bool(config.get("stageLoggingEnabled"), True),
         process_timing_enabled=as_bool(config.get("processTimingEnabled"), True),
         num_of_records_preview=as_int(config.get("numOfRecordsPreview"), 100) or 100,
+        artifact_version=_read_version(found.labels),
         max_concurrent_runs=as_int(config.get("maxConcurrentRuns"), None),
     )
+
+
+def _read_version(labels: Mapping[str, Any]) -> str | None:
+    artifact = labels.get("artifact")
+    version = as_text(artifact.get("version")) if isinstance(artifact, Mapping) else None
+    return version if version and version[0].isdigit() else None
 
 
 def _read_application(

@@ -12,6 +12,7 @@ from localcdap.api.pipeline import PipelineSpec, StageSpec
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.macros.evaluation import MacroContext
+from localcdap.pipeline.rules.plugin_types import ERROR_TRANSFORM
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
 from localcdap.pipeline.validation.configured_stage import find_warnings
@@ -91,11 +92,14 @@ def resolve_pipeline(
         locations=locations,
         path_locations=path_locations,
         pending=_find_stages_after_actions(structure, done) | set(unevaluated),
+        pipeline_version=document.artifact_version,
+        collected=_find_collected_stages(structure),
     )
     ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
     propagation = SchemaPropagation(configure)
     propagation.update(structure)
     outcomes = propagation.stages
+    warned = [*ending, *outcomes.values()] if warn else []
     properties, conflicts = pipeline_properties(document, outcomes.values())
     errors += [failure for each in ending for failure in each.failures]
     errors += propagation.failures + conflicts
@@ -109,10 +113,14 @@ def resolve_pipeline(
         repairs=configure.repairs,
         requests={each.stage.name: each.request for each in configured if each.request is not None},
         stages=stages,
-        warnings=[warning for each in configured for warning in find_warnings(each)]
-        if warn
-        else [],
+        warnings=[warning for each in warned for warning in find_warnings(each)],
     )
+
+
+def _find_collected_stages(structure: PipelineStructure) -> set[str]:
+    """Return the stages whose error records an error transform takes."""
+    takers = [name for name, type in structure.types.items() if type == ERROR_TRANSFORM]
+    return {source for taker in takers for source in structure.graph.inputs[taker]}
 
 
 def _find_stages_after_actions(structure: PipelineStructure, done: Collection[str]) -> set[str]:

@@ -43,6 +43,8 @@ class StageConfiguration:
         and does not is a failure.
     :param later: stages after an action that has not run yet, which may set their macros and create the
         files that they check.
+    :param pipeline_version: see :attr:`localcdap.api.stage.StageConfigurer.pipeline_version`.
+    :param collected: the stages with an error transform behind them; None if that is not known.
     """
 
     def __init__(
@@ -55,6 +57,8 @@ class StageConfiguration:
         locations: Locations | None = None,
         path_locations: Locations | None = None,
         pending: Collection[str] = (),
+        pipeline_version: str | None = None,
+        collected: Collection[str] | None = None,
     ) -> None:
         self._finder = finder
         self._configurer = configurer
@@ -63,6 +67,8 @@ class StageConfiguration:
         self._locations = locations
         self._places = path_locations
         self._later = pending
+        self._pipeline_version = pipeline_version
+        self._collected = collected
         self.repairs: list[Repair] = []
 
     def __call__(
@@ -92,6 +98,8 @@ class StageConfiguration:
                 input_schemas=outcome.input_schemas,
                 output_ports=ports or [],
                 locations=None if is_later else self._locations,
+                pipeline_version=self._pipeline_version,
+                wants_errors=None if self._collected is None else stage.name in self._collected,
             )
             result = self._configurer(outcome.request)
             outcome.is_checking = result is None

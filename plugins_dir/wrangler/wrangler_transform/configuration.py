@@ -20,10 +20,11 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import (
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.schema_check import find_schema_mismatches
 
-from .config import WranglerConfig
+from .config import FAIL, FAILS_FOR_ERRORS, WranglerConfig, fails_for_errors
 
 ALL_FIELDS = "*"
 WHOLE_RECORD = "#"
+_SENDERS = ("send-to-error", "send-to-error-and-continue")
 
 
 def find_row_schema(field: str, schema: Schema | None) -> Schema | None:
@@ -59,6 +60,7 @@ class ConfigurationCheck:
         recipe = self._load_recipe()
         for problem in recipe.problems:
             self._add_problem(problem)
+        self._warn_of_errors(recipe)
         self._propagate(recipe)
 
     def check_tables(self) -> None:
@@ -75,6 +77,25 @@ class ConfigurationCheck:
                 self._add_problem(_report(step, message, is_warning=True))
         if not missing and tables and _is_known(recipe):
             self._propagate(recipe)
+
+    def _warn_of_errors(self, recipe: BuiltRecipe) -> None:
+        """Warn of error records that no stage collects, in the mode that fails the run for failures."""
+        config, stage = self._config, self._stage
+        is_failing = config.on_error in (None, FAIL) and not config.contains_macro("on-error")
+        names = [step.name for step in recipe.steps if step.name in _SENDERS]
+        if stage.wants_errors is not False or not is_failing or not names:
+            return
+        version = stage.pipeline_version
+        since = f"the pipeline is of CDAP {version}" if version else "the pipeline names no version"
+        effect = (
+            f"fail the run, as in CDAP since 6.8 ({since})"
+            if fails_for_errors(version, {})
+            else f"are dropped, as in CDAP before 6.8 ({since})"
+        )
+        stage.warnings.add(
+            f"No stage collects the records that '{names[0]}' selects: they {effect}.",
+            f"Connect an ErrorCollector, set 'on-error', or set the argument '{FAILS_FOR_ERRORS}'.",
+        ).with_config_property("directives")
 
     def _check_field(self) -> None:
         field, schema = self._config.input_field, self._stage.input_schema

@@ -19,7 +19,7 @@ from localcdap.plugin_lib.wrangler.recipe.compiler import (
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, FAILURE, INPUT
 
-from .config import DEFAULT_MODE, FAIL, SEND, WranglerConfig
+from .config import DEFAULT_MODE, FAIL, SEND, WranglerConfig, fails_for_errors
 from .configuration import ALL_FIELDS, WHOLE_RECORD, find_row_schema
 
 if TYPE_CHECKING:
@@ -120,7 +120,11 @@ class Execution:
         message = error["message"]
         if self._mode == FAIL:
             # The error is raised in a column: Spark might drop the rows of a separate filter before it.
-            fails = is_failure if self._context.wants_errors else error.isNotNull()
+            context = self._context
+            fails_all = not context.wants_errors and fails_for_errors(
+                context.pipeline_version, context.arguments
+            )
+            fails = error.isNotNull() if fails_all else is_failure
             raised = self._context.raising(self._format_failure(is_failure, message))
             message = f.when(fails, raised.cast("string")).otherwise(message)
         record = self._rebuild_record() if self._context.wants_errors else f.lit(None)
