@@ -131,6 +131,29 @@ def test_a_schema_is_read_from_sql() -> None:
             call_sql(wrong)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("bytes:toStringBinary(b)", "a\\\\x00\\xFF"),
+        ("bytes:toBytesBinary(bytes:toStringBinary(c)) == c", True),
+        ("bytes:toBigDecimal(bytes:toBytes(m))", Decimal("-12345.678")),
+        ("bytes:toHexString(bytes:toBytes(m))", "00000003ff439eb2"),
+        ("bytes:toHexString(bytes:incrementBytes(c, 3))", "0000000000006104"),
+        ("bytes:toHexString(bytes:incrementBytes(f, 2))", "0000000000000001"),
+        ("bytes:toHexString(bytes:stopKeyForPrefix(b))", "615c01"),
+        ("bytes:stopKeyForPrefix(f)", None),
+        ("bytes:toHexString(bytes:concat(f, c, f))", "ff6101ff"),
+        ("bytes:toShort(c, 0, 2)", 24833),
+        ("bytes:toString(a, '-', a)", "a-a"),
+        ("bytes:hashCode(f)", 30),
+    ],
+)
+def test_bytes_are_read_and_written_as_by_cdap(text: str, expected: Any) -> None:
+    row = {"a": b"a", "b": b"a\\\x00\xff", "c": b"a\x01", "f": b"\xff", "m": Decimal("-12345.678")}
+
+    assert parse(text).compile()(row) == expected
+
+
 NEWER = "is newer than Java 8, with which Wrangler runs"
 JAVA_FUNCTION = (
     "takes or returns a function, stream or iterator of Java, which expressions cannot build"
@@ -163,6 +186,11 @@ REFUSED = {
     "arrays:": {
         "compare compareUnsigned mismatch": NEWER,
         "parallelPrefix parallelSetAll setAll spliterator stream": JAVA_FUNCTION,
+    },
+    "bytes:": {
+        "putBigDecimal putByte putBytes putDouble putFloat putInt putLong putShort": "writes into an array",
+        "getBytes toUUID writeStringFixedSize": JAVA_OBJECT,
+        "iterateOnSplits split toByteArrays toBinaryFromHex": "concerns HBase's splits and single bytes",
     },
     "math:": {"absExact fma multiplyFull multiplyHigh": NEWER},
 }

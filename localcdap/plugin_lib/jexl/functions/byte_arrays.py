@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import struct
+from decimal import Decimal
 from typing import Any
 
 from localcdap.java.numbers import wrap
+from localcdap.plugin_lib.jexl.functions.decimals import EXACT, scale_of
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
 bytes_ = FunctionNamespace("bytes")
 
 _Bytes = bytes | None
+_HEX_DIGITS = frozenset("0123456789ABCDEF")
 
 
 def _require_not_null(value: _Bytes) -> bytes:
@@ -30,6 +33,13 @@ def _read(value: _Bytes, layout: str, offset: int = 0) -> Any:
         ) from None
 
 
+def _get_part(value: _Bytes, offset: int, length: int) -> bytes:
+    given = _require_not_null(value)
+    if offset < 0 or length < 0 or offset + length > len(given):
+        raise ValueError(f"{len(given)} bytes have no part of {length} from {offset}")
+    return given[offset : offset + length]
+
+
 @bytes_("Y -> S")
 def toString(value: _Bytes) -> str | None:
     return None if value is None else value.decode("utf-8", "replace")
@@ -40,25 +50,43 @@ def to_string_part(value: _Bytes, offset: int, length: int) -> str | None:
     return None if value is None else value[offset : offset + length].decode("utf-8", "replace")
 
 
+@bytes_("Y S Y -> S!", "toString")
+def join_texts(first: _Bytes, separator: str | None, second: _Bytes) -> str:
+    """Return two texts with a separator between them, which is ``null`` for null as in Java."""
+    parts = (_require_not_null(value).decode("utf-8", "replace") for value in (first, second))
+    return ("null" if separator is None else separator).join(parts)
+
+
 @bytes_("Y -> S")
 def toStringBinary(value: _Bytes) -> str:
-    shown = [chr(b) if 32 <= b < 127 and b != 92 else f"\\x{b:02X}" for b in value or b""]
+    """Return ASCII as it is, also a backslash, and the other bytes as a backslash, x and two digits."""
+    shown = [chr(byte) if 32 <= byte < 127 else f"\\x{byte:02X}" for byte in value or b""]
     return "null" if value is None else "".join(shown)
+
+
+@bytes_("Y I I -> S!", "toStringBinary")
+def show_part(value: _Bytes, offset: int, length: int) -> str:
+    return toStringBinary(_get_part(value, offset, length))
 
 
 @bytes_("S -> Y!")
 def toBytesBinary(text: str | None) -> bytes:
+    """Reverse toStringBinary. Only upper-case digits count; a backslash before others is left out."""
+    if text is None:
+        raise ValueError("the text is null")
     out = bytearray()
     at = 0
-    source = text or ""
-    while at < len(source):
-        code = source[at + 2 : at + 4] if source.startswith("\\x", at) else ""
-        if len(code) == 2 and all(c in "0123456789abcdefABCDEF" for c in code):
-            out.append(int(code, 16))
-            at += 4
-        else:
-            out.append(ord(source[at]) & 0xFF)
-            at += 1
+    while at < len(text):
+        if text[at] != "\\":
+            out.append(ord(text[at]) & 0xFF)
+        elif at + 1 == len(text) or (text[at + 1] == "x" and at + 3 >= len(text)):
+            raise ValueError("the text ends within an escape")
+        elif text[at + 1] != "x":
+            out.append(ord("\\"))
+        elif set(text[at + 2 : at + 4]) <= _HEX_DIGITS:
+            out.append(int(text[at + 2 : at + 4], 16))
+            at += 3
+        at += 1
     return bytes(out)
 
 
@@ -116,6 +144,15 @@ def toBoolean(value: _Bytes) -> bool:
     return value != b"\0"
 
 
+@bytes_("M -> Y!", "toBytes")
+def decimal_to_bytes(value: Decimal | None) -> bytes:
+    if value is None:
+        raise ValueError("the decimal is null")
+    unscaled = int(value.scaleb(scale_of(value), EXACT))
+    length = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
+    return struct.pack(">i", scale_of(value)) + unscaled.to_bytes(length, "big", signed=True)
+
+
 @bytes_("S -> Y!", "toBytes")
 def text_to_bytes(value: str | None) -> bytes:
     if value is None:
@@ -143,9 +180,19 @@ def double_to_bytes(value: float) -> bytes:
     return struct.pack(">d", value)
 
 
-@bytes_("Y Y -> Y!", "add", "concat")
+@bytes_("Y Y -> Y!")
 def add(first: _Bytes, second: _Bytes) -> bytes:
-    return _require_not_null(first) + _require_not_null(second)
+    return concat(first, second)
+
+
+@bytes_("Y Y Y -> Y!", "add")
+def add_three(first: _Bytes, second: _Bytes, third: _Bytes) -> bytes:
+    return concat(first, second, third)
+
+
+@bytes_("Y* -> Y!")
+def concat(*values: _Bytes) -> bytes:
+    return b"".join(map(_require_not_null, values))
 
 
 @bytes_("Y Y -> B")
@@ -192,3 +239,95 @@ def hashCode(value: _Bytes) -> int:
     for byte in _require_not_null(value):
         result = wrap(31 * result + wrap(byte, 8), 32)
     return result
+
+
+@bytes_("Y I -> I", "hashCode", "hashBytes", "mapKey")
+def hash_first(value: _Bytes, length: int) -> int:
+    return hashCode(_get_part(value, 0, length))
+
+
+@bytes_("Y I I -> I", "hashCode", "hashBytes")
+def hash_part(value: _Bytes, offset: int, length: int) -> int:
+    return hashCode(_get_part(value, offset, length))
+
+
+bytes_("Y -> I", "mapKey")(hashCode)
+
+
+@bytes_("Y I -> I", "toShort")
+def to_short_at(value: _Bytes, offset: int) -> int:
+    return int(_read(value, ">h", offset))
+
+
+@bytes_("Y I -> D", "toDouble")
+def to_double_at(value: _Bytes, offset: int) -> float:
+    return float(_read(value, ">d", offset))
+
+
+@bytes_("Y I -> F", "toFloat")
+def to_float_at(value: _Bytes, offset: int) -> float:
+    return toFloat(_require_not_null(value)[max(offset, 0) :])
+
+
+def _read_exactly(layout: str) -> Any:
+    size = struct.calcsize(layout)
+
+    def read(value: _Bytes, offset: int, length: int) -> int:
+        if length != size:
+            raise ValueError(f"Wrong length: {length}, expected {size}")
+        return int(struct.unpack(layout, _get_part(value, offset, length))[0])
+
+    return read
+
+
+bytes_("Y I I -> I", "toInt")(_read_exactly(">i"))
+bytes_("Y I I -> L", "toLong")(_read_exactly(">q"))
+bytes_("Y I I -> I", "toShort")(_read_exactly(">h"))
+
+
+@bytes_("Y -> M")
+def toBigDecimal(value: _Bytes) -> Decimal | None:
+    """Return the decimal of 4 bytes of scale and the bytes of its digits; null for less than 5 bytes."""
+    if value is None or len(value) < 5:
+        return None
+    scale = int(_read(value, ">i"))
+    if abs(scale) > EXACT.prec:
+        raise ValueError(f"a scale of {scale} is more than {EXACT.prec} digits")
+    return Decimal(int.from_bytes(value[4:], "big", signed=True)).scaleb(-scale, EXACT)
+
+
+@bytes_("Y I I -> M", "toBigDecimal")
+def part_to_decimal(value: _Bytes, offset: int, length: int) -> Decimal | None:
+    if value is None or length < 5 or offset + length > len(value):
+        return None
+    return toBigDecimal(_get_part(value, offset, length))
+
+
+@bytes_("Y I I Y I I -> I", "compareTo")
+def compare_parts(
+    first: _Bytes, start: int, length: int, second: _Bytes, other_start: int, other_length: int
+) -> int:
+    return compareTo(_get_part(first, start, length), _get_part(second, other_start, other_length))
+
+
+@bytes_("Y I I Y I I -> B", "equals")
+def parts_are_equal(
+    first: _Bytes, start: int, length: int, second: _Bytes, other_start: int, other_length: int
+) -> bool:
+    return _get_part(first, start, length) == _get_part(second, other_start, other_length)
+
+
+@bytes_("Y L -> Y!")
+def incrementBytes(value: _Bytes, amount: int) -> bytes:
+    """Add to the number in at most 8 bytes; the result has 8."""
+    given = _require_not_null(value)
+    if not 1 <= len(given) <= 8:
+        raise ValueError(f"Increment Bytes - {len(given)} bytes are not a number")
+    return struct.pack(">q", wrap(int.from_bytes(given, "big", signed=True) + amount, 64))
+
+
+@bytes_("Y -> Y")
+def stopKeyForPrefix(value: _Bytes) -> _Bytes:
+    """Return the first key behind those with a prefix; null if there is none."""
+    kept = _require_not_null(value).rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
