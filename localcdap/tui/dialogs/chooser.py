@@ -192,7 +192,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
                 group = choice.group
                 options.append(Option(Content.styled(group, "$foreground 55% bold"), disabled=True))
                 self._shown.append(None)
-            options.append(ValueOption(_line(choice, places, width), choice))
+            options.append(ValueOption(_render_choice(choice, places, width), choice))
             self._shown.append(choice)
         start = self._start if not query.strip() else 0
         with self.prevent(OptionList.OptionHighlighted):
@@ -207,7 +207,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
             listed.highlighted = first
 
 
-def _line(choice: Choice[Any], places: Sequence[int], width: int) -> Content:
+def _render_choice(choice: Choice[Any], places: Sequence[int], width: int) -> Content:
     """Render one line: the label with the matched letters marked, and the hint at the right end."""
     label = Content.styled(choice.label, "$foreground 40%" if choice.reason else "")
     for place in places:

@@ -164,7 +164,7 @@ class FilePicker(DialogScreen[Path]):
         elif entry is not None:
             self.dismiss(entry.path)
         else:
-            self._help(f"There is no file at '{typed}'.")
+            self._show_help(f"There is no file at '{typed}'.")
 
     @work(exclusive=True)
     async def _list_entries(self, typed: str) -> None:
@@ -183,7 +183,7 @@ class FilePicker(DialogScreen[Path]):
             self._show(found)
         if self._for_saving and typed:
             self._list.highlighted = None
-        self._help("" if found or self._for_saving else "Nothing here answers to that.")
+        self._show_help("" if found or self._for_saving else "Nothing here answers to that.")
         self._listed = typed
         self._go_on()
 
@@ -201,6 +201,6 @@ class FilePicker(DialogScreen[Path]):
         )
         listed.highlighted = 0 if found else None
 
-    def _help(self, problem: str) -> None:
+    def _show_help(self, problem: str) -> None:
         text = problem or "tab completes · ctrl+w goes up a folder · enter takes it"
         self.query_one("#files-help", Static).update(Content(text))

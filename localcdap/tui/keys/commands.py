@@ -66,7 +66,11 @@ def list_actions(screen: Screen[Any]) -> list[KeyAction]:
         known = (binding.id or binding.description, binding.action)
         action = found.get(known)
         if action is None:
-            reason = None if active.enabled else _reason(active.node, screen, binding.action)
+            reason = (
+                None
+                if active.enabled
+                else _explain_unavailable(active.node, screen, binding.action)
+            )
             action = found[known] = KeyAction(
                 binding.id or "", binding.description, binding.action, active.node, reason
             )
@@ -89,7 +93,7 @@ def list_shadowed_actions(screen: Screen[Any]) -> list[KeyAction]:
                 continue
             state = check_action_state(app, binding.action, node)
             if state is not False:
-                reason = None if state else _reason(node, screen, binding.action)
+                reason = None if state else _explain_unavailable(node, screen, binding.action)
                 found[id] = KeyAction(id, binding.description, binding.action, node, reason)
     return list(found.values())
 
@@ -97,7 +101,9 @@ def list_shadowed_actions(screen: Screen[Any]) -> list[KeyAction]:
 def collect_commands(screen: Screen[Any]) -> list[Command]:
     """Return the commands without keys of a screen, of its widgets and of the app."""
     return [
-        command for node in (screen, *screen.query("*"), screen.app) for command in _commands(node)
+        command
+        for node in (screen, *screen.query("*"), screen.app)
+        for command in _list_node_commands(node)
     ]
 
 
@@ -141,13 +147,13 @@ def build_palette_choices(
     )
 
 
-def _commands(node: DOMNode) -> Iterator[Command]:
+def _list_node_commands(node: DOMNode) -> Iterator[Command]:
     listed = getattr(node, "list_commands", None)
     if callable(listed):
         yield from listed()
 
 
-def _reason(node: DOMNode, screen: Screen[Any], action: str) -> str:
+def _explain_unavailable(node: DOMNode, screen: Screen[Any], action: str) -> str:
     """Return why an action is not available, as its widget, the screen or the app explains it."""
     name = action.partition("(")[0].rpartition(".")[2]
     for each in (node, screen, screen.app):

@@ -51,7 +51,7 @@ def read_keymap(file: Path) -> dict[str, str]:
         ) from error
     keys: dict[str, str] = {}
     problems: list[str] = []
-    for name, value in _flat(document):
+    for name, value in _flatten(document):
         parts = value if isinstance(value, list) else [value]
         if parts and all(isinstance(part, str) and part.strip() for part in parts):
             keys[name] = ",".join(part.strip() for part in parts)
@@ -97,7 +97,7 @@ def list_known_keys() -> dict[str, Binding]:
         importlib.import_module(module.name)
     return {
         binding.id: binding
-        for kind in _kinds(DOMNode)
+        for kind in _list_subclasses(DOMNode)
         for binding in vars(kind).get("BINDINGS", ())
         if isinstance(binding, Binding)
         and binding.id
@@ -105,15 +105,15 @@ def list_known_keys() -> dict[str, Binding]:
     }
 
 
-def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in document.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from _flatten(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
 
 
-def _kinds(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
+def _list_subclasses(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
     yield kind
     for each in type.__subclasses__(kind):
-        yield from _kinds(each)
+        yield from _list_subclasses(each)

@@ -92,7 +92,7 @@ class ConnectionRules:
             return f"{from_type} stages emit no errors"
         if from_type not in (CONDITION, SPLITTER) and self._are_connected(source, target):
             return "they are connected already"
-        if target_type is None and self._leads(target, source):
+        if target_type is None and self._is_upstream(target, source):
             return "records would go in a circle"
         return None
 
@@ -103,7 +103,7 @@ class ConnectionRules:
     def _are_connected(self, source: str, target: str) -> bool:
         return any(each.source == source and each.target == target for each in self.connections)
 
-    def _leads(self, start: str, end: str) -> bool:
+    def _is_upstream(self, start: str, end: str) -> bool:
         ahead, seen = [start], {start}
         while ahead:
             stage = ahead.pop()
@@ -139,10 +139,10 @@ def find_free_name(name: str, taken: Collection[str]) -> str:
 def build_stage(plugin: PluginSummary, taken: Collection[str]) -> dict[str, Any]:
     """Return a stage without properties, as JSON of a pipeline document."""
     name = find_free_name(plugin.name, taken)
-    return {"name": name, "plugin": _plugin(plugin.name, plugin.type, plugin.artifact, name)}
+    return {"name": name, "plugin": _build_plugin(plugin.name, plugin.type, plugin.artifact, name)}
 
 
-def _plugin(name: str, type: str, artifact: ArtifactId, label: str) -> dict[str, Any]:
+def _build_plugin(name: str, type: str, artifact: ArtifactId, label: str) -> dict[str, Any]:
     return {
         "name": name,
         "type": type,

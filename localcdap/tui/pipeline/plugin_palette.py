@@ -186,7 +186,9 @@ class StagePalette(DialogScreen[PluginSummary]):
         self.call(load, self._show, group="palette")
 
     def _show(self, shelf: PaletteData) -> None:
-        self._plugins = {_key(each): each for each in shelf.plugins if self._is_stage(each.type)}
+        self._plugins = {
+            _get_key(each): each for each in shelf.plugins if self._is_stage(each.type)
+        }
         order = self._order()
         ordered = sorted(
             self._plugins.items(),
@@ -235,7 +237,7 @@ class StagePalette(DialogScreen[PluginSummary]):
         return rest + [type for type in _ORDER if type in _SOURCES_LAST]
 
     @on(FilteredList.Highlighted)
-    def _about(self, event: FilteredList.Highlighted) -> None:
+    def _show_description(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         plugin = self._plugins.get(event.key or "")
         about = plugin.description if plugin is not None else ""
@@ -273,5 +275,5 @@ class StagePalette(DialogScreen[PluginSummary]):
             self.dismiss(plugin)
 
 
-def _key(plugin: PluginSummary) -> str:
+def _get_key(plugin: PluginSummary) -> str:
     return f"{plugin.type}/{plugin.name}"

@@ -96,7 +96,7 @@ class ProblemList(Vertical):
         listed = self._list
         with self.prevent(OptionList.OptionHighlighted):
             listed.clear_options()
-            listed.add_options(_option(each, each in errors) for each in found)
+            listed.add_options(_create_option(each, each in errors) for each in found)
             if found:
                 place = (
                     found.index(before)
@@ -199,7 +199,7 @@ def _search(failure: ValidationFailure) -> str:
     return f"{failure.stage or ''} {failure.field or ''} {failure.message}"
 
 
-def _option(failure: ValidationFailure, is_failure: bool) -> ValueOption[ValidationFailure]:
+def _create_option(failure: ValidationFailure, is_failure: bool) -> ValueOption[ValidationFailure]:
     glyph, style = ("✗", "$text-error") if is_failure else ("!", "$text-warning")
     place = " · ".join(filter(None, (failure.stage or "pipeline", failure.field)))
     lines = [

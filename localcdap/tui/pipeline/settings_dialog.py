@@ -83,30 +83,33 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
         with Vertical(id="settings"):
             yield Static("Settings of the pipeline", id="settings-title")
             with VerticalScroll(id="settings-fields", can_focus=False):
-                yield from _row("name", Input(document.name or "", id="name", compact=True))
-                yield from _row(
+                yield from _compose_row("name", Input(document.name or "", id="name", compact=True))
+                yield from _compose_row(
                     "description", TextArea(document.description or "", id="description")
                 )
                 engines = [("Spark", "SPARK"), ("MapReduce (runs on Spark)", "MAPREDUCE")]
                 engine = Select(
                     engines, value=document.engine, allow_blank=False, id="engine", compact=True
                 )
-                yield from _row("engine", engine)
-                yield from _row(
+                yield from _compose_row("engine", engine)
+                yield from _compose_row(
                     "properties",
-                    TextArea(_lines(document.properties), id="properties"),
+                    TextArea(_format_properties(document.properties), id="properties"),
                     "name=value",
                 )
                 for number in _NUMBERS:
                     field = Input(
-                        self._number(number), id=_id(number), classes="number", compact=True
+                        self._format_number(number),
+                        id=_get_field_id(number),
+                        classes="number",
+                        compact=True,
                     )
-                    yield from _row(number.label, field, number.unit)
-                yield from _row(
+                    yield from _compose_row(number.label, field, number.unit)
+                yield from _compose_row(
                     "schedule", Input(document.schedule or "", id="schedule", compact=True)
                 )
                 for label, key in _SWITCHES:
-                    yield from _row(label, Switch(self._switch(key), id=key))
+                    yield from _compose_row(label, Switch(self._switch(key), id=key))
             yield Static(id="settings-problem")
             with Horizontal(id="settings-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
@@ -120,13 +123,17 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
     def action_take(self) -> None:
         """Answer with what is different, or say what is wrong."""
         problems: list[str] = []
-        edits = [*self._text_edits(problems), *self._number_edits(problems), *self._switch_edits()]
+        edits = [
+            *self._collect_text_edits(problems),
+            *self._collect_number_edits(problems),
+            *self._switch_edits(),
+        ]
         if problems:
             self.query_one("#settings-problem", Static).update(Content(" ".join(problems)))
         else:
             self.dismiss(CompoundEdit(edits) if edits else None)
 
-    def _text_edits(self, problems: list[str]) -> list[Edit]:
+    def _collect_text_edits(self, problems: list[str]) -> list[Edit]:
         document = self._document
         edits: list[Edit] = []
         texts = (
@@ -138,26 +145,26 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
         engine = self.query_one("#engine", Select).value
         if engine != document.engine:
             edits.append(SetSetting("engine", str(engine).lower()))
-        properties = _properties(self.query_one("#properties", TextArea).text, problems)
+        properties = _parse_properties(self.query_one("#properties", TextArea).text, problems)
         if properties != document.properties:
             edits.append(SetSetting("properties", properties))
         return edits
 
-    def _number_edits(self, problems: list[str]) -> list[Edit]:
+    def _collect_number_edits(self, problems: list[str]) -> list[Edit]:
         changed: dict[str, Any] = {}
         for number in _NUMBERS:
-            field = self.query_one(f"#{_id(number)}", Input)
+            field = self.query_one(f"#{_get_field_id(number)}", Input)
             text = field.value.strip()
             is_wrong = bool(text) and not (text.isdecimal() and 0 < int(text) < 2**31)
             field.set_class(is_wrong, "-invalid")
             if is_wrong:
                 problems.append(f"'{number.label}' is a whole number above 0.")
-            elif text != self._number(number):
+            elif text != self._format_number(number):
                 value = int(text) if text else None
                 if number.part is None:
                     changed[number.key] = value
                 else:
-                    before = changed.get(number.key, self._part(number.key))
+                    before = changed.get(number.key, self._get_object(number.key))
                     changed[number.key] = _with(before, number.part, value)
         return [SetSetting(key, value) for key, value in changed.items()]
 
@@ -165,13 +172,13 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
         found = [(key, self.query_one(f"#{key}", Switch).value) for _, key in _SWITCHES]
         return [SetSetting(key, value) for key, value in found if value != self._switch(key)]
 
-    def _number(self, number: NumberSetting) -> str:
+    def _format_number(self, number: NumberSetting) -> str:
         """Return the number as it is in the document; empty if it is missing."""
         if number.part is None:
             return as_text(self._config.get(number.key)) or ""
-        return as_text(self._part(number.key).get(number.part)) or ""
+        return as_text(self._get_object(number.key).get(number.part)) or ""
 
-    def _part(self, key: str) -> Mapping[str, Any]:
+    def _get_object(self, key: str) -> Mapping[str, Any]:
         value = self._config.get(key)
         return value if isinstance(value, Mapping) else {}
 
@@ -181,7 +188,7 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
         return self._document.process_timing_enabled
 
 
-def _row(label: str, field: Any, unit: str = "") -> ComposeResult:
+def _compose_row(label: str, field: Any, unit: str = "") -> ComposeResult:
     with Horizontal(classes="row -tall" if isinstance(field, TextArea) else "row"):
         yield Static(label, classes="label")
         yield field
@@ -189,15 +196,15 @@ def _row(label: str, field: Any, unit: str = "") -> ComposeResult:
             yield Static(unit, classes="unit")
 
 
-def _id(number: NumberSetting) -> str:
+def _get_field_id(number: NumberSetting) -> str:
     return number.key if number.part is None else f"{number.key}-{number.part}"
 
 
-def _lines(properties: Mapping[str, str]) -> str:
+def _format_properties(properties: Mapping[str, str]) -> str:
     return "\n".join(f"{name}={value}" for name, value in properties.items())
 
 
-def _properties(text: str, problems: list[str]) -> dict[str, str]:
+def _parse_properties(text: str, problems: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         name, equals, value = line.partition("=")

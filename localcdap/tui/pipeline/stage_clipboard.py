@@ -33,11 +33,11 @@ def parse_stages(text: str, taken: Collection[str]) -> tuple[CompoundEdit, list[
     :raises BadRequestError: when the text holds no stages.
     """
     try:
-        nodes, links = _parts(decode_json(text))
+        nodes, links = _find_parts(decode_json(text))
     except (LocalcdapError, RecursionError):
-        raise _nothing() from None
+        raise _create_empty_error() from None
     if not nodes:
-        raise _nothing()
+        raise _create_empty_error()
     edits: list[Edit] = []
     names: dict[str, str] = {}
     for node in nodes:
@@ -54,7 +54,7 @@ def parse_stages(text: str, taken: Collection[str]) -> tuple[CompoundEdit, list[
     return CompoundEdit(edits), list(names.values())
 
 
-def _parts(value: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def _find_parts(value: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """Find the stages and connections anywhere in decoded JSON."""
     if isinstance(value, list):
         return [node for node in value if _is_stage(node)], []
@@ -62,17 +62,17 @@ def _parts(value: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]
         return [], []
     if "stages" in value:
         nodes, links = value.get("stages"), value.get("connections")
-        return list(_objects(nodes)), list(_objects(links))
+        return list(_list_objects(nodes)), list(_list_objects(links))
     if _is_stage(value):
         return [value], []
-    return _parts(value.get("config"))
+    return _find_parts(value.get("config"))
 
 
 def _is_stage(node: Any) -> bool:
     return isinstance(node, Mapping) and "plugin" in node
 
 
-def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
+def _list_objects(value: Any) -> Iterator[Mapping[str, Any]]:
     for each in value if isinstance(value, list) else ():
         if isinstance(each, Mapping):
             yield each
@@ -85,7 +85,7 @@ def _link(connection: StageConnection) -> dict[str, str]:
     return link | {"port" if connection.port else "condition": connection.branch}
 
 
-def _nothing() -> BadRequestError:
+def _create_empty_error() -> BadRequestError:
     return BadRequestError(
         "There are no stages in the clipboard.", "Copy stages with y, here or in another studio."
     )

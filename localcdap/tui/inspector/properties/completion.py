@@ -74,7 +74,7 @@ class PropertyAutoComplete(QuietAutoComplete):
         in_macro = find_open_macro(target_state.text, target_state.cursor_position) is not None
         offers = self._known.list_macros() if in_macro else self._offers()
         width = min(max((len(offer.hint) for offer in offers), default=0), _HINT)
-        return [_item(offer, width) for offer in offers]
+        return [_create_item(offer, width) for offer in offers]
 
     def get_search_string(self, target_state: TargetState) -> str:
         before = target_state.text[: target_state.cursor_position]
@@ -84,7 +84,7 @@ class PropertyAutoComplete(QuietAutoComplete):
     def get_matches(
         self, target_state: TargetState, candidates: list[DropdownItem], search_string: str
     ) -> list[DropdownItem]:
-        if any(_text(each) == search_string for each in candidates):
+        if any(_get_item_text(each) == search_string for each in candidates):
             return candidates[:_MOST]  # chosen already: show what there is instead
         return super().get_matches(target_state, candidates, search_string)[:_MOST]
 
@@ -93,7 +93,7 @@ class PropertyAutoComplete(QuietAutoComplete):
         if not options or not self.target.has_focus:
             return False
         in_macro = find_open_macro(self.target.value, self.target.cursor_position) is not None
-        is_chosen = any(_text(each) == search_string for each in options)
+        is_chosen = any(_get_item_text(each) == search_string for each in options)
         return not is_chosen and (in_macro or bool(search_string))
 
     def apply_completion(self, value: str, state: TargetState) -> None:
@@ -108,7 +108,7 @@ class PropertyAutoComplete(QuietAutoComplete):
         self.target.post_message(Input.Changed(self.target, self.target.value))
 
 
-def _item(offer: Suggestion, width: int) -> DropdownItem:
+def _create_item(offer: Suggestion, width: int) -> DropdownItem:
     """Create an item whose hint is its prefix, so that only the text itself is matched and inserted."""
     if not width:
         return DropdownItem(offer.text)
@@ -116,6 +116,6 @@ def _item(offer: Suggestion, width: int) -> DropdownItem:
     return DropdownItem(offer.text, prefix=Content.styled(hint, "$foreground 60%"))
 
 
-def _text(option: object) -> str:
+def _get_item_text(option: object) -> str:
     assert isinstance(option, DropdownItem)
     return option.value

@@ -56,7 +56,7 @@ class Control(Widget):
         """Why the typed text is not a valid value, so that it is not used; None for a valid one."""
         return None
 
-    def say(self) -> None:
+    def post_change(self) -> None:
         """Post a message about the change."""
         self.post_message(ControlChanged(self, "" if self.problem else self.value_text))
 
@@ -112,7 +112,7 @@ class LineControl(ValueInput, Control):
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self._mask()
-        self.say()
+        self.post_change()
 
     def _mask(self) -> None:
         self.password = self._secret and "${" not in self.value
@@ -178,7 +178,7 @@ class Toggle(Control, can_focus=True):
         self.value = text
 
     def take(self, text: str) -> None:
-        self._say(text)
+        self._set_text(text)
 
     def render(self) -> Text:
         text = Text("● true" if self.is_on else "○ false", no_wrap=True)
@@ -194,17 +194,17 @@ class Toggle(Control, can_focus=True):
         if event.character in ("t", "f", "$"):  # what true, false and macros begin with
             event.stop()
             texts = {"t": "true", "f": "false", "$": "${}"}
-            self._say(texts[event.character])
+            self._set_text(texts[event.character])
 
     def action_switch(self) -> None:
-        self._say("false" if self.is_on else "true")
+        self._set_text("false" if self.is_on else "true")
 
     def action_clear(self) -> None:
-        self._say("")
+        self._set_text("")
 
-    def _say(self, text: str) -> None:
+    def _set_text(self, text: str) -> None:
         self.value = text
-        self.say()
+        self.post_change()
 
 
 _LEFT: Final = ("f6", "f7")
@@ -268,7 +268,7 @@ class AreaControl(ValueArea, Control):
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        self.say()
+        self.post_change()
 
 
 class SchemaControl(AreaControl):

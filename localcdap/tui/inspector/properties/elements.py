@@ -47,9 +47,9 @@ class ElementForm:
     def __init__(self, template: str) -> None:
         self.is_list: Final = template.endswith(_BETWEEN)
         texts = _PLACE.split(template.removesuffix(_BETWEEN))
-        self.parts: Final = tuple(_part(text) for text in texts[1::2])
+        self.parts: Final = tuple(_parse_part(text) for text in texts[1::2])
         self._between: Final = texts[::2]
-        self._pattern: Final = re.compile(_pattern(self._between), re.DOTALL)
+        self._pattern: Final = re.compile(_build_pattern(self._between), re.DOTALL)
 
     def parse(self, element: str) -> Row | None:
         """Return the parts of an element; None when it has another form."""
@@ -112,12 +112,12 @@ def format_rows(form: ElementForm, rows: Sequence[Row]) -> str:
     return _BETWEEN.join(text for row in rows if (text := form.format(row)))
 
 
-def _part(place: str) -> ElementPart:
+def _parse_part(place: str) -> ElementPart:
     kind, _, choices = place.partition(":")
     return ElementPart(kind.strip() or "value", tuple(filter(None, choices.split("|"))))
 
 
-def _pattern(between: Sequence[str]) -> str:
+def _build_pattern(between: Sequence[str]) -> str:
     groups = ["(.*?)"] * (len(between) - 2) + ["(.*)"] * (len(between) > 1)
     texts = [re.escape(text.strip()) if text.strip() else re.escape(text) for text in between]
     return texts[0] + "".join(

@@ -115,7 +115,7 @@ class PropertyField(StudioNode, Vertical):
         self._original = text
         kind = self.plan.choose_control(text)
         if kind is not self._kind:
-            self._exchange(kind, text)
+            self._replace_control(kind, text)
         else:
             self._control.put(text)
 
@@ -181,7 +181,7 @@ class PropertyField(StudioNode, Vertical):
             self.post_message(self.Edited(self, text))
             kind = self.plan.choose_control(text)
             if self._kind is ControlKind.SWITCH and kind is not ControlKind.SWITCH:
-                self._exchange(kind, text)
+                self._replace_control(kind, text)
         self._show_blames()
 
     def take_pending_text(self) -> str | None:
@@ -229,7 +229,7 @@ class PropertyField(StudioNode, Vertical):
             else []
         )
         if self._kind is ControlKind.MASKED:
-            choices = [_of_secure_key(key) for key in self._known.secure_keys]
+            choices = [_create_key_choice(key) for key in self._known.secure_keys]
         offers = self.list_suggestions()
         if self._kind is ControlKind.LIST and len(offers) > 1:
             every = ",".join(offer.text for offer in offers)
@@ -238,7 +238,7 @@ class PropertyField(StudioNode, Vertical):
             Choice(f"take {offer.text}", f"={offer.text}", offer.hint, group="values")
             for offer in offers
         ]
-        choices += self._doings()
+        choices += self._list_actions()
         chosen = await habits.choose(choices, title=f"{self.plan.name}: what to do")
         if chosen is None:
             return
@@ -251,7 +251,7 @@ class PropertyField(StudioNode, Vertical):
         elif chosen == "!locate":
             await ask_location_and_reopen(self.studio, find_prefix(self._original) or "")
 
-    def _doings(self) -> list[Choice[str]]:
+    def _list_actions(self) -> list[Choice[str]]:
         declared = self.plan.declared
         found = []
         prefix = find_prefix(self._original)
@@ -371,7 +371,7 @@ class PropertyField(StudioNode, Vertical):
         placeholder = (declared.default or "") if declared is not None else ""
         return LineControl(text, placeholder=placeholder, secret=self._kind is ControlKind.MASKED)
 
-    def _exchange(self, kind: ControlKind, text: str) -> None:
+    def _replace_control(self, kind: ControlKind, text: str) -> None:
         """Go on with another control, which gets the focus if this one had it."""
         before, had_focus = self._control, self._control.has_focus_within
         self._kind = kind
@@ -384,7 +384,7 @@ class PropertyField(StudioNode, Vertical):
             self.call_after_refresh(self.focus_control)
 
 
-def _of_secure_key(key: str) -> Choice[str]:
+def _create_key_choice(key: str) -> Choice[str]:
     return Choice(f"use secure key {key}", f"=${{secure({key})}}", group="secure keys")
 
 

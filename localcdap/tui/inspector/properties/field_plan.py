@@ -52,7 +52,7 @@ class FieldPlan(NamedTuple):
         if not _is_showable(text):
             return ControlKind.ESCAPED
         if declared is None:
-            return _plain(text)
+            return _choose_text_control(text)
         if declared.secret:
             return ControlKind.MASKED if "\n" not in text else ControlKind.ESCAPED
         if declared.type == "boolean" and text.strip().lower() in ("", "true", "false"):
@@ -67,7 +67,7 @@ class FieldPlan(NamedTuple):
             is_table = most is None or len(form.parts) > 1
             if is_table and parse_rows(form, text, most) is not None:
                 return ControlKind.LIST
-        return _plain(text)
+        return _choose_text_control(text)
 
     def find_language(self, text: str) -> str | None:
         """Return the language of a text of several lines."""
@@ -122,7 +122,7 @@ def is_whole_schema(text: str) -> bool:
         return False
 
 
-def _plain(text: str) -> ControlKind:
+def _choose_text_control(text: str) -> ControlKind:
     return ControlKind.CODE if "\n" in text or len(text) > _LONG else ControlKind.TEXT
 
 

@@ -107,7 +107,7 @@ class Form(VerticalScroll, can_focus=False):
             self._declared, self._methods = declared, list(methods)
             properties = as_properties(self._editor.get_properties(stage)) if stage else {}
             is_same = stage is not None and before == (declared, self._methods)
-            if is_same and not self._lacks(properties):
+            if is_same and not self._lacks_fields(properties):
                 self._put(properties)
             else:
                 await self._build(
@@ -130,7 +130,7 @@ class Form(VerticalScroll, can_focus=False):
             if self._stage is None:
                 return
             properties = as_properties(self._editor.get_properties(self._stage))
-            if not self._lacks(properties):
+            if not self._lacks_fields(properties):
                 self._put(properties)
                 return
             focused = self._find_focused_property()
@@ -224,7 +224,7 @@ class Form(VerticalScroll, can_focus=False):
             if (self._stage, name) not in self._typed:
                 field.put(properties.get(name, ""))
 
-    def _lacks(self, properties: Mapping[str, str]) -> bool:
+    def _lacks_fields(self, properties: Mapping[str, str]) -> bool:
         """Whether other properties are to be shown than are."""
         groups, _ = plan_form(self._declared, list(properties))
         wanted = [plan.name for group in groups for plan in group.fields]

@@ -33,17 +33,17 @@ _EXPRESSION: Final = re.compile(
 )
 
 
-def _by(pattern: re.Pattern[str]) -> LineHighlighter:
-    def spans(line: str) -> Iterable[Span]:
+def _create_highlighter(pattern: re.Pattern[str]) -> LineHighlighter:
+    def find_spans(line: str) -> Iterable[Span]:
         for found in pattern.finditer(line):
             assert found.lastgroup is not None
             yield found.start(), found.end(), found.lastgroup
 
-    return spans
+    return find_spans
 
 
 HIGHLIGHTERS: Final[dict[str, LineHighlighter]] = {
-    "wrangler": _by(_RECIPE),
-    "jexl": _by(_EXPRESSION),
+    "wrangler": _create_highlighter(_RECIPE),
+    "jexl": _create_highlighter(_EXPRESSION),
 }
 """The highlighters by language; a better one can replace one of these."""

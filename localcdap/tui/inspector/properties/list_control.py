@@ -114,8 +114,8 @@ class ListControl(Control):
         self._begin = parse_rows(form, text, most) or []
 
     def compose(self) -> ComposeResult:
-        for row in self._with_empty(self._begin):
-            yield self._element(row)
+        for row in self._add_empty_row(self._begin):
+            yield self._create_element(row)
 
     @property
     def elements(self) -> list[Element]:
@@ -133,7 +133,7 @@ class ListControl(Control):
             return
         self._begin = rows
         elements = self.elements
-        wanted = self._with_empty(rows)
+        wanted = self._add_empty_row(rows)
         for element, row in zip(elements, wanted, strict=False):
             element.put(row)
         self.run_worker(self._fit(wanted), group="rows", exclusive=True)
@@ -148,16 +148,16 @@ class ListControl(Control):
 
         :param elements: texts of elements, with the glyph of each.
         """
-        glyphs = {_bare(text): glyph for text, glyph in elements}
+        glyphs = {_normalize(text): glyph for text, glyph in elements}
         for each in self.elements:
-            each.mark_failure(glyphs.get(_bare(self._form.format(each.row)), ""))
+            each.mark_failure(glyphs.get(_normalize(self._form.format(each.row)), ""))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         elements = self.elements
         if len(elements) != self._most and any(elements[-1].row):
-            self.mount(self._element(self._empty))
-        self.say()
+            self.mount(self._create_element(self._empty))
+        self.post_change()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -185,7 +185,7 @@ class ListControl(Control):
         if len(elements) == self._most:
             self.screen.focus_next()
             return
-        added = self._element(self._empty)
+        added = self._create_element(self._empty)
         self.mount(added, after=found[0])
         self.call_after_refresh(added.lines[0].focus)
 
@@ -195,7 +195,7 @@ class ListControl(Control):
             return
         place = elements.index(found[0])
         elements[place - 1 if place else 1].lines[0].focus()
-        self.run_worker(self._without(found[0]), group="rows")
+        self.run_worker(self._remove_element(found[0]), group="rows")
 
     def action_move(self, by: int) -> None:
         found, elements = self._find_focused_line(), self.elements
@@ -206,7 +206,7 @@ class ListControl(Control):
         if 0 <= other < len(elements) - 1:
             below, above = (place, other) if by < 0 else (other, place)
             self.move_child(elements[below], before=elements[above])
-            self.say()
+            self.post_change()
 
     def _find_focused_line(self) -> tuple[Element, ValueInput] | None:
         for element in self.elements:
@@ -215,21 +215,21 @@ class ListControl(Control):
                     return element, line
         return None
 
-    async def _without(self, element: Element) -> None:
+    async def _remove_element(self, element: Element) -> None:
         await element.remove()
-        self.say()
+        self.post_change()
 
     async def _fit(self, rows: list[Row]) -> None:
         """Have as many rows as there are elements, and the empty one."""
         elements = self.elements
         await self.remove_children(elements[len(rows) :])
         # All at once: while the last row is not empty, one more is begun with what changes.
-        await self.mount_all([self._element(row) for row in rows[len(elements) :]])
+        await self.mount_all([self._create_element(row) for row in rows[len(elements) :]])
 
-    def _element(self, row: Row) -> Element:
+    def _create_element(self, row: Row) -> Element:
         return Element(self._form, row, self._known)
 
-    def _with_empty(self, rows: list[Row]) -> list[Row]:
+    def _add_empty_row(self, rows: list[Row]) -> list[Row]:
         """Return the rows, with an empty row at the end if more rows are allowed."""
         return rows if len(rows) == self._most else [*rows, self._empty]
 
@@ -238,5 +238,5 @@ class ListControl(Control):
         return ("",) * len(self._form.parts)
 
 
-def _bare(text: str) -> str:
+def _normalize(text: str) -> str:
     return "".join(text.split()).casefold()

@@ -24,7 +24,7 @@ def suggest_joined_fields(inputs: Mapping[str, Schema]) -> list[Suggestion]:
     found = []
     for stage, schema in inputs.items():
         for field in schema:
-            names = (field.name, *_number_name(f"{stage}_{field.name}".replace(" ", "_")))
+            names = (field.name, *_list_numbered_names(f"{stage}_{field.name}".replace(" ", "_")))
             name = next(name for name in names if name not in taken)
             taken.add(name)
             found.append(Suggestion(f"{stage}.{field.name} as {name}", field.schema.display_name))
@@ -53,14 +53,14 @@ def suggest_join_keys(inputs: Mapping[str, Schema]) -> list[Suggestion]:
                 f"{left}.{one.name} = {right}.{other.name}", f"both {one.schema.display_name}"
             )
             for one, other in itertools.product(ours, theirs)
-            if one.name != other.name and _bare(one.schema) == _bare(other.schema)
+            if one.name != other.name and _strip_null(one.schema) == _strip_null(other.schema)
         ]
     return found
 
 
-def _number_name(name: str) -> tuple[str, ...]:
+def _list_numbered_names(name: str) -> tuple[str, ...]:
     return (name, *(f"{name}_{number}" for number in range(2, 1000)))
 
 
-def _bare(schema: Schema) -> Schema:
+def _strip_null(schema: Schema) -> Schema:
     return schema.non_nullable if schema.is_nullable else schema
