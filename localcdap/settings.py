@@ -328,7 +328,7 @@ def _find_unknown_profiles(
     named.append((settings.origins.get(key, ""), key, settings.engine_profile))
     for where, key, profile in named:
         if profile is not None and profile not in known:
-            yield f"{where}: {key}: There is no profile '{profile}'; there are: {', '.join(known)}"
+            yield f"{where}: {key}: There is no profile '{profile}'; available: {', '.join(known)}"
 
 
 def _to_standard_form(attribute: str, value: object) -> object:

@@ -371,6 +371,6 @@ def test_profiles_that_are_named_must_be_there(file):
     )
 
     assert found == [
-        "localcdap.toml:5: namespaces.n.profile: There is no profile 'r'; there are: native, p",
-        "localcdap.toml:1: engine.profile: There is no profile 'q'; there are: native, p",
+        "localcdap.toml:5: namespaces.n.profile: There is no profile 'r'; available: native, p",
+        "localcdap.toml:1: engine.profile: There is no profile 'q'; available: native, p",
     ]

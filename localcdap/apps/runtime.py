@@ -64,7 +64,7 @@ class Router:
             known = ", ".join(
                 f"{r.handler.route.method} {r.handler.route.path}" for r in self._routes
             )
-            raise NotFoundError(f"Nothing is at {request.path}.", f"There are: {known or 'none'}.")
+            raise NotFoundError(f"Nothing is at {request.path}.", f"Available: {known or 'none'}.")
         method = request.method.upper()
         bound = next((each for each in here if each.handler.route.method == method), None)
         if bound is None:

@@ -80,7 +80,7 @@ class AppService:
         apps = {app.application.name: app for app in self._artifacts.list_applications()}
         if name not in apps:
             known = ", ".join(apps) or "none"
-            raise NotFoundError(f"There is no application '{name}'.", f"There are: {known}.")
+            raise NotFoundError(f"There is no application '{name}'.", f"Available: {known}.")
         return apps[name]
 
     def _summarize(self, app: ApplicationRef) -> AppSummary:

@@ -94,7 +94,7 @@ class EventDispatcher:
         listening = self._listening.get(name)
         if listening is None:
             known = ", ".join(sorted(self._listening)) or "none"
-            raise NotFoundError(f"There is no listener '{name}'; there are: {known}.")
+            raise NotFoundError(f"There is no listener '{name}'; available: {known}.")
         listening.skip()
 
     def sweep(self) -> int:

@@ -112,7 +112,7 @@ class Topics:
         if not rows:
             known = ", ".join(topic.name for topic in self.list(tx, namespace)) or "none"
             raise NotFoundError(
-                f"There is no topic '{name}' in namespace '{namespace}'; there are: {known}."
+                f"There is no topic '{name}' in namespace '{namespace}'; available: {known}."
             )
         return _to_topic(rows[0])
 

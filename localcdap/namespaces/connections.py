@@ -114,7 +114,7 @@ class ConnectionService:
         if found is None:
             known = ", ".join(each.name for each in self.list_connections(namespace)) or "none"
             raise NotFoundError(
-                f"There is no connection '{name}' in namespace '{namespace}'; there are: {known}.",
+                f"There is no connection '{name}' in namespace '{namespace}'; available: {known}.",
                 f"Create it: localcdap connections put '{name}' --type TYPE -p KEY=VALUE, or 'localcdap "
                 "connections import FILE' for a file that Data Fusion exported.",
             )

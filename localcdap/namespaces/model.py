@@ -81,6 +81,6 @@ def make_missing_error(name: str, known: Iterable[str]) -> NotFoundError:
     :param known: the names of existing namespaces.
     """
     return NotFoundError(
-        f"Namespace '{name}' does not exist; there are: {', '.join(known)}.",
+        f"Namespace '{name}' does not exist; available: {', '.join(known)}.",
         f"Create it: localcdap namespaces create {name}" if _NAME.fullmatch(name) else None,
     )

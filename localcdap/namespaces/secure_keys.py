@@ -113,7 +113,7 @@ class SecureKeyService:
         if found is None:
             known = ", ".join(key.name for key in self.list_keys(namespace)) or "none"
             raise NotFoundError(
-                f"There is no secure key '{name}' in namespace '{namespace}'; there are: {known}.",
+                f"There is no secure key '{name}' in namespace '{namespace}'; available: {known}.",
                 f"Set it: localcdap secrets put {name}" if _NAME.fullmatch(name) else None,
             )
         return found

@@ -127,7 +127,7 @@ def _answer(call: Call, services: Mapping[str, object]) -> Answer:
         service = services.get(call.service)
         if service is None:
             known = ", ".join(sorted(services))
-            raise NotFoundError(f"There is no service '{call.service}'; there are: {known}.")
+            raise NotFoundError(f"There is no service '{call.service}'; available: {known}.")
         kind: type = type(service)
         method = get_remote_method(kind, call.method)
         value = getattr(service, call.method)(**method.unpack_arguments(call.arguments))

@@ -129,7 +129,7 @@ class Profiles:
         if name not in self._remotes:
             known = ", ".join((NATIVE, *sorted(self._remotes)))
             raise NotFoundError(
-                f"There is no profile '{text.strip()}', which {by} names; there are: {known}.",
+                f"There is no profile '{text.strip()}', which {by} names; available: {known}.",
                 "Add it to localcdap.toml under [profiles.NAME], or name one of these.",
             )
         return name

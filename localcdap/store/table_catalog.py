@@ -52,7 +52,7 @@ def read_schema_and_key(tx: Transaction, namespace: str, name: str) -> tuple[Sch
     if not rows:
         known = ", ".join(list_names(tx, namespace)) or "none"
         raise NotFoundError(
-            f"There is no table '{name}' in namespace '{namespace}'; there are: {known}."
+            f"There is no table '{name}' in namespace '{namespace}'; available: {known}."
         )
     document, key = rows[0]
     return Schema.parse(document), key

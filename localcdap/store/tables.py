@@ -73,7 +73,7 @@ class NamespaceTables:
         field = schema.field(key)
         if field is None or not field.schema.is_simple or field.schema.type is Type.NULL:
             raise StoreError(
-                f"The key '{key}' of table '{name}' must be a field of a simple type; there are: "
+                f"The key '{key}' of table '{name}' must be a field of a simple type; available: "
                 f"{', '.join(f.name for f in schema if f.schema.is_simple) or 'none'}."
             )
         for taken in _POSITION:

@@ -282,7 +282,7 @@ def test_an_expression_about_no_stage_fails_the_run(program: Program, tmp_path: 
     (failure,) = program("validate", broken, "--json").json["errors"]
 
     assert run["error"]["stage"] == "Choose"
-    assert "There is no 'Inn'; there is: In" in run["error"]["message"]
+    assert "There is no 'Inn'; available: In" in run["error"]["message"]
     assert not (tmp_path / "out").exists()
     assert (failure["field"], failure["message"]) == (
         "expression",

@@ -108,7 +108,7 @@ def test_a_namespace_that_does_not_exist_is_told_by_every_command(command: Comma
     ):
         code, _, err = command(*arguments, "-n", "nope")
         assert code == 1, arguments
-        assert "Namespace 'nope' does not exist; there are: default." in err, arguments
+        assert "Namespace 'nope' does not exist; available: default." in err, arguments
 
 
 def test_plugins_in_a_folder_that_is_no_namespace_are_listed_with_a_hint(

@@ -153,7 +153,7 @@ def test_the_event_that_a_listener_fails_on_can_be_skipped(store, topics, delive
     delivery.skip("writer")
     eventually(lambda: seen(store) == ["a", "c"])
 
-    with pytest.raises(NotFoundError, match="there are: writer"):
+    with pytest.raises(NotFoundError, match="available: writer"):
         delivery.skip("nobody")
     with pytest.raises(ConflictError, match="already"):
         delivery.add(Writer())

@@ -89,7 +89,7 @@ def test_a_topic_made_anew_starts_empty_and_goes_on_counting(service: MessagingS
     first = service.create_topic("ns", "t")
     (old,) = service.publish("ns", "t", ["old"])
     service.delete_topic("ns", "t")
-    with pytest.raises(NotFoundError, match="no topic 't' in namespace 'ns'; there are: none"):
+    with pytest.raises(NotFoundError, match="no topic 't' in namespace 'ns'; available: none"):
         service.fetch("ns", "t", 0)
     again = service.create_topic("ns", "t", Retention(count_limit=7))
 
@@ -105,7 +105,7 @@ def test_wrong_requests_say_what_is_wrong(service: MessagingService, monkeypatch
     service.create_topic("ns", "t")
     with pytest.raises(ConflictError, match="exists in namespace 'ns' already"):
         service.create_topic("ns", "t")
-    with pytest.raises(NotFoundError, match="there are: t"):
+    with pytest.raises(NotFoundError, match="available: t"):
         service.publish("ns", "tt", [1])
     with pytest.raises(BadRequestError, match="cannot be written as JSON"):
         service.publish("ns", "t", [1, object()])

@@ -87,7 +87,7 @@ def test_deleting_takes_the_secure_keys_along(connections, keys):
     connections.load("team", EXPORTED)
     connections.delete("team", "My DB")
     assert [key.name for key in keys.list_keys("team")] == ["other"]
-    with pytest.raises(NotFoundError, match="no connection 'My DB' .*; there are: none"):
+    with pytest.raises(NotFoundError, match="no connection 'My DB' .*; available: none"):
         connections.get_properties("team", "My DB")
 
 

@@ -54,7 +54,7 @@ def test_a_level_is_replaced_changed_and_emptied(preferences: PreferenceService)
 
 
 def test_levels_that_are_none_are_refused(preferences: PreferenceService):
-    with pytest.raises(NotFoundError, match="there are: default, team"):
+    with pytest.raises(NotFoundError, match="available: default, team"):
         preferences.replace(PreferenceLevel("nope"), {})
     with pytest.raises(BadRequestError, match="Invalid program type 'flows'"):
         preferences.get(PreferenceLevel("team", "orders", "flows/x"))

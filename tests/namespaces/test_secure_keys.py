@@ -50,7 +50,7 @@ def test_a_key_is_put_replaced_and_deleted(keys: SecureKeyService, file: Path):
     assert keys.list_keys("team") == []
     assert b"db-pw" not in file.read_bytes()
     for asked in (keys.get, keys.describe, keys.delete):
-        with pytest.raises(NotFoundError, match="there are: none"):
+        with pytest.raises(NotFoundError, match="available: none"):
             asked("team", "db-pw")
 
 

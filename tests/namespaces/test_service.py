@@ -105,7 +105,7 @@ def test_what_does_not_exist_is_named_with_what_does(namespaces: NamespaceServic
     for asked in (namespaces.describe, namespaces.require, namespaces.delete, namespaces.update):
         with pytest.raises(NotFoundError) as missing:
             asked("tema")
-        assert missing.value.message == "Namespace 'tema' does not exist; there are: default, team."
+        assert missing.value.message == "Namespace 'tema' does not exist; available: default, team."
         assert missing.value.corrective_action == "Create it: localcdap namespaces create tema"
 
 

@@ -164,7 +164,7 @@ def test_wrong_calls_are_refused_with_what_there_is(ends):
     caller = Caller(ends[0])
     word = msgspec.Raw(msgspec.msgpack.encode("word"))
 
-    with pytest.raises(NotFoundError, match="no service 'ecco'; there are: echo"):
+    with pytest.raises(NotFoundError, match="no service 'ecco'; available: echo"):
         caller.call(Call("ecco", "pid", {}))
     for name in ("_private", "__init__", "count", "pit"):
         with pytest.raises(NotFoundError, match=f"no method '{name}'; it has: blob"):

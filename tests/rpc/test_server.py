@@ -82,7 +82,7 @@ def test_calls_of_one_client_run_side_by_side(client: Client):
 
 
 def test_an_error_leaves_the_client_of_use(client: Client):
-    with pytest.raises(NotFoundError, match="no service 'studio'; there are: echo"):
+    with pytest.raises(NotFoundError, match="no service 'studio'; available: echo"):
         client.make_proxy("studio", Echo).pid()
     with pytest.raises(HostError, match="ZeroDivisionError"):
         client.make_proxy("echo", Echo).fail("other")

@@ -45,7 +45,7 @@ def test_a_profile_that_is_not_there_is_named_with_who_names_it(text):
 
     assert f"no profile '{text}'" in by_argument.value.message
     assert PROFILE_ARGUMENT in by_argument.value.message
-    assert by_argument.value.message.endswith("there are: native, cluster, other.")
+    assert by_argument.value.message.endswith("available: native, cluster, other.")
     assert "namespace 'eu'" in by_namespace.value.message
 
 

@@ -377,7 +377,7 @@ def test_tables_are_listed_described_and_dropped(store: Store, upsert, tables: N
         ("b", 1, "id"),
     ]
     assert tables.list_tables("nowhere") == []
-    with pytest.raises(NotFoundError, match="no table 'c' in namespace 'default'; there are: a, b"):
+    with pytest.raises(NotFoundError, match="no table 'c' in namespace 'default'; available: a, b"):
         tables.describe("default", "c")
     with store.transaction() as tx:
         tables.drop(tx, "default", "b")

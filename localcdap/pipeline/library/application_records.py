@@ -136,5 +136,5 @@ def _create_not_found_error(tx: Transaction, namespace: str, name: str) -> NotFo
     similar = nearest_names(name, names, limit=5) or names[:10]
     known = ", ".join(similar) or "none; deploy one: localcdap import FILE"
     return NotFoundError(
-        f"There is no application '{name}' in namespace '{namespace}'.", f"There are: {known}."
+        f"There is no application '{name}' in namespace '{namespace}'.", f"Available: {known}."
     )

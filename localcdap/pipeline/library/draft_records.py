@@ -90,7 +90,7 @@ class DraftRecords:
             known = ", ".join(nearest_names(key, names, limit=5) or names[:10]) or "none"
             raise NotFoundError(
                 f"There is no draft '{key}' in namespace '{self._space[0]}'.",
-                f"There are: {known}.",
+                f"Available: {known}.",
             )
         if revision is None or revision == draft.revision:
             return draft

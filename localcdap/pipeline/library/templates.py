@@ -143,7 +143,7 @@ def _find(tx: Transaction, namespace: str, name: str, type: str | None) -> Plugi
     if not found:
         names = ", ".join(f"{of} {called}" for of, called in known) or "none"
         of_type = f" of type '{type}'" if type else ""
-        raise NotFoundError(f"There is no template '{name}'{of_type}.", f"There are: {names}.")
+        raise NotFoundError(f"There is no template '{name}'{of_type}.", f"Available: {names}.")
     return found[0]
 
 

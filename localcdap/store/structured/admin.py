@@ -94,7 +94,7 @@ def find_specification(
     found = known.get(table)
     if found is None:
         raise NotFoundError(
-            f"There is no structured table '{table}'; there are: {', '.join(sorted(known)) or 'none'}."
+            f"There is no structured table '{table}'; available: {', '.join(sorted(known)) or 'none'}."
         )
     return found
 

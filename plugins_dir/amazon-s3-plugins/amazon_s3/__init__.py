@@ -1,1 +1,1 @@
-"""Stand-ins for the plugins of Amazon S3: buckets are folders of this machine."""
+"""Plugins of Amazon S3: buckets are folders of this machine."""

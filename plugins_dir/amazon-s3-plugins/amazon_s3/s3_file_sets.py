@@ -108,7 +108,7 @@ class _FileSet(BatchSink):
 @plugin(
     type="batchsink",
     name="S3Avro",
-    description="Stand-in: writes Avro files into the local folder that stands for a bucket of S3.",
+    description="Local: writes Avro files into the local folder of a bucket of S3.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3Avro(_FileSet):
@@ -118,7 +118,7 @@ class S3Avro(_FileSet):
 @plugin(
     type="batchsink",
     name="S3BatchSink",
-    description="Stand-in: the sink S3Avro under its name in CDAP 3.2.",
+    description="Local: the sink S3Avro under its name in CDAP 3.2.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3BatchSink(_FileSet):
@@ -128,7 +128,7 @@ class S3BatchSink(_FileSet):
 @plugin(
     type="batchsink",
     name="S3Parquet",
-    description="Stand-in: writes Parquet files into the local folder that stands for a bucket of S3.",
+    description="Local: writes Parquet files into the local folder of a bucket of S3.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3Parquet(_FileSet):

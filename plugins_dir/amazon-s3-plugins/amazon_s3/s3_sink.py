@@ -29,7 +29,7 @@ class S3SinkConfig(AmazonAccountConfig, FileSinkConfig):
 @plugin(
     type="batchsink",
     name="S3",
-    description="Stand-in: writes files into the local folder that stands for a bucket of S3.",
+    description="Local: writes files into the local folder of a bucket of S3.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3Sink(FilesSink):

@@ -25,7 +25,7 @@ class S3SourceConfig(AmazonAccountConfig, FileSourceConfig):
 @plugin(
     type="batchsource",
     name="S3",
-    description="Stand-in: reads files from the local folder that stands for a bucket of S3.",
+    description="Local: reads files from the local folder of a bucket of S3.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3Source(FilesSource):

@@ -87,7 +87,7 @@ class _Entries(dict[str, Any]):
     def get(self, key: Any, default: Any = None) -> Any:
         if key not in self:
             known = ", ".join(self)
-            raise jexl.EvaluationError(f"There is no {key!r}; there is: {known}")
+            raise jexl.EvaluationError(f"There is no {key!r}; available: {known}")
         return self[key]
 
 

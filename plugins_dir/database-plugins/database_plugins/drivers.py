@@ -83,7 +83,7 @@ def _find_in_folder(name: str, folder: Path) -> Driver:
         return declared[name]
     there = sorted({*declared, *(each.stem for each in folder.glob("*.jar"))})
     raise DriverNotFoundError(
-        f"There is no JDBC driver '{name}'; there are: {', '.join(there) or 'none'}.",
+        f"There is no JDBC driver '{name}'; available: {', '.join(there) or 'none'}.",
         f"Put its jar into '{folder / name}.jar', or name it under [locations] in localcdap.toml: "
         f'"jdbc://{name}" = "path/of/the/driver.jar"',
     )

@@ -1,1 +1,1 @@
-"""Stand-ins for the plugins of Google Cloud: buckets are folders and datasets are tables of this machine."""
+"""Plugins of Google Cloud: buckets are folders and datasets are tables of this machine."""

@@ -173,8 +173,8 @@ class ConfigurationCheck:
                 return  # the columns of the tables are known once check_tables looks at them
             if stage.output_schema is None and stage.input_schema is not None:
                 self._failures.add(
-                    "Only the data can tell the output of this recipe: there is no output schema.",
-                    "Set the property 'schema'; sampled data propose it.",
+                    "The output of this recipe depends on the data, so its output schema is unknown.",
+                    "Set the property 'schema'; the method propose-schema proposes it from sample data.",
                 ).with_config_property("schema")
             return
         for mismatch in find_schema_mismatches(found.after, config.schema):

@@ -126,7 +126,7 @@ def _run_recipe(
     if recipe.errors or not recipe.is_complete:
         reason = "; ".join(problem.text for problem in recipe.errors)
         raise BadRequestError(
-            f"The recipe cannot be tried: {reason or 'it holds macros.'}", "Correct it first."
+            f"The recipe cannot run: {reason or 'it contains macros.'}", "Correct it first."
         )
     field = config.input_field or ALL_FIELDS
     rows = records if field == ALL_FIELDS else [{field: each.get(field)} for each in records]

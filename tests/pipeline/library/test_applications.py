@@ -175,7 +175,7 @@ def test_what_is_not_there_is_told_with_what_is(applications: ApplicationService
     deploy(applications, document())
     with pytest.raises(NotFoundError) as raised:
         applications.export("default", "order")
-    assert raised.value.full_message.endswith("There are: orders.")
+    assert raised.value.full_message.endswith("Available: orders.")
     with pytest.raises(NotFoundError, match="has no version 'none'"):
         applications.describe("default", "orders", "none")
 

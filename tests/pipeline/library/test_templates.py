@@ -71,7 +71,7 @@ def test_a_template_is_kept_listed_replaced_and_deleted(templates: TemplateServi
     assert templates.delete("default", "Out", "batchsink") == other
     with pytest.raises(NotFoundError) as raised:
         templates.delete("default", "Out")
-    assert raised.value.full_message == "There is no template 'Out'. There are: batchsource People."
+    assert raised.value.full_message == "There is no template 'Out'. Available: batchsource People."
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_connection_that_is_not_there_is_told_with_those_that_are(instance):
     request = PipelineRequest(pipeline("${conn(gpc)}"))
     answer = instance.cdap.studio.validate_pipeline(request)
     assert [(f.stage, f.message) for f in answer.errors[:1]] == [
-        ("In", "There is no connection 'gpc' in namespace 'default'; there are: gcp.")
+        ("In", "There is no connection 'gpc' in namespace 'default'; available: gcp.")
     ]
     assert "localcdap connections put" in answer.errors[0].corrective_action
 

@@ -18,7 +18,7 @@ TRULY_WRONG = {
     ("305_pipeline-old.json", "Invalid path 'sdf'."),
     (
         "141_Wrangler-Directive-Format-LowerandUpper-Case.json",
-        "There is no connection 'test_1' in namespace 'default'; there are: none.",
+        "There is no connection 'test_1' in namespace 'default'; available: none.",
     ),
 }
 

@@ -134,10 +134,10 @@ def test_names_of_files_that_are_not_given_are_warned_of(instance):
     assert validate(instance, gcs_source(), gcs_sink(outputFileNameBase="part")).warnings == []
 
 
-def test_they_are_stand_ins_that_run_here_only(instance):
+def test_their_descriptions_say_that_they_are_local(instance):
     for type, name in (("batchsource", "GCSFile"), ("batchsink", "GCS"), ("batchsink", "S3")):
         detail = instance.cdap.artifacts.get_plugin("default", type, name)
-        assert detail.description.startswith("Stand-in:")
+        assert detail.description.startswith("Local:")
         assert "mode_native" in detail.capabilities
 
 

@@ -201,7 +201,7 @@ def test_a_driver_that_is_not_there_is_missed_before_the_run(database: Database)
     request = PipelineRequest(json.dumps(pipeline(*plugins)), connected=True)
     (failure,) = database.instance.cdap.studio.validate_pipeline(request).errors
 
-    assert failure.message == "There is no JDBC driver 'oracle'; there are: derby, derby-tools."
+    assert failure.message == "There is no JDBC driver 'oracle'; available: derby, derby-tools."
     assert "jdbc/oracle.jar" in str(failure.corrective_action)
     assert "There is no JDBC driver" in str(database.run(*plugins).error)
 
@@ -227,7 +227,7 @@ def test_drivers_are_found(tmp_path: Path):
     assert len(find_driver("several", resolve).jars) == 2
     assert find_driver("mysql", resolve).class_name == "com.mysql.jdbc.Driver"
     assert find_driver("mapped", resolve).class_name == "elsewhere.jar"
-    with pytest.raises(DriverNotFoundError, match="there are: mysql, mysql-connector-5, pg"):
+    with pytest.raises(DriverNotFoundError, match="available: mysql, mysql-connector-5, pg"):
         find_driver("oracle", resolve)
 
 

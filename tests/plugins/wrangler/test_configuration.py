@@ -10,7 +10,7 @@ from localcdap.testing import StageTester
 
 TEXT = Schema.STRING.as_nullable
 GIVEN = Schema.record("r", [("country", TEXT), ("age", Schema.INT), ("flag", Schema.BOOLEAN)])
-ONLY_DATA = "Only the data can tell"
+ONLY_DATA = "The output of this recipe depends on the data"
 
 
 def told(stage: StageTester) -> tuple[list[str], list[str]]:

@@ -35,7 +35,7 @@ def changed(**parts) -> StructuredTableSpecification:
 
 def test_B1_a_table_is_there_once_it_was_created(instance: Instance):
     assert not instance.admin.exists("people")
-    with pytest.raises(NotFoundError, match="no structured table 'people'; there are: none"):
+    with pytest.raises(NotFoundError, match="no structured table 'people'; available: none"):
         instance.admin.get_schema("people")
 
     instance.admin.create_or_update(SPEC)

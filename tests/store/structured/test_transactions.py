@@ -90,7 +90,7 @@ def test_a_refused_operation_does_not_spoil_its_transaction(simple: Simple):
 
 
 def test_a_table_that_is_not_there(simple: Simple):
-    with pytest.raises(NotFoundError, match="no structured table 'other'; there are: simpleTable"):
+    with pytest.raises(NotFoundError, match="no structured table 'other'; available: simpleTable"):
         simple.transactions.run(lambda c: c.table("other"))
 
 
@@ -217,7 +217,7 @@ def test_a_transaction_sees_the_tables_of_its_beginning(simple: Simple, instance
         instance.admin.create_or_update(
             StructuredTableSpecification("simpleTable", wider, SIMPLE.primary_key, SIMPLE.indexes)
         )
-        with pytest.raises(NotFoundError, match="there are: simpleTable"):
+        with pytest.raises(NotFoundError, match="available: simpleTable"):
             context.table("later")
         assert "new" not in context.table("simpleTable").specification.fields
         assert list(context.table("simpleTable").scan(limit=2**70)) == []

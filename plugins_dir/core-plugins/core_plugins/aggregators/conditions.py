@@ -95,17 +95,19 @@ def compile_condition(text: str, schema: Schema) -> AggregateCondition:
     try:
         tree = _load_parser().parse(text)
     except UnexpectedEOF:
-        raise ConditionError(f"Condition '{text}' ends too early.") from None
+        raise ConditionError(f"Condition '{text}' is incomplete.") from None
     except UnexpectedToken as error:
         if error.token.type == "$END":
-            raise ConditionError(f"Condition '{text}' ends too early.") from None
+            raise ConditionError(f"Condition '{text}' is incomplete.") from None
         raise ConditionError(_describe_unexpected(text, str(error.token), error.column)) from None
     except UnexpectedCharacters as error:
         raise ConditionError(_describe_unexpected(text, error.char, error.column)) from None
     compiler = _Compiler(schema)
     made = compiler.compile(tree)
     if made.kind != _BOOLEAN:
-        raise ConditionError(f"Condition '{text}' gives a {made.kind}, not true or false.")
+        raise ConditionError(
+            f"The value of condition '{text}' is of type {made.kind}, not true or false."
+        )
     return AggregateCondition(
         text, frozenset(compiler.fields), lambda: _make_non_null(made.build_column())
     )
@@ -181,7 +183,7 @@ class _Compiler:
         made = self.compile(node)
         if made.kind != _BOOLEAN:
             raise ConditionError(
-                f"A {made.kind} stands {_describe_position(node)} where true or false must."
+                f"Expected true or false {_describe_position(node)}, not a {made.kind}."
             )
         return lambda: _make_non_null(made.build_column())
 
@@ -193,7 +195,7 @@ class _Compiler:
         made = self.compile(node)
         if made.kind not in _NUMBERS:
             raise ConditionError(
-                f"A {made.kind} stands {_describe_position(node)} where a number must."
+                f"Expected a number {_describe_position(node)}, not a {made.kind}."
             )
         return made
 

@@ -26,7 +26,7 @@ _CONDITIONS: Final = "argumentSelectionConditions"
 @plugin(
     type="action",
     name="BigQueryArgumentSetter",
-    description="Stand-in: sets arguments of the run from the one row of a table that conditions select.",
+    description="Local: sets arguments of the run from the one row of a table that conditions select.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQueryArgumentSetter(Action):

@@ -133,7 +133,7 @@ class BigQueryExecuteConfig(GoogleAccountConfig):
 @plugin(
     type="action",
     name="BigQueryExecute",
-    description="Stand-in: executes SQL of BigQuery on the tables that stand for BigQuery's.",
+    description="Local: executes SQL of BigQuery on the local tables with the names of BigQuery's.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQueryExecute(Action):

@@ -93,7 +93,7 @@ class BigQueryMultiConfig(BigQueryConfig):
 @plugin(
     type="batchsink",
     name="BigQueryMultiTable",
-    description="Stand-in: writes records into several local tables that stand for BigQuery's, by a field.",
+    description="Local: writes records into several local tables with the names of BigQuery's, by a field.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQueryMultiTable(BatchSink):

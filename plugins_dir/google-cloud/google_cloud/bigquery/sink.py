@@ -41,7 +41,7 @@ _ORDERS: Final = ("asc", "desc")
 @plugin(
     type="batchsink",
     name="BigQueryTable",
-    description="Stand-in: writes into the local table that stands for a table of BigQuery.",
+    description="Local: writes into the local table with the name of a BigQuery table.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQuerySink(BatchSink):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @plugin(
     type="batchsource",
     name="BigQueryTable",
-    description="Stand-in: reads the local table that stands for a table of BigQuery.",
+    description="Local: reads the local table with the name of a BigQuery table.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQuerySource(BatchSource):

@@ -1,4 +1,4 @@
-"""Translation of BigQuery's statements to DuckDB's, on the local tables that stand for BigQuery's."""
+"""Translation of BigQuery's statements to DuckDB's, on the local tables with the names of BigQuery's."""
 
 from __future__ import annotations
 

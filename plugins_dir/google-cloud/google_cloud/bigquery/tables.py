@@ -1,4 +1,4 @@
-"""The local tables that stand for BigQuery's: names and schemas."""
+"""The local tables with the names of BigQuery's: names and schemas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TABLE: Final = re.compile(r"[\w\- ]{1,1024}")
 
 
 def get_table_name(dataset: str, table: str) -> str:
-    """Return the name of the local table that stands for a table of BigQuery: ``dataset.table``.
+    """Return the name of the local table with the name of a BigQuery table: ``dataset.table``.
 
     Projects are ignored: a pipeline with a project and a pipeline that detects it use the same table.
     """

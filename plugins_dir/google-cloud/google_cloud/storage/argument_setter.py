@@ -21,7 +21,7 @@ from .paths import check_storage_path, resolve_objects
 @plugin(
     type="action",
     name="GCSArgumentSetter",
-    description="Stand-in: sets arguments of the run from a JSON file in a bucket's folder.",
+    description="Local: sets arguments of the run from a JSON file in a bucket's folder.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsArgumentSetter(Action):

@@ -25,7 +25,7 @@ from .paths import check_storage_path, resolve_objects
 @plugin(
     type="action",
     name="GCSBucketCreate",
-    description="Stand-in: creates local folders that stand for buckets of Cloud Storage, and subfolders.",
+    description="Local: creates local folders of buckets of Cloud Storage, and subfolders.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsBucketCreate(Action):
@@ -86,7 +86,7 @@ class GcsBucketCreate(Action):
 @plugin(
     type="action",
     name="GCSBucketDelete",
-    description="Stand-in: deletes files from the local folders that stand for buckets of Cloud Storage.",
+    description="Local: deletes files from the local folders of buckets of Cloud Storage.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsBucketDelete(Action):
@@ -125,7 +125,7 @@ def _delete(place: Path) -> None:
 @plugin(
     type="postaction",
     name="GCSDoneFileMarker",
-    description="Stand-in: creates an empty file in a bucket's local folder when a run has ended.",
+    description="Local: creates an empty file in a bucket's local folder when a run has ended.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsDoneFileMarker(PostAction):

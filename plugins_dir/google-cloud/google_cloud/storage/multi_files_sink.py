@@ -40,7 +40,7 @@ class GcsMultiConfig(GcsSinkConfig):
 @plugin(
     type="batchsink",
     name="GCSMultiFiles",
-    description="Stand-in: writes records into several local folders of a bucket, by a field's value.",
+    description="Local: writes records into several local folders of a bucket, by a field's value.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsMultiFiles(FilesSink):

@@ -63,7 +63,7 @@ class GcsSinkConfig(GoogleAccountConfig, FileSinkConfig):
 @plugin(
     type="batchsink",
     name="GCS",
-    description="Stand-in: writes files into the local folder that stands for a bucket of Cloud Storage.",
+    description="Local: writes files into the local folder of a bucket of Cloud Storage.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsSink(FilesSink):

@@ -45,7 +45,7 @@ class GcsSourceConfig(GoogleAccountConfig, FileSourceConfig):
 @plugin(
     type="batchsource",
     name="GCSFile",
-    description="Stand-in: reads files from the local folder that stands for a bucket of Cloud Storage.",
+    description="Local: reads files from the local folder of a bucket of Cloud Storage.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsSource(FilesSource):

@@ -37,7 +37,7 @@ _FORMATS: Final = {
 @plugin(
     type="batchsink",
     name="GCSText",
-    description="Stand-in: writes text files into the local folder that stands for a bucket.",
+    description="Local: writes text files into the local folder of a bucket.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsText(BatchSink):

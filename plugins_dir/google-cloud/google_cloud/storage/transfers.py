@@ -118,7 +118,7 @@ def _list_transfers(
 @plugin(
     type="action",
     name="GCSCopy",
-    description="Stand-in: copies files between local folders that stand for buckets of Cloud Storage.",
+    description="Local: copies files between local folders of buckets of Cloud Storage.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsCopy(_Transfer):
@@ -129,7 +129,7 @@ class GcsCopy(_Transfer):
 @plugin(
     type="action",
     name="GCSMove",
-    description="Stand-in: moves files between local folders that stand for buckets of Cloud Storage.",
+    description="Local: moves files between local folders of buckets of Cloud Storage.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsMove(_Transfer):
