@@ -23,6 +23,7 @@
     ├── EngineError               Spark cannot be started or reached
     ├── StoreError                the instance's folder or database file cannot be used
     │   ├── DamagedStoreError     … because it is damaged, or not a database
+    │   ├── DiskFullError         … because the disk has no space left
     │   └── TransactionError      a transaction is nested, ended or read-only
     │       ├── TransactionConflictError  … conflicts with others, and was rolled back
     │       └── TransactionTimeoutError   … exceeded its time, and was rolled back
@@ -282,6 +283,10 @@ class StoreError(LocalcdapError):
 
 class DamagedStoreError(StoreError):
     """A database file is damaged, or is not a database."""
+
+
+class DiskFullError(StoreError):
+    """A disk has no space left, or a limit on the size of files or on the user's space is reached."""
 
 
 class TransactionError(StoreError):

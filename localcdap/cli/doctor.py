@@ -182,6 +182,7 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
     )
     with instance.connect() as cdap:
         yield Finding("instance", True, str(instance.home.path))
+        yield _check_database(instance.home, cdap.database.find_damage())
         broken = cdap.artifacts.list_artifacts(instance.namespace, errors=True)
         found = f"{len(broken)} with errors" if broken else "no errors"
         fix = "See 'localcdap artifacts --errors'." if broken else None
@@ -200,6 +201,16 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
                     "It is tried again every minute. To skip the event: localcdap doctor "
                     f"--skip-event {listener.name}",
                 )
+
+
+def _check_database(home: Home, damage: list[str]) -> Finding:
+    fix = (
+        "End all processes that use the instance, then run 'localcdap doctor --repair'. It keeps all rows that "
+        "can be read, and the damaged file."
+    )
+    if damage:
+        return Finding("database", False, f"{home.database} is damaged: {'; '.join(damage)}", fix)
+    return Finding("database", True, "all tables can be read")
 
 
 def _print(diagnosis: Diagnosis) -> None:

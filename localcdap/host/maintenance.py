@@ -6,21 +6,17 @@ import contextlib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 
-from localcdap.api.errors import ConflictError, DamagedStoreError, NotFoundError, StoreError
+from localcdap.api.errors import ConflictError
 from localcdap.home import Home
 from localcdap.host.cdap import ask_to_leave
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
-from localcdap.store.backup import (
-    RestoredDatabase,
-    check_database,
-    format_timestamp,
-    get_log_path,
-    quarantine_database,
-    restore_database,
-    salvage_database,
-)
+from localcdap.store.backup import RestoredDatabase, format_timestamp, restore_database
+from localcdap.store.repair import repair_database
+
+_DAMAGED: Final = "damaged"
 
 
 def restore(home: Home, backup: Path) -> RestoredDatabase:
@@ -37,63 +33,19 @@ def restore(home: Home, backup: Path) -> RestoredDatabase:
 def repair(home: Home) -> list[str]:
     """Make a damaged database usable again, with as little loss as possible.
 
-    The repair tries to open it without its write-ahead log, then copies all tables that can be read, then
-    restores the newest usable backup. If nothing helps, the next start creates a new database. All damaged
-    files are kept among the backups.
+    See :func:`localcdap.store.repair.repair_database`. All damaged files are kept among the backups.
 
-    :returns: a line for each step; empty when the database is not damaged.
+    :returns: a line for each step and each loss; empty when the database is not damaged.
     :raises ConflictError: when a process uses the instance.
-    :raises StoreError: when the database is intact but of a newer version, or cannot be moved.
+    :raises DiskFullError: when there is no space for the repair; nothing was changed.
+    :raises StoreError: when the database is intact but of another version, or cannot be moved.
     """
     with _require_unused(home):
-        problem = _find_problem(home.database)
-        if problem is None:
-            return []
-        steps = [problem]
-        log = get_log_path(home.database)
-        if log.exists():
-            kept = get_log_path(_make_kept_path(home, "damaged"))
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            log.replace(kept)
-            steps.append(f"Moved its write-ahead log to {kept}: the latest changes are lost.")
-            if _find_problem(home.database) is None:
-                return steps
-        return steps + _replace_damaged(home)
-
-
-def _replace_damaged(home: Home) -> list[str]:
-    kept = _make_kept_path(home, "damaged")
-    with contextlib.suppress(StoreError):
-        lost = salvage_database(home.database, kept)
-        lines = [f"Lost: {each}." for each in lost]
-        return [
-            "Created it again from all readable tables.",
-            *lines,
-            f"The damaged file is {kept}.",
-        ]
-    for backup in sorted(home.backups.glob("*.duckdb"), key=_get_age_key):
-        with contextlib.suppress(StoreError):
-            restore_database(backup, home.database, kept)
-            return [f"Restored the newest usable backup, {backup}.", f"The damaged file is {kept}."]
-    quarantine_database(home.database, kept)
-    return [
-        f"Moved it to {kept}: no table can be read and there is no usable backup.",
-        "The next start creates a new database.",
-    ]
-
-
-def _find_problem(database: Path) -> str | None:
-    """Return what is damaged in a database; None when it is intact or does not exist.
-
-    :raises StoreError: when it is intact but not for this version of localcdap.
-    """
-    try:
-        check_database(database)
-    except NotFoundError:
-        return None
-    except DamagedStoreError as error:
-        return error.message
-    return None
+        found = (
+            each for each in home.backups.glob("*.duckdb") if not each.name.startswith(_DAMAGED)
+        )
+        backups = sorted(found, key=_get_age_key)
+        return repair_database(home.database, backups, _make_kept_path(home, _DAMAGED))
 
 
 def _get_age_key(backup: Path) -> float:

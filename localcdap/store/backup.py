@@ -1,11 +1,9 @@
-"""Backups of the database: copying, checking, restoring, and salvaging a damaged file."""
+"""Backups of the database: copying, checking and restoring."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,13 +12,34 @@ import msgspec
 
 from localcdap.api.errors import DamagedStoreError, NotFoundError, StoreError
 from localcdap.store.columns import quote_identifier, quote_literal
-from localcdap.store.database_file import extract_first_line, open_file, suggest_repair_unchanged
+from localcdap.store.commit_record import get_log_path, get_record_path
+from localcdap.store.database_errors import (
+    extract_first_line,
+    make_database_error,
+    suggest_repair_unchanged,
+)
+from localcdap.store.database_file import (
+    create_empty,
+    flush_file,
+    make_draft_path,
+    open_read_only,
+    refuse_orphaned_log,
+    remove_database,
+    remove_drafts,
+)
+from localcdap.store.disk_space import is_disk_full, make_disk_full_error, require_space
+from localcdap.store.file_header import read_header
 from localcdap.store.migration import SHIPPED, check_applied, read_migrations
 
 if TYPE_CHECKING:
     from localcdap.store.driver import duckdb
 
 _COPY: Final = "localcdap_copy"
+_CURRENT_DATABASE: Final = (
+    "SELECT database_name, path, block_size * used_blocks FROM pragma_database_size() "
+    "JOIN duckdb_databases() USING (database_name) WHERE database_name = current_database()"
+)
+"""Name and file of a connection's database, and its size without free blocks, in bytes."""
 _BEFORE_MIGRATION: Final = "before-migration-"
 _MOST_KEPT: Final = 5
 
@@ -45,30 +64,41 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup
 
     Other connections may read and write meanwhile.
 
+    :raises DiskFullError: when there is no space for the copy.
+    :raises DamagedStoreError: when the database is damaged.
     :raises StoreError: when the file exists already or cannot be written.
     """
     from localcdap.store.driver import duckdb
 
     if target.exists():
         raise StoreError(f"{target} exists already.", "Name a file that does not exist.")
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    draft = make_draft_path(target)
+    source, file, used = connection.execute(_CURRENT_DATABASE).fetchall()[0]
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        source = connection.execute("SELECT current_database()").fetchall()[0][0]
-        connection.execute(f"ATTACH {quote_literal(unfinished)} AS {_COPY}")
+        require_space(target.parent, used)
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        remove_drafts(target)
+        create_empty(draft)
+        connection.execute(f"ATTACH {quote_literal(draft)} AS {_COPY}")
         try:
             connection.execute(f"COPY FROM DATABASE {quote_identifier(source)} TO {_COPY}")
+            connection.execute(f"CHECKPOINT {_COPY}")
         finally:
             connection.execute(f"DETACH {_COPY}")
-        _flush(unfinished)
-        unfinished.replace(target)
+        flush_file(draft)
+        draft.replace(target)
     except (OSError, duckdb.Error) as error:
+        if is_disk_full(error):
+            raise make_disk_full_error(error, target, used) from error
+        known = make_database_error(error, Path(file))
+        if isinstance(known, DamagedStoreError):
+            raise known from error
         raise StoreError(
             f"The backup {target} cannot be written: {extract_first_line(error)}",
             "Check the permissions of its folder and the space on the disk. No file was left.",
         ) from error
     finally:
-        _remove(unfinished)
+        remove_database(draft)
     return Backup(str(target), target.stat().st_size)
 
 
@@ -93,16 +123,20 @@ def check_database(path: Path, migrations: Path = SHIPPED) -> None:
     """Read all data in a database file.
 
     :raises NotFoundError: when there is no such file.
-    :raises DamagedStoreError: when something in it cannot be read.
+    :raises DamagedStoreError: when something in it cannot be read, or commits of it are lost.
     :raises StoreError: when it is not a database of localcdap, or of a newer version.
     """
+    refuse_orphaned_log(path)
     if not path.is_file():
         raise NotFoundError(f"There is no file {path}.")
-    with _open_read_only(path) as connection:
+    with open_read_only(path) as connection:
         if not check_applied(connection, path, read_migrations(migrations)):
             raise StoreError(f"{path} is not a database of localcdap: it is empty.")
-        problems = [_find_problem(connection, table) for table in _list_tables(connection)]
-    damaged = [problem for problem in problems if problem]
+        damaged = find_damaged_tables(connection)
+    header = read_header(path)
+    if header is not None and header.bytes > path.stat().st_size:
+        missing = header.bytes - path.stat().st_size
+        damaged.append(f"its last {missing:,} bytes are missing")
     if damaged:
         raise DamagedStoreError(
             f"The database {path} is damaged: {'; '.join(damaged)}", suggest_repair_unchanged(path)
@@ -119,88 +153,41 @@ def restore_database(
     :raises StoreError: when the backup cannot be used; the database is then unchanged.
     """
     check_database(backup, migrations)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    draft = make_draft_path(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(backup, unfinished)
-        _flush(unfinished)
+        require_space(path.parent, backup.stat().st_size)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        shutil.copyfile(backup, draft)
+        draft.chmod(0o600)
+        flush_file(draft)
         had = path.exists()
-        if had:
-            _keep(path, kept)
-        unfinished.replace(path)
+        keep_database(path, kept)
+        draft.replace(path)
         return RestoredDatabase(str(path), str(kept) if had else None)
     except OSError as error:
+        if is_disk_full(error):
+            raise make_disk_full_error(error, path, backup.stat().st_size) from error
         raise StoreError(
             f"{path} cannot be replaced with {backup}: {error.strerror or error}.",
             "Check the permissions of the folder and the space on the disk.",
         ) from error
     finally:
-        _remove(unfinished)
+        remove_database(draft)
 
 
-def salvage_database(path: Path, kept: Path) -> list[str]:
-    """Replace a damaged database that can be opened by a new one with all tables that can be read.
-
-    :param kept: the new path of the damaged file.
-    :returns: a line for each table that is lost.
-    :raises StoreError: when the database cannot be opened.
-    """
-    from localcdap.store.driver import duckdb
-
-    saved = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    lost: list[str] = []
-    try:
-        with _open_read_only(path) as connection:
-            source = connection.execute("SELECT current_database()").fetchall()[0][0]
-            connection.execute(f"ATTACH {quote_literal(saved)} AS {_COPY} (READ_WRITE)")
-            connection.execute(f"COPY FROM DATABASE {quote_identifier(source)} TO {_COPY} (SCHEMA)")
-            for schema, table in _list_tables(connection):
-                try:
-                    connection.execute(
-                        f"INSERT INTO {quote_identifier(_COPY, schema, table)} "
-                        f"FROM {quote_identifier(source, schema, table)}"
-                    )
-                except duckdb.Error as error:
-                    lost.append(f"table {schema}.{table}: {extract_first_line(error)}")
-            connection.execute(f"DETACH {_COPY}")
-        _keep(path, kept)
-        saved.replace(path)
-    except (OSError, duckdb.Error) as error:
-        raise StoreError(
-            f"Nothing can be salvaged from {path}: {extract_first_line(error)}"
-        ) from error
-    finally:
-        _remove(saved)
-    return lost
+def keep_database(path: Path, kept: Path) -> None:
+    """Give a closed database a second name, and move its log to that name: the log fits this file only."""
+    kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if path.exists():
+        os.link(path, kept)
+    log = get_log_path(path)
+    if log.exists():
+        log.replace(get_log_path(kept))
+    get_record_path(path).unlink(missing_ok=True)
 
 
-def quarantine_database(path: Path, kept: Path) -> None:
-    """Move a damaged database and its write-ahead log to another path.
-
-    :raises StoreError: when they cannot be moved.
-    """
-    try:
-        _keep(path, kept)
-        path.unlink()
-    except OSError as error:
-        raise StoreError(f"{path} cannot be moved to {kept}: {error.strerror}.") from error
-
-
-def get_log_path(path: Path) -> Path:
-    """Return the path of a database's write-ahead log, which holds the commits since its last checkpoint."""
-    return path.with_name(f"{path.name}.wal")
-
-
-@contextlib.contextmanager
-def _open_read_only(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    connection = open_file(path, read_only=True)
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
-def _list_tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+def list_tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+    """Return the schema and name of each table, without those of DuckDB."""
     rows = connection.execute(
         "SELECT schema_name, table_name FROM duckdb_tables() "
         "WHERE NOT internal AND NOT temporary AND database_name = current_database() ORDER BY ALL"
@@ -208,8 +195,13 @@ def _list_tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]
     return [(schema, table) for schema, table in rows]
 
 
+def find_damaged_tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Read all tables; return why tables cannot be read. DuckDB checks each block that it reads."""
+    problems = (_find_problem(connection, table) for table in list_tables(connection))
+    return [problem for problem in problems if problem]
+
+
 def _find_problem(connection: duckdb.DuckDBPyConnection, table: tuple[str, str]) -> str | None:
-    """Return why a table cannot be read; DuckDB verifies the checksum of each block that it reads."""
     from localcdap.store.driver import duckdb
 
     try:
@@ -217,23 +209,3 @@ def _find_problem(connection: duckdb.DuckDBPyConnection, table: tuple[str, str])
         return None
     except duckdb.Error as error:
         return f"table {'.'.join(table)}: {extract_first_line(error)}"
-
-
-def _keep(path: Path, kept: Path) -> None:
-    """Link the database under a second name, and move its log to that name: the log fits this file only."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    os.link(path, kept)
-    log = get_log_path(path)
-    if log.exists():
-        log.replace(get_log_path(kept))
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _remove(path: Path) -> None:
-    for each in (path, get_log_path(path)):
-        with contextlib.suppress(OSError):
-            each.unlink()

@@ -1,56 +1,145 @@
-"""Opening the DuckDB file, with a clear error for each way in which that can fail."""
+"""Opening and creating the DuckDB file, with a clear error for each way in which that can fail."""
 
 from __future__ import annotations
 
-import re
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import DamagedStoreError, StoreError
+from localcdap.store.commit_record import check_log, get_log_path
+from localcdap.store.database_errors import (
+    make_database_error,
+    make_opening_error,
+    suggest_repair_unchanged,
+)
+from localcdap.store.disk_space import is_disk_full, make_disk_full_error
 
 if TYPE_CHECKING:
     from localcdap.store.driver import duckdb
 
 _MAGIC: Final = b"DUCK"
 _MAGIC_OFFSET: Final = 8
-_SETTINGS: Final[dict[str, bool]] = {
+_SETTINGS: Final[dict[str, bool | str]] = {
     # Opening a file must never make DuckDB download and run extensions.
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
+    # A checkpoint that finds the disk full makes DuckDB reject everything, also queries, until the file is
+    # opened again. The store writes checkpoints itself, when there is space for them.
+    "checkpoint_threshold": "1TB",
 }
+_UNFINISHED: Final = ".unfinished"
 
 
 def open_file(path: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
     """Open the database file, or create it with its folder.
 
     :param read_only: open an existing file without changing it.
-    :raises StoreError: when another process has it open (the message names it), when it is damaged or not a
-        DuckDB file (it is left unchanged), or when it cannot be written.
+    :raises DamagedStoreError: when it is damaged or not a DuckDB file, or commits of it are lost; it is left
+        unchanged.
+    :raises DiskFullError: when there is no space to create it.
+    :raises StoreError: when another process has it open (the message names it), when it was made by a newer
+        DuckDB, or when it cannot be written.
     """
     from localcdap.store.driver import duckdb
 
     try:
-        if not read_only:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _remove_empty(path)
+        if not read_only and not path.exists():
+            _create(path)
         _check_header(path)
+        check_log(path)
         connection = duckdb.connect(str(path), read_only, config=_SETTINGS)
-        # Timestamps must not depend on the time zone of the machine.
-        connection.execute("SET GLOBAL TimeZone = 'UTC'")
-        return connection
     except OSError as error:
+        if is_disk_full(error):
+            raise make_disk_full_error(error, path) from error
         raise StoreError(
             f"The database {path} cannot be used: {error.strerror or error}.",
             "Check the permissions of the folder and the space on the disk.",
         ) from error
     except duckdb.Error as error:
-        raise _translate_errors(path, error) from error
+        raise make_opening_error(error, path) from error
+    # Timestamps must not depend on the time zone of the machine.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+    return connection
 
 
-def _remove_empty(path: Path) -> None:
-    """Remove the empty file of a process that was killed while it created the database."""
-    if path.exists() and path.stat().st_size == 0:
-        path.unlink()
+@contextlib.contextmanager
+def open_read_only(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a file for the time of a block, and translate DuckDB's exceptions.
+
+    :raises StoreError: as :func:`open_file`, and when a statement fails.
+    """
+    from localcdap.store.driver import duckdb
+
+    connection = open_file(path, read_only=True)
+    try:
+        yield connection
+    except duckdb.Error as error:
+        raise make_database_error(error, path) from error
+    finally:
+        connection.close()
+
+
+def refuse_orphaned_log(path: Path) -> None:
+    """Reject a write-ahead log with commits whose database is missing.
+
+    :raises DamagedStoreError: when there is such a log.
+    """
+    log = get_log_path(path)
+    if not path.exists() and log.exists() and log.stat().st_size:
+        raise DamagedStoreError(
+            f"The database {path} is missing, but its write-ahead log {log} is there.",
+            f"Put the database back. {suggest_repair_unchanged(path)}",
+        )
+
+
+def make_draft_path(path: Path) -> Path:
+    """Return the path at which a process writes a file before the file takes its final path."""
+    return path.with_name(f".{path.name}.{os.getpid()}{_UNFINISHED}")
+
+
+def remove_drafts(path: Path) -> None:
+    """Remove the drafts of a database that killed processes left. The caller owns the instance."""
+    for draft in path.parent.glob(f".{path.name}.*{_UNFINISHED}*"):
+        with contextlib.suppress(OSError):
+            draft.unlink()
+
+
+def remove_database(path: Path) -> None:
+    """Remove a database file that no process uses, and its log, if they exist."""
+    for each in (path, get_log_path(path)):
+        with contextlib.suppress(OSError):
+            each.unlink()
+
+
+def flush_file(path: Path) -> None:
+    """Wait until a file is on the disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def create_empty(path: Path) -> None:
+    """Create an empty database that only this user can read."""
+    from localcdap.store.driver import duckdb
+
+    duckdb.connect(str(path), config=_SETTINGS).close()
+    path.chmod(0o600)
+
+
+def _create(path: Path) -> None:
+    """Create the file under another name first: an empty file is then never a database that was begun."""
+    refuse_orphaned_log(path)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = make_draft_path(path)
+    try:
+        create_empty(draft)
+        flush_file(draft)
+        draft.replace(path)
+    finally:
+        remove_database(draft)
 
 
 def _check_header(path: Path) -> None:
@@ -59,41 +148,11 @@ def _check_header(path: Path) -> None:
         return
     with path.open("rb") as file:
         start = file.read(_MAGIC_OFFSET + len(_MAGIC))
+    if not start:
+        raise DamagedStoreError(
+            f"The database {path} is empty: it has 0 bytes.", suggest_repair_unchanged(path)
+        )
     if start[_MAGIC_OFFSET:] != _MAGIC:
         raise DamagedStoreError(
             f"{path} is not a DuckDB file, or is damaged.", suggest_repair_unchanged(path)
         )
-
-
-def _translate_errors(path: Path, error: Exception) -> StoreError:
-    text = str(error)
-    if re.search(r"\block\b", text):
-        holder = re.search(r"PID (\d+)", text)
-        who = f"process {holder[1]}" if holder else "another process"
-        return StoreError(
-            f"The database {path} is in use by {who}.",
-            f"Wait until it ends, or end {who}; only one process at a time can open the file.",
-        )
-    return DamagedStoreError(
-        f"The database {path} cannot be read: {extract_first_line(error)}",
-        suggest_repair_unchanged(path),
-    )
-
-
-def suggest_repair(path: Path) -> str:
-    """Return the corrective action for a file that cannot be used."""
-    return (
-        "Run 'localcdap doctor --repair', which keeps all data that can be read, or 'localcdap restore' "
-        f"with a backup, or move {path.name} and {path.name}.wal away: the next start creates a new "
-        "database."
-    )
-
-
-def suggest_repair_unchanged(path: Path) -> str:
-    """Return :func:`suggest_repair` for a file that was only read."""
-    return f"{suggest_repair(path)} The file was not changed."
-
-
-def extract_first_line(error: Exception) -> str:
-    """Return the first line of DuckDB's message, without a stack trace or hints."""
-    return str(error).strip().split("\n", 1)[0]

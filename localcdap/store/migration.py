@@ -6,17 +6,18 @@ never edited; a change of tables is a new file.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from localcdap.api.errors import StoreError
-from localcdap.store.database_file import (
+from localcdap.api.errors import DamagedStoreError, DiskFullError, StoreError
+from localcdap.store.database_errors import (
     extract_first_line,
-    suggest_repair,
-    suggest_repair_unchanged,
+    make_database_error,
+    suggest_replacement,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def check_applied(
         if by_number[number].checksum != checksum:
             raise StoreError(
                 f"The database {path} was made with a different version of migration {name}.",
-                f"Install the version of localcdap that made it. {suggest_repair_unchanged(path)}",
+                "Install the version of localcdap that made it (the file is not damaged and was not changed), or "
+                f"use {suggest_replacement(path)}",
             )
     return applied.keys()
 
@@ -112,7 +114,7 @@ def _read_applied(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[int
         if tables:
             raise StoreError(
                 f"{path} is a DuckDB file, but not a database of localcdap (it has the table {min(tables)}).",
-                suggest_repair_unchanged(path),
+                f"Use {suggest_replacement(path)} The file was not changed.",
             )
         return {}
     rows = connection.execute(f"SELECT number, name, checksum FROM {_TABLE} ORDER BY number")  # noqa: S608
@@ -138,8 +140,13 @@ def _apply(connection: duckdb.DuckDBPyConnection, path: Path, migration: Migrati
         )
         connection.commit()
     except duckdb.Error as error:
-        connection.rollback()
+        with contextlib.suppress(duckdb.Error):  # a failed commit has rolled back already
+            connection.rollback()
+        known = make_database_error(error, path)
+        if isinstance(known, DamagedStoreError | DiskFullError):
+            raise known from error
         raise StoreError(
             f"Migration {migration.name} of {path} failed: {extract_first_line(error)}",
-            suggest_repair(path),
+            f"The database is as before: go on with the version of localcdap that made it, or use "
+            f"{suggest_replacement(path)}",
         ) from error

@@ -1,4 +1,4 @@
-"""The database service: backups of an instance's database while it is in use."""
+"""The database service: backups and checks of an instance's database while it is in use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from localcdap.store.store import Store
 
 
 class DatabaseService:
-    """Makes backups of the database. Threads may share it.
+    """Makes backups of the database and checks it. Threads may share it.
 
     :param backups: the folder of backups for which the caller gives no file.
     """
@@ -26,3 +26,10 @@ class DatabaseService:
         """
         target = Path(file) if file else self._backups / f"localcdap-{format_timestamp()}.duckdb"
         return self._store.back_up(target)
+
+    def find_damage(self) -> list[str]:
+        """Read all tables; return a text for each table that cannot be read.
+
+        What the host holds in memory is not read from the disk again.
+        """
+        return self._store.find_damage()

@@ -10,18 +10,21 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from localcdap.api.errors import (
-    ConflictError,
-    LocalcdapError,
-    StoreError,
-    TransactionConflictError,
+from localcdap.api.errors import LocalcdapError, StoreError
+from localcdap.store.backup import (
+    Backup,
+    back_up_before_migration,
+    copy_database,
+    find_damaged_tables,
 )
-from localcdap.store.backup import Backup, back_up_before_migration, copy_database
-from localcdap.store.database_file import extract_first_line, open_file
+from localcdap.store.commit_log import CommitLog
+from localcdap.store.database_errors import translate_errors
+from localcdap.store.database_file import open_file, remove_drafts
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
     from localcdap.store.driver import duckdb
 
+_Translate: TypeAlias = Callable[[], AbstractContextManager[None]]
 _LOG: Final = logging.getLogger(__name__)
 _MOST_IDLE: Final = 8
 _STREAMED_ROWS: Final = 16_384
@@ -44,8 +48,9 @@ class Transaction:
     failed, no other statement can run, and the block raises at its end even when that error was caught.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, translate: _Translate) -> None:
         self._cursor = cursor
+        self._translate = translate
         self.failure: LocalcdapError | None = None
         """The error of the first statement that failed."""
         self._afterwards: list[Callable[[], None]] = []
@@ -81,7 +86,7 @@ class Transaction:
     @contextlib.contextmanager
     def _note_failure(self) -> Iterator[None]:
         try:
-            with _translate_errors():
+            with self._translate():
                 yield
         except LocalcdapError as error:
             self.failure = self.failure or error
@@ -100,15 +105,18 @@ class Store:
 
     def __init__(self, path: Path, migrations: Path = SHIPPED, backups: Path | None = None) -> None:
         self.path: Final = path
+        remove_drafts(path)
         self._root = open_file(path)
         self._idle: list[duckdb.DuckDBPyConnection] = []
         self._used: set[duckdb.DuckDBPyConnection] = set()
         self._changed = threading.Condition()
         self._closed = False
+        self._invalid = False
+        """Whether DuckDB rejects all use of the open file, after a fatal error."""
         self._writing = threading.Lock()
         self._writer: int | None = None
         try:
-            with _translate_errors():
+            with self._translate():
                 migrate(
                     self._root,
                     path,
@@ -118,6 +126,8 @@ class Store:
         except BaseException:
             self._root.close()
             raise
+        self._commits = CommitLog(path, self._invalidate)
+        self._commits.note_migrations(self._root)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -164,7 +174,7 @@ class Store:
     def read(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one query and return its rows. It sees committed data only, also while this thread writes."""
         with self._cursor() as cursor:
-            return Transaction(cursor).execute(sql, params)
+            return Transaction(cursor, self._translate).execute(sql, params)
 
     @contextlib.contextmanager
     def open_streams(self) -> Iterator[Callable[[str], pa.RecordBatchReader]]:
@@ -180,7 +190,7 @@ class Store:
                 with lock:
                     cursor = opened.enter_context(self._cursor())
                     opened.callback(_roll_back, cursor)
-                with _translate_errors():
+                with self._translate():
                     cursor.execute("BEGIN TRANSACTION READ ONLY")
                     return cursor.sql(sql).to_arrow_reader(_STREAMED_ROWS)
 
@@ -191,8 +201,13 @@ class Store:
 
         :raises StoreError: when the file exists already or cannot be written.
         """
-        with self._cursor() as cursor:
+        with self._cursor() as cursor, self._translate():
             return copy_database(cursor, target)
+
+    def find_damage(self) -> list[str]:
+        """Read all tables; return a text for each table that cannot be read."""
+        with self._cursor() as cursor, self._translate():
+            return find_damaged_tables(cursor)
 
     def close(self) -> None:
         """Wait for running statements, write a checkpoint, and close the file.
@@ -207,15 +222,11 @@ class Store:
                 for cursor in self._used:
                     cursor.interrupt()
                 self._changed.wait_for(lambda: not self._used, 1.0)
-            try:
-                self._root.execute("CHECKPOINT")
-            except Exception as error:  # the next start reads the write-ahead log instead
-                _LOG.warning(
-                    "%s is closed without a checkpoint: %s", self.path, extract_first_line(error)
-                )
+            self._commits.write_checkpoint(self._root)
             for cursor in (*self._idle, *self._used):
                 cursor.close()
             self._root.close()
+            self._commits.close()
 
     def __enter__(self) -> Store:
         return self
@@ -231,13 +242,13 @@ class Store:
     @contextlib.contextmanager
     def _block(self, begin: str) -> Iterator[Transaction]:
         with self._cursor() as cursor:
-            with _translate_errors():
+            with self._translate():
                 cursor.execute(begin)
             try:
-                transaction = Transaction(cursor)
+                transaction = Transaction(cursor, self._translate)
                 yield transaction
                 _require_success(transaction)
-                with _translate_errors():
+                with self._translate(), self._commits.commit(cursor):
                     cursor.commit()
             except BaseException:
                 _roll_back(cursor)
@@ -249,6 +260,8 @@ class Store:
         with self._changed:
             if self._closed:
                 raise StoreError(f"The database {self.path} is closed.", "Open the instance again.")
+            if self._invalid:
+                self._reopen()
             cursor = self._idle.pop() if self._idle else self._root.cursor()
             self._used.add(cursor)
         try:
@@ -256,11 +269,36 @@ class Store:
         finally:
             with self._changed:
                 self._used.discard(cursor)
-                if self._closed or len(self._idle) >= _MOST_IDLE:
+                if self._closed or self._invalid or len(self._idle) >= _MOST_IDLE:
                     cursor.close()
                 else:
                     self._idle.append(cursor)
                 self._changed.notify_all()
+
+    def _translate(self) -> AbstractContextManager[None]:
+        """Translate DuckDB's exceptions in a block into errors of localcdap."""
+        return translate_errors(self.path, self._invalidate)
+
+    def _invalidate(self) -> None:
+        self._invalid = True
+
+    def _reopen(self) -> None:
+        """Open the file again after a fatal error, as soon as no thread uses it; nothing committed is lost.
+
+        :raises StoreError: when threads use it, or it cannot be opened.
+        """
+        if self._used:
+            raise StoreError(
+                f"The database {self.path} is being opened again after an error.", "Try again."
+            )
+        for cursor in self._idle:
+            cursor.close()
+        self._idle.clear()
+        self._root.close()
+        self._commits.close()
+        self._root = open_file(self.path)
+        self._commits = CommitLog(self.path, self._invalidate)
+        self._invalid = False
 
 
 def _require_success(transaction: Transaction) -> None:
@@ -287,20 +325,3 @@ def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
 
     with contextlib.suppress(duckdb.Error):  # a failed commit has rolled back already
         cursor.rollback()
-
-
-@contextlib.contextmanager
-def _translate_errors() -> Iterator[None]:
-    """Translate DuckDB's exceptions into errors of localcdap."""
-    from localcdap.store.driver import duckdb
-
-    try:
-        yield
-    except duckdb.ConstraintException as error:
-        raise ConflictError(f"The database refuses: {extract_first_line(error)}") from error
-    except duckdb.TransactionException as error:
-        raise TransactionConflictError(
-            f"The database refuses: {extract_first_line(error)}"
-        ) from error
-    except duckdb.Error as error:
-        raise StoreError(f"The database refuses: {extract_first_line(error)}") from error

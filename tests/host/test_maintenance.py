@@ -8,7 +8,7 @@ from localcdap.api.errors import ConflictError, StoreError
 from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.host.maintenance import repair, restore
-from localcdap.store.backup import get_log_path
+from localcdap.store.commit_record import get_log_path
 from localcdap.store.store import Store
 
 

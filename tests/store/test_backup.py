@@ -5,8 +5,8 @@ import threading
 import duckdb
 import pytest
 
-from localcdap.api.errors import DamagedStoreError, NotFoundError, StoreError
-from localcdap.store.backup import check_database, copy_database, restore_database, salvage_database
+from localcdap.api.errors import NotFoundError, StoreError
+from localcdap.store.backup import check_database, copy_database, restore_database
 from localcdap.store.store import Store
 
 
@@ -165,35 +165,6 @@ def test_garbage_is_no_backup(path, migrations, tmp_path):
         restore_database(tmp_path / "no", path, tmp_path / "kept.duckdb", migrations=migrations)
     assert rows(path) == 10
     assert sorted(each.name for each in path.parent.iterdir()) == ["localcdap.duckdb"]
-
-
-def damage(path, migrations):
-    """Overwrite a part of a file that holds rows, so that it opens all the same."""
-    whole = path.read_bytes()
-    for part in range(1, 20):
-        start = len(whole) * part // 20
-        path.write_bytes(whole[:start] + b"\xff" * 300_000 + whole[start + 300_000 :])
-        try:
-            check_database(path, migrations)
-        except DamagedStoreError as error:
-            if "is damaged: table" in error.message:
-                return
-    raise AssertionError("no part of the file holds rows")
-
-
-def test_damage_is_found_and_what_can_be_read_is_saved(path, migrations, tmp_path):
-    with Store(path, migrations) as store:
-        fill(store, 100_000)
-        with store.transaction() as tx:
-            tx.execute("CREATE TABLE small AS SELECT 42 AS answer")
-    damage(path, migrations)
-
-    lost = salvage_database(path, tmp_path / "kept.duckdb")
-
-    assert len(lost) == 1
-    check_database(path, migrations)
-    assert rows(path, "small") == 1
-    assert (tmp_path / "kept.duckdb").exists()
 
 
 def test_a_copy_of_a_connection_is_complete(tmp_path):

@@ -1,0 +1,112 @@
+"""DuckDB's exceptions as errors of localcdap, with what to do about them."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from localcdap.api.errors import (
+    ConflictError,
+    DamagedStoreError,
+    LocalcdapError,
+    StoreError,
+    TransactionConflictError,
+)
+from localcdap.store.disk_space import is_disk_full, make_disk_full_error
+
+_DAMAGED: Final = re.compile(
+    r"Corrupt|checksum|Could not read enough bytes|replaying WAL|Failed to load metadata pointer"
+    r"|[Ss]erialization Error|deserialize"
+)
+_OTHER_VERSION: Final = re.compile(r"storage version number (\d+)")
+_INVALIDATED: Final = "database has been invalidated"
+
+
+@contextlib.contextmanager
+def translate_errors(path: Path, invalidate: Callable[[], None]) -> Iterator[None]:
+    """Translate DuckDB's exceptions into errors of localcdap.
+
+    :param path: of the database, for messages.
+    :param invalidate: called when DuckDB will reject all further use until the file is opened again.
+    """
+    from localcdap.store.driver import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.FatalException) or _INVALIDATED in str(error):
+            invalidate()
+        raise make_database_error(error, path) from error
+
+
+def make_database_error(error: Exception, path: Path) -> LocalcdapError:
+    """Return the error for an exception of DuckDB about an open database."""
+    from localcdap.store.driver import duckdb
+
+    if is_disk_full(error):
+        return make_disk_full_error(error, path)
+    refused = f"The database refuses: {extract_first_line(error)}"
+    if isinstance(error, duckdb.ConstraintException):
+        return ConflictError(refused)
+    if _DAMAGED.search(str(error)) and not isinstance(error, duckdb.ProgrammingError):
+        return _make_damaged_error(error, path)
+    if isinstance(error, duckdb.TransactionException):
+        return TransactionConflictError(refused)
+    return StoreError(refused)
+
+
+def make_opening_error(error: Exception, path: Path) -> StoreError:
+    """Return the error for an exception of DuckDB that occurred when it opened a file."""
+    text = str(error)
+    if is_disk_full(error):
+        return make_disk_full_error(error, path)
+    if re.search(r"\block\b", text):
+        holder = re.search(r"PID (\d+)", text)
+        who = f"process {holder[1]}" if holder else "another process"
+        return StoreError(
+            f"The database {path} is in use by {who}.",
+            f"Wait until it ends, or end {who}; only one process at a time can open the file.",
+        )
+    version = _OTHER_VERSION.search(text)
+    if version is not None:
+        return StoreError(
+            f"The database {path} was made by another version of DuckDB: {extract_first_line(error)}",
+            "Upgrade: pip install --upgrade localcdap duckdb. The file is not damaged and was not changed.",
+        )
+    return _make_damaged_error(error, path)
+
+
+def _make_damaged_error(error: Exception, path: Path) -> DamagedStoreError:
+    return DamagedStoreError(
+        f"The database {path} is damaged: {extract_first_line(error)}",
+        suggest_repair_unchanged(path),
+    )
+
+
+def suggest_repair(path: Path) -> str:
+    """Return the corrective action for a damaged file."""
+    return (
+        "Run 'localcdap doctor --repair', which keeps all data that can be read, or "
+        f"{suggest_replacement(path)}"
+    )
+
+
+def suggest_repair_unchanged(path: Path) -> str:
+    """Return :func:`suggest_repair` for a file that was only read."""
+    return f"{suggest_repair(path)} The file was not changed."
+
+
+def suggest_replacement(path: Path) -> str:
+    """Return the corrective action for a file that is intact, but of no use: the end of a sentence."""
+    return (
+        f"'localcdap restore' with a backup, or move {path.name} and {path.name}.wal away: the next start "
+        "creates a new database."
+    )
+
+
+def extract_first_line(error: Exception) -> str:
+    """Return the first line of DuckDB's message, without a stack trace or hints."""
+    return str(error).strip().split("\n", 1)[0]

@@ -1,0 +1,244 @@
+"""Repair of a damaged database that no process has open.
+
+Every attempt works on links and copies beside the database. Only when the result has been read completely
+does it take the database's place; what was there is kept under another name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from localcdap.api.errors import DamagedStoreError, DiskFullError, NotFoundError, StoreError
+from localcdap.store.backup import check_database, keep_database, restore_database
+from localcdap.store.commit_record import (
+    find_log_damage,
+    get_log_path,
+    get_record_path,
+    get_recorded_iteration,
+)
+from localcdap.store.database_file import (
+    create_empty,
+    make_draft_path,
+    remove_database,
+    remove_drafts,
+)
+from localcdap.store.disk_space import is_disk_full, make_disk_full_error, require_space
+from localcdap.store.file_header import read_header, rebuild_header
+from localcdap.store.migration import SHIPPED
+from localcdap.store.salvage import salvage_tables
+
+_POSITION: Final = re.compile(r"WAL file: entry at byte position (\d+)")
+
+
+class _Log(NamedTuple):
+    """How much of the write-ahead log an attempt uses."""
+
+    bytes: int
+    lost: str | None
+    """What is lost then; None when nothing is."""
+
+
+def repair_database(
+    path: Path, backups: Sequence[Path], kept: Path, migrations: Path = SHIPPED
+) -> list[str]:
+    """Make a damaged database usable again, by the first of these means that works:
+
+    the file with its write-ahead log, with the intact beginning of the log, or without it; a new file with
+    all rows that can be read; the same after damaged headers were made again; the first usable backup; none,
+    so that the next start creates a new database.
+
+    :param backups: the newest first.
+    :param kept: the new path of the damaged file and of its log.
+    :returns: a line for what is damaged, each step and each loss; empty when nothing is damaged.
+    :raises DiskFullError: when there is no space for the repair; nothing was changed.
+    :raises StoreError: when the database is intact but of another version, or a file cannot be moved.
+    """
+    try:
+        problem = _find_problem(path, migrations)
+        return [problem, *_Repair(path, kept, migrations).run(backups)] if problem else []
+    except OSError as error:
+        if is_disk_full(error):
+            raise make_disk_full_error(error, path, path.stat().st_size) from error
+        raise StoreError(
+            f"{path} cannot be repaired: {error.strerror or error}.",
+            "Check the permissions of its folder.",
+        ) from error
+
+
+class _Repair:
+    def __init__(self, path: Path, kept: Path, migrations: Path) -> None:
+        self._path = path
+        self._kept = kept
+        self._migrations = migrations
+        self._draft = make_draft_path(path)
+        """A link to the database, or a copy of it, with as much of the log as an attempt uses."""
+        self._saved = make_draft_path(path.with_name(f"{path.name}.saved"))
+
+    def run(self, backups: Sequence[Path]) -> list[str]:
+        remove_drafts(self._path)
+        try:
+            steps = self._keep_file()
+            if not steps and self._path.exists():
+                require_space(self._path.parent, self._path.stat().st_size)
+            steps = steps or self._save_tables() or self._save_with_new_header()
+            return steps or self._restore(backups) or self._give_up()
+        finally:
+            remove_database(self._draft)
+            remove_database(self._saved)
+
+    def _keep_file(self) -> list[str] | None:
+        """Go on with the file itself, if it is intact but for its log."""
+        for log in self._list_logs():
+            if _find_problem(self._draft, self._migrations) is not None:
+                continue
+            path, kept = get_log_path(self._path), get_log_path(self._kept)
+            steps = [f"Opened it again with {log.bytes:,} bytes of its write-ahead log."]
+            if path.exists():
+                kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                path.replace(kept)
+                steps = [f"{steps[0]} The whole log is {kept}."]
+            if log.bytes:
+                get_log_path(self._draft).replace(path)
+            get_record_path(self._path).unlink(missing_ok=True)
+            return [*steps, *_describe_loss(log)]
+        return None
+
+    def _save_tables(self) -> list[str] | None:
+        """Create the database again from all rows that can be read."""
+        for log in self._list_logs():
+            lost = self._salvage()
+            if lost is not None:
+                return [
+                    "Created it again from all rows that can be read.",
+                    *_describe_loss(log),
+                    *(f"Lost: {each}." for each in lost),
+                    f"The damaged file is {self._kept}.",
+                ]
+        return None
+
+    def _save_with_new_header(self) -> list[str] | None:
+        if not self._path.exists():
+            return None
+        remove_database(self._draft)  # it may be a link to the database
+        shutil.copyfile(self._path, self._draft)
+        create_empty(self._saved)
+        was_rebuilt = rebuild_header(self._draft, self._saved)
+        remove_database(self._saved)
+        header = read_header(self._draft)
+        if not was_rebuilt or header is None:
+            return None
+        is_newest = get_recorded_iteration(self._path) == header.iteration
+        lost = self._salvage()
+        if lost is None:
+            return None
+        log = get_log_path(self._kept)
+        return [
+            "Made its damaged header again, and created it again from all rows that can be read.",
+            *([] if is_newest else ["Lost: perhaps the changes before the last checkpoint."]),
+            *([f"Lost: the changes in its write-ahead log, {log}."] if log.exists() else []),
+            *(f"Lost: {each}." for each in lost),
+            f"The damaged file is {self._kept}.",
+        ]
+
+    def _salvage(self) -> list[str] | None:
+        """Put what can be read of the draft in the place of the database.
+
+        :returns: what is lost; None when too little can be read.
+        """
+        remove_database(self._saved)
+        try:
+            lost = salvage_tables(self._draft, self._saved)
+            check_database(self._saved, self._migrations)
+        except DiskFullError:
+            raise
+        except StoreError:
+            return None
+        keep_database(self._path, self._kept)
+        self._saved.replace(self._path)
+        return lost
+
+    def _restore(self, backups: Sequence[Path]) -> list[str] | None:
+        for backup in backups:
+            try:
+                restore_database(backup, self._path, self._kept, self._migrations)
+            except DiskFullError:
+                raise
+            except StoreError:
+                continue
+            moment = datetime.fromtimestamp(backup.stat().st_mtime).astimezone()
+            return [
+                f"Restored the newest usable backup, {backup}.",
+                f"Lost: all changes after {moment:%Y-%m-%d %H:%M:%S}.",
+                f"The damaged file is {self._kept}.",
+            ]
+        return None
+
+    def _give_up(self) -> list[str]:
+        keep_database(self._path, self._kept)
+        self._path.unlink(missing_ok=True)
+        return [
+            f"Moved it to {self._kept}: no table can be read and there is no usable backup.",
+            "Lost: everything in it. The next start creates a new database.",
+        ]
+
+    def _list_logs(self) -> Iterator[_Log]:
+        """Yield how much of the log may be used, the most first; the draft has that much meanwhile."""
+        log = get_log_path(self._path)
+        damage = find_log_damage(self._path)
+        if not self._path.exists():
+            return
+        if not log.exists():
+            self._link(0)
+            yield _Log(0, damage)
+            return
+        size = log.stat().st_size
+        self._link(size)
+        yield _Log(size, damage)
+        position = self._find_log_damage()
+        if position is not None:
+            self._link(position)
+            yield _Log(
+                position, f"the changes after byte {position:,} of {size:,} of its write-ahead log"
+            )
+        self._link(0)
+        yield _Log(
+            0, f"the changes after its last checkpoint, {size:,} bytes of its write-ahead log"
+        )
+
+    def _link(self, log_bytes: int) -> None:
+        remove_database(self._draft)
+        os.link(self._path, self._draft)
+        if log_bytes:
+            copy = get_log_path(self._draft)
+            shutil.copyfile(get_log_path(self._path), copy)
+            copy.chmod(0o600)
+            os.truncate(copy, log_bytes)
+
+    def _find_log_damage(self) -> int | None:
+        """Return the position of the first entry of the log that DuckDB cannot read, in bytes."""
+        found = _POSITION.search(_find_problem(self._draft, self._migrations) or "")
+        return int(found[1]) if found else None
+
+
+def _describe_loss(log: _Log) -> list[str]:
+    return [f"Lost: {log.lost}."] if log.lost else []
+
+
+def _find_problem(database: Path, migrations: Path) -> str | None:
+    """Return what is damaged in a database; None when it is intact or does not exist.
+
+    :raises StoreError: when it is intact but not for this version of localcdap.
+    """
+    try:
+        check_database(database, migrations)
+    except NotFoundError:
+        return None
+    except DamagedStoreError as error:
+        return error.message
+    return None
