@@ -205,8 +205,8 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
 
 def _check_database(home: Home, damage: list[str]) -> Finding:
     fix = (
-        "End all processes that use the instance, then run 'localcdap doctor --repair'. It keeps all rows that "
-        "can be read, and the damaged file."
+        "End all processes that use the instance, then run 'localcdap doctor --repair'. It keeps all rows "
+        "that can be read, and the damaged file."
     )
     if damage:
         return Finding("database", False, f"{home.database} is damaged: {'; '.join(damage)}", fix)

@@ -5,7 +5,6 @@ An expected error is printed as text or JSON; an internal error also leaves a cr
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from typing import Any, Final
@@ -19,12 +18,11 @@ from localcdap.cli.output import print_failures, print_json
 from localcdap.decoders import convert
 from localcdap.home import find_home
 from localcdap.host import crash_reports as reports
+from localcdap.store.disk_space import is_disk_full, make_disk_full_error
 
 NO: Final = 1
 BAD_INPUT: Final = 2
 FAULT: Final = 3
-
-_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _CODES: Final[tuple[tuple[type[errors.LocalcdapError], int], ...]] = (
     (errors.BadRequestError, BAD_INPUT),
@@ -75,13 +73,8 @@ def report(error: BaseException, arguments: list[str]) -> int:
 
     A full disk is an expected error, wherever it is noticed.
     """
-    if isinstance(error, OSError) and error.errno in _NO_SPACE:
-        where = f" at {error.filename}" if error.filename else ""
-        full = errors.StoreError(
-            f"The disk is full{where}: {error.strerror}.",
-            "Free some space, or choose a folder on another disk with --home or $LOCALCDAP_HOME.",
-        )
-        return show(full, arguments)
+    if isinstance(error, OSError) and is_disk_full(error):
+        return show(make_disk_full_error(error), arguments)
     text = reports.format_report(error, f"localcdap {' '.join(arguments)}")
     click.secho(f"Internal error of localcdap: {error}", fg="red", err=True)
     try:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
+from localcdap.api.errors import DiskFullError
 from localcdap.api.locations import Locations
 from localcdap.apps.child import MESSAGING, PLATFORM
 from localcdap.apps.deployer import AppDeployer
@@ -59,6 +62,8 @@ from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.tables import StructuredTables
 
+_LOG: Final = logging.getLogger(__name__)
+
 
 class HostServices:
     """The services of an instance, in the process that has its database open.
@@ -108,7 +113,7 @@ class HostServices:
             undo.callback(self.cases.close)
             self.sql = SqlService(store, self.namespaces, structured.admin)
             self.database = DatabaseService(store, home.backups)
-            self.artifacts.sync()
+            self._sync_artifacts()
             self._open_apps(structured, worker, home, settings, undo)
             watcher = FolderWatcher(plugin_directories, self.artifacts, worker.close)
             undo.callback(watcher.close)
@@ -116,6 +121,13 @@ class HostServices:
             self.runs.resume()
             self.namespaces.resume()
             self._undo = undo.pop_all()
+
+    def _sync_artifacts(self) -> None:
+        """Bring the index up to date; on a full disk, what is stored can be read with the index as it is."""
+        try:
+            self.artifacts.sync()
+        except DiskFullError as error:
+            _LOG.warning("Changes of plugins are not noticed now. %s", error.full_message)
 
     def _open_namespaces(self, store: Store, home: Home, undo: contextlib.ExitStack) -> None:
         """Build messaging, the namespaces, and their preferences, connections and secure keys."""

@@ -25,6 +25,7 @@ import msgspec
 
 from localcdap.api.errors import StoreError
 from localcdap.api.serialization.structs import pack
+from localcdap.store.disk_space import is_disk_full, make_disk_full_error
 
 _HEADER: Final = struct.Struct("<II")
 MESSAGE_LIMIT: Final = 64 * 1024 * 1024
@@ -173,7 +174,9 @@ def _translate_errors(path: Path) -> Iterator[None]:
     except BlockingIOError as error:
         raise StoreError(f"Another process writes to the spool {path}.") from error
     except OSError as error:
+        if is_disk_full(error):
+            raise make_disk_full_error(error, path) from error
         raise StoreError(
             f"The spool {path} cannot be used: {error.strerror or error}.",
-            "Check the permissions of the folder and the space on the disk.",
+            "Check the permissions of the folder.",
         ) from error

@@ -8,6 +8,7 @@ replaces them. A process that holds the lock must never fork without exec: the c
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import secrets
 import time
@@ -26,7 +27,9 @@ from localcdap.rpc.host_record import (
 )
 from localcdap.rpc.host_start import LOCK_FILE
 from localcdap.rpc.server import Server
+from localcdap.store.disk_space import is_disk_full, make_disk_full_error
 
+_LOG: Final = logging.getLogger(__name__)
 _PAUSE_S: Final = 0.02
 
 
@@ -64,7 +67,13 @@ class HostLock:
         except OSError as error:
             raise HostError(f"The socket {address} cannot be created: {error}.") from error
         record = HostRecord(os.getpid(), self._version, address, key.hex(), fingerprint)
-        write_host_record(self.home, record)
+        try:
+            write_host_record(self.home, record)
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+            # This process can read all the same. Others are told that it does not listen.
+            _LOG.info("No other process finds this host: %s", error)
         return record
 
     def refuse_if_unused(self, without_pid: int | None = None) -> bool:
@@ -140,19 +149,31 @@ def _take_lock(home: Path) -> int | None:
         lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            _write_pid(lock)
         except BaseException:
             os.close(lock)
             raise
     except BlockingIOError:
         return None
     except OSError as error:
+        if is_disk_full(error):
+            raise make_disk_full_error(error, home) from error
         raise StoreError(
             f"The instance's folder {home} cannot be used: {error.strerror}.",
             "Choose a writable folder with --home or $LOCALCDAP_HOME.",
         ) from error
     return lock
+
+
+def _write_pid(lock: int) -> None:
+    """Write the id of this process, which only messages show, over that of the last host."""
+    pid = str(os.getpid()).encode()
+    try:
+        os.pwrite(lock, pid, 0)  # first, because a full disk has space for what is there already
+        os.ftruncate(lock, len(pid))
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
 
 
 def make_silent_error(home: Path, problem: str) -> HostSilentError:

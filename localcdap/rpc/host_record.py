@@ -48,9 +48,12 @@ def write_host_record(home: Path, record: HostRecord) -> None:
     draft = home / f".{RECORD_FILE}.{os.getpid()}"
     draft.unlink(missing_ok=True)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(msgspec.json.encode(record))
-    draft.replace(home / RECORD_FILE)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(msgspec.json.encode(record))
+        draft.replace(home / RECORD_FILE)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def remove_host_record(home: Path) -> None:

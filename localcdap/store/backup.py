@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from localcdap.store.columns import quote_identifier, quote_literal
 from localcdap.store.commit_record import get_log_path, get_record_path
 from localcdap.store.database_errors import (
     extract_first_line,
-    make_database_error,
+    find_file_fault,
     suggest_repair_unchanged,
 )
 from localcdap.store.database_file import (
@@ -74,6 +75,8 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup
         raise StoreError(f"{target} exists already.", "Name a file that does not exist.")
     draft = make_draft_path(target)
     source, file, used = connection.execute(_CURRENT_DATABASE).fetchall()[0]
+    with contextlib.suppress(OSError):
+        used += get_log_path(Path(file)).stat().st_size
     try:
         require_space(target.parent, used)
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -90,9 +93,9 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup
     except (OSError, duckdb.Error) as error:
         if is_disk_full(error):
             raise make_disk_full_error(error, target, used) from error
-        known = make_database_error(error, Path(file))
-        if isinstance(known, DamagedStoreError):
-            raise known from error
+        fault = find_file_fault(error, Path(file))
+        if fault is not None:
+            raise fault from error
         raise StoreError(
             f"The backup {target} cannot be written: {extract_first_line(error)}",
             "Check the permissions of its folder and the space on the disk. No file was left.",

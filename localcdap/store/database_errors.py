@@ -11,6 +11,7 @@ from typing import Final
 from localcdap.api.errors import (
     ConflictError,
     DamagedStoreError,
+    DiskFullError,
     LocalcdapError,
     StoreError,
     TransactionConflictError,
@@ -18,8 +19,8 @@ from localcdap.api.errors import (
 from localcdap.store.disk_space import is_disk_full, make_disk_full_error
 
 _DAMAGED: Final = re.compile(
-    r"Corrupt|checksum|Could not read enough bytes|replaying WAL|Failed to load metadata pointer"
-    r"|[Ss]erialization Error|deserialize"
+    r"Corrupt (database|WAL) file|Could not read enough bytes from file|Failure while replaying WAL"
+    r"|Failed to load metadata pointer|Failed to deserialize"
 )
 _OTHER_VERSION: Final = re.compile(r"storage version number (\d+)")
 _INVALIDATED: Final = "database has been invalidated"
@@ -46,16 +47,24 @@ def make_database_error(error: Exception, path: Path) -> LocalcdapError:
     """Return the error for an exception of DuckDB about an open database."""
     from localcdap.store.driver import duckdb
 
-    if is_disk_full(error):
-        return make_disk_full_error(error, path)
+    fault = find_file_fault(error, path)
+    if fault is not None:
+        return fault
     refused = f"The database refuses: {extract_first_line(error)}"
     if isinstance(error, duckdb.ConstraintException):
         return ConflictError(refused)
-    if _DAMAGED.search(str(error)) and not isinstance(error, duckdb.ProgrammingError):
-        return _make_damaged_error(error, path)
     if isinstance(error, duckdb.TransactionException):
         return TransactionConflictError(refused)
     return StoreError(refused)
+
+
+def find_file_fault(error: Exception, path: Path) -> DiskFullError | DamagedStoreError | None:
+    """Return the error for an exception that a full disk or a damaged database caused, else None."""
+    if is_disk_full(error):
+        return make_disk_full_error(error, path)
+    if _DAMAGED.search(str(error)):
+        return _make_damaged_error(error, path)
+    return None
 
 
 def make_opening_error(error: Exception, path: Path) -> StoreError:

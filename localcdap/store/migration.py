@@ -13,10 +13,10 @@ from collections.abc import Callable, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from localcdap.api.errors import DamagedStoreError, DiskFullError, StoreError
+from localcdap.api.errors import StoreError
 from localcdap.store.database_errors import (
     extract_first_line,
-    make_database_error,
+    find_file_fault,
     suggest_replacement,
 )
 
@@ -101,7 +101,7 @@ def check_applied(
         if by_number[number].checksum != checksum:
             raise StoreError(
                 f"The database {path} was made with a different version of migration {name}.",
-                "Install the version of localcdap that made it (the file is not damaged and was not changed), or "
+                "Install the version of localcdap that made it (the file is not damaged), or "
                 f"use {suggest_replacement(path)}",
             )
     return applied.keys()
@@ -142,9 +142,9 @@ def _apply(connection: duckdb.DuckDBPyConnection, path: Path, migration: Migrati
     except duckdb.Error as error:
         with contextlib.suppress(duckdb.Error):  # a failed commit has rolled back already
             connection.rollback()
-        known = make_database_error(error, path)
-        if isinstance(known, DamagedStoreError | DiskFullError):
-            raise known from error
+        fault = find_file_fault(error, path)
+        if fault is not None:
+            raise fault from error
         raise StoreError(
             f"Migration {migration.name} of {path} failed: {extract_first_line(error)}",
             f"The database is as before: go on with the version of localcdap that made it, or use "

@@ -18,6 +18,7 @@ import msgspec
 
 from localcdap.api.errors import QueryError
 from localcdap.store.columns import quote_identifier
+from localcdap.store.database_errors import find_file_fault
 from localcdap.store.query_errors import query_error
 from localcdap.store.store import Store
 
@@ -122,6 +123,9 @@ class Query:
         except duckdb.Error as error:
             if self._ended is not None:
                 raise self._ended from None
+            fault = find_file_fault(error, store.path)
+            if fault is not None:
+                raise fault from error
             raise query_error(error, self._sql, self._limits.memory_mb) from None
         finally:
             timer.cancel()

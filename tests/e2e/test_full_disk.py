@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from localcdap.cli.main import run
+from tests.conftest import REPOSITORY
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, python, schema, write
 from tests.e2e.program import Program
-
-pytestmark = pytest.mark.spark
+from tests.small_disks import fill_disk, mount_small_disk
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 256 KiB; skips where this user may not mount one."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    command = [mount or "mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
-    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("a small file system cannot be mounted here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with mount_small_disk(tmp_path / "disk", 256) as folder:
+        yield folder
 
 
+@pytest.mark.spark
 def test_a_full_disk_fails_the_run(program: Program, tmp_path: Path, small_disk: Path):
     source = tmp_path / "in.csv"
     source.write_text("".join(f"{n}\n" for n in range(2000)))
@@ -58,3 +52,54 @@ def test_a_full_disk_fails_the_run(program: Program, tmp_path: Path, small_disk:
     assert "the disk is full" in answer.json["error"]["message"]
     assert list(small_disk.iterdir()) == []
     assert not (tmp_path / "roomy").exists()
+
+
+def test_on_a_full_disk_commands_read_and_say_why_they_do_not_write(
+    tmp_path: Path, fresh_home: Callable[[Path], Path], capsys: pytest.CaptureFixture[str]
+):
+    pipeline_file = REPOSITORY / "data" / "demo" / "pipeline.json"
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = run([*arguments, "--home", str(home)])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    with mount_small_disk(tmp_path / "disk", 32 * 1024) as disk:
+        home = fresh_home(disk / "home")
+        assert call("import", str(pipeline_file), "--name", "stored")[0] == 0
+        assert call("preferences", "set", "colour=blue")[0] == 0
+        filler = fill_disk(disk)
+        before = sorted(path for path in disk.rglob("*"))
+
+        for arguments, shown in READS:
+            code, out, err = call(*arguments)
+            assert (code, "Error" in err) == (0, False), arguments
+            assert shown in out
+        for arguments in (*WRITES, ("import", str(pipeline_file), "--name", "another")):
+            code, out, err = call(*arguments)
+            assert (code, out) == (2, ""), arguments
+            assert err.startswith(f"Error: The disk of {home} is full: 0 B are free"), arguments
+        assert "MB are needed" in call("backup")[2]
+        assert sorted(path for path in disk.rglob("*")) == before
+
+        filler.unlink()
+        assert call(*WRITES[0])[0] == 0
+        assert "green" in call("preferences")[1]
+
+
+READS = [
+    (("runs",), ""),
+    (("pipelines",), "stored"),
+    (("export", "stored"), "Purchases"),
+    (("plugins",), "Wrangler"),
+    (("preferences",), "blue"),
+    (("tables",), ""),
+    (("sql", "SELECT 41 + 1 AS answer"), "42"),
+    (("validate", str(REPOSITORY / "data" / "demo" / "pipeline.json")), "valid"),
+]
+WRITES = [
+    ("preferences", "set", "colour=green"),
+    ("namespaces", "create", "more"),
+    ("connections", "create", "c", "--type", "BigQuery", "-p", "project=p"),
+    ("backup",),
+]

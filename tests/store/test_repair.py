@@ -186,17 +186,20 @@ def test_a_truncated_file_gives_way_to_a_backup(path: Path, tmp_path: Path, size
 
 
 def test_a_missing_end_without_data_loses_nothing(path: Path):
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1000])
-    try:
+    with Store(path) as store, store.transaction() as tx:
+        tx.execute(
+            "CREATE TABLE filler AS SELECT sha256(i::VARCHAR) AS word FROM range(20000) r(i)"
+        )
+    with Store(path) as store, store.transaction() as tx:
+        tx.execute("DROP TABLE filler")
+    path.write_bytes(path.read_bytes()[:-1000])
+
+    with pytest.raises(DamagedStoreError, match=r"1,000 bytes|damaged"):
         check_database(path)
-    except DamagedStoreError as error:
-        assert "last 1,000 bytes" in error.message or "big" in error.message
     steps = repair(path)
 
-    rows, small = read(path)
-    assert small == [1, 2, 3]
-    assert rows == ROWS or lost(steps)
+    assert read(path) == (ROWS, [1, 2, 3])
+    assert lost(steps) == []
 
 
 def test_a_flipped_bit_costs_only_the_rows_beside_it(path: Path):
