@@ -18,6 +18,9 @@ _JOINERS: Final = "\u200c\u200d"
 """Zero-width (non-)joiners, which scripts such as Persian and families of emoji need."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
 """SGR sequences. They only change how the text looks, and are common in the logs of tools."""
+_JSON_CONTROLS: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _SHORT: Final = 3
@@ -107,6 +110,15 @@ def sanitize_for_terminal(text: str, *, single_line: bool = False) -> str:
         return "".join(map(_escape, plain))
     plain = plain.replace("\r\n", "\n")
     return "".join(each if each in "\n\t" else _escape(each) for each in plain)
+
+
+def escape_json_controls(text: str) -> str:
+    r"""Return a JSON document that holds the same values and does nothing to a terminal.
+
+    C0 and C1 controls, DEL, and the characters that reorder a line become escapes, such as ``\u009b``. They
+    can only occur in strings; the blanks between the parts of a document stay.
+    """
+    return _JSON_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _has_variation_selector(text: str) -> bool:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table, secho
 
 if TYPE_CHECKING:
     from localcdap.apps.model import AppAnswer, AppDetail
@@ -97,15 +96,18 @@ def _print(answer: AppAnswer, *, as_json: bool) -> None:
     if as_json:
         print_json({"status": answer.status, "body": answer.body})
     elif isinstance(answer.body, bytes):
-        sys.stdout.buffer.write(answer.body)
+        if sys.stdout.isatty():
+            echo(answer.body.decode(errors="replace"))
+        else:
+            sys.stdout.buffer.write(answer.body)
     elif answer.status >= 400:
         body = answer.body if isinstance(answer.body, dict) else {"message": answer.body}
-        click.secho(f"{answer.status}: {body.get('message')}", fg="red", err=True)
+        secho(f"{answer.status}: {body.get('message')}", fg="red", err=True)
         for line in body.get("stacktrace") or [body.get("correctiveAction")]:
             if line:
-                click.echo(line, err=True)
+                echo(line, err=True)
     elif answer.body is not None:
-        click.echo(msgspec.json.format(msgspec.json.encode(answer.body), indent=2))
+        print_json(answer.body)
 
 
 def _list(instance: Instance) -> None:
@@ -115,7 +117,7 @@ def _list(instance: Instance) -> None:
         print_json(found)
         return
     if not found:
-        click.echo("No system applications.", err=True)
+        echo("No system applications.", err=True)
         return
     rows = [
         (
@@ -135,20 +137,20 @@ def _describe(instance: Instance, name: str) -> None:
     if instance.json:
         print_json(app)
         return
-    click.secho(app.name, bold=True)
-    click.echo(app.description)
+    secho(app.name, bold=True)
+    echo(app.description)
     _describe_services(app)
     for listener in app.listeners:
-        click.echo(f"\nlistener {listener.name}: {', '.join(listener.events)}")
+        echo(f"\nlistener {listener.name}: {', '.join(listener.events)}")
         if listener.error:
-            click.secho(f"  failed {listener.tries} times: {listener.error}", fg="red")
+            secho(f"  failed {listener.tries} times: {listener.error}", fg="red")
 
 
 def _describe_services(app: AppDetail) -> None:
     for service in app.services:
-        click.echo(f"\nservice {service.name}")
+        echo(f"\nservice {service.name}")
         for route in service.routes:
             query = f"?{'&'.join(route.query)}" if route.query else ""
-            click.echo(f"  {route.method:6} {route.path}{query}")
+            echo(f"  {route.method:6} {route.path}{query}")
         for table in service.tables:
-            click.echo(f"  table {table.table} ({', '.join(table.primary_key)})")
+            echo(f"  table {table.table} ({', '.join(table.primary_key)})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table, secho
 
 
 @click.command("artifacts")
@@ -31,7 +31,7 @@ def command(instance: Instance, errors: bool, retry: bool) -> None:
         print_json(artifacts)
         return
     if not artifacts:
-        click.echo("No artifact has an error." if errors else "No artifacts.", err=True)
+        echo("No artifact has an error." if errors else "No artifacts.", err=True)
         return
     rows = [
         (a.name, a.version, a.scope, len(a.plugins), len(a.applications), a.path) for a in artifacts
@@ -41,8 +41,8 @@ def command(instance: Instance, errors: bool, retry: bool) -> None:
     )
     for artifact in artifacts:
         if artifact.error:
-            click.secho(f"\n{artifact.path}", fg="red", bold=True)
-            click.echo(artifact.error)
+            secho(f"\n{artifact.path}", fg="red", bold=True)
+            echo(artifact.error)
         if artifact.warnings:
-            click.secho(f"\n{artifact.path}", fg="yellow", bold=True)
-            click.echo("\n".join(artifact.warnings))
+            secho(f"\n{artifact.path}", fg="yellow", bold=True)
+            echo("\n".join(artifact.warnings))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json
+from localcdap.cli.output import echo, print_json
 
 
 @click.command("backup")
@@ -24,4 +24,4 @@ def command(instance: Instance, file: Path | None) -> None:
     if instance.json:
         print_json(made)
     else:
-        click.echo(f"{made.file}  {made.bytes / 1024**2:.1f} MiB")
+        echo(f"{made.file}  {made.bytes / 1024**2:.1f} MiB")

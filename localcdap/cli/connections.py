@@ -6,7 +6,7 @@ import click
 
 from localcdap.cli.files import read_json
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import format_time, print_json, print_table
+from localcdap.cli.output import echo, format_time, print_json, print_table
 
 
 @click.command("connections")
@@ -61,7 +61,7 @@ def command(
     if instance.json:
         print_json(found)
         return
-    click.echo(f"{found.name}  {found.connection_type}  {found.description}".rstrip())
+    echo(f"{found.name}  {found.connection_type}  {found.description}".rstrip())
     if found.plugin.properties:
         print_table(("property", "value"), sorted(found.plugin.properties.items()))
 
@@ -83,7 +83,7 @@ def _list(instance: Instance) -> None:
         ]
         print_table(("name", "type", "updated", "description"), rows)
     else:
-        click.echo(
+        echo(
             "No connections. Create one: localcdap connections put NAME --type TYPE -p K=V",
             err=True,
         )
@@ -95,4 +95,4 @@ def _delete(instance: Instance, name: str) -> None:
     if instance.json:
         print_json({"deleted": name})
     else:
-        click.echo(f"Connection '{name}' deleted.")
+        echo(f"Connection '{name}' deleted.")

@@ -10,10 +10,10 @@ from localcdap.api.errors import BadRequestError
 from localcdap.cli.errors import NO
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
-from localcdap.cli.output import print_json
+from localcdap.cli.output import echo, print_json, secho
 from localcdap.cli.records import print_problem, print_records, print_rejected, read_json
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
-from localcdap.text import plural, sanitize_for_terminal
+from localcdap.text import plural
 
 _GIVEN: Final = {"stage", "records", "schema"}
 _MOST_ON_SCREEN: Final = 50
@@ -97,12 +97,12 @@ def _print(answer: DebugAnswer) -> None:
     if answer.output is not None:
         print_records(answer.output.schema, answer.output.records, _MOST_ON_SCREEN)
     for port, output in answer.ports.items():
-        click.secho(f"port {port}", bold=True)
+        secho(f"port {port}", bold=True)
         print_records(output.schema, output.records, _MOST_ON_SCREEN)
     if answer.error_records:
-        click.secho(plural(len(answer.error_records), "error record"), bold=True)
+        secho(plural(len(answer.error_records), "error record"), bold=True)
         print_rejected(answer.error_records, _MOST_ON_SCREEN)
     for line in answer.logs:
-        click.echo(sanitize_for_terminal(line), err=True)
+        echo(line, err=True)
     for problem in answer.errors:
         print_problem(problem)

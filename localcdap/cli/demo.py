@@ -8,7 +8,7 @@ import click
 
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_failures, print_json, print_table
+from localcdap.cli.output import echo, print_failures, print_json, print_table, secho
 from localcdap.cli.run import show_result, start
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import demo
@@ -30,11 +30,11 @@ def command(instance: Instance) -> int:
         if answer.errors:
             print_failures(answer.errors)
             return NO
-        click.echo(
+        echo(
             f"{file}: valid, {plural(len(answer.spec.stages if answer.spec else []), 'stage')}",
             err=True,
         )
-        click.echo("Running on local Spark; the first start takes some seconds …", err=True)
+        echo("Running on local Spark; the first start takes some seconds …", err=True)
         run = start(cdap, RunRequest(document, instance.namespace, demo.NAME, arguments))
         if instance.json:
             print_json(run)
@@ -42,7 +42,7 @@ def command(instance: Instance) -> int:
         show_result(run)
         if run.status is not RunStatus.COMPLETED:
             return NO
-        click.secho("\nThe table 'spending':", bold=True)
+        secho("\nThe table 'spending':", bold=True)
         rows = cdap.tables.read_rows(instance.namespace, "spending", 10)
         print_table(rows.columns, rows.rows)
     _print_next_steps(file.parent)
@@ -50,7 +50,7 @@ def command(instance: Instance) -> int:
 
 
 def _print_next_steps(folder: Path) -> None:
-    click.echo(
+    echo(
         f"""
 The pipeline, its input and its output are in {folder}
 Try next:

@@ -11,7 +11,7 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.cli.errors import NO
 from localcdap.cli.files import is_file, read_pipeline
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json
+from localcdap.cli.output import StyledText, echo, print_json, secho
 from localcdap.cli.pipelines import get_deployed
 from localcdap.pipeline.comparison import (
     Difference,
@@ -51,7 +51,7 @@ def command(instance: Instance, a: str, b: str) -> int:
     if instance.json:
         print_json(comparison)
     elif comparison.is_equal:
-        click.echo("No differences.")
+        echo("No differences.")
     else:
         _print(comparison)
     return 0 if comparison.is_equal else NO
@@ -83,23 +83,23 @@ def _read_stored(cdap: Cdap, namespace: str, name: str) -> PipelineDocument:
 
 def _print(comparison: PipelineComparison) -> None:
     if comparison.settings:
-        click.secho("pipeline", bold=True)
+        secho("pipeline", bold=True)
         _print_changes(comparison.settings)
     for stage in comparison.stages:
         _print_stage(stage)
     if comparison.added_connections or comparison.removed_connections:
-        click.secho("connections", bold=True)
+        secho("connections", bold=True)
         for kind, connections in (
             ("removed", comparison.removed_connections),
             ("added", comparison.added_connections),
         ):
             for connection in connections:
-                click.echo(f"  {_mark(kind)} {_format_connection(connection)}")
+                echo("  ", _mark(kind), f" {_format_connection(connection)}")
 
 
 def _print_stage(stage: StageDifference) -> None:
     name = f"{stage.before} → {stage.name}" if stage.kind == "renamed" else stage.name
-    click.echo(f"{_mark(stage.kind)} {click.style(name, bold=True)}  {stage.plugin}")
+    echo(_mark(stage.kind), " ", StyledText(name, bold=True), f"  {stage.plugin}")
     _print_changes(stage.changes)
 
 
@@ -109,12 +109,12 @@ def _print_changes(changes: list[Difference]) -> None:
             "added" if change.before is None else "removed" if change.after is None else "changed"
         )
         values = [_format_value(v) for v in (change.before, change.after) if v is not None]
-        click.echo(f"  {_mark(kind)} {change.what}: {' → '.join(values)}")
+        echo("  ", _mark(kind), f" {change.what}: {' → '.join(values)}")
 
 
-def _mark(kind: str) -> str:
+def _mark(kind: str) -> StyledText:
     mark, colour = _MARKS[kind]
-    return click.style(mark, fg=colour)
+    return StyledText(mark, colour)
 
 
 def _format_connection(connection: StageConnection) -> str:

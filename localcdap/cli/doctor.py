@@ -14,7 +14,7 @@ import msgspec
 from localcdap.api.errors import LocalcdapError, SettingsError
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import format_time, print_json, print_table
+from localcdap.cli.output import StyledText, echo, format_time, print_json, print_table
 from localcdap.home import Home, find_shipped_plugins
 from localcdap.settings import Profile, Settings, describe_settings, load_settings
 
@@ -215,12 +215,12 @@ def _check_database(home: Home, damage: list[str]) -> Finding:
 
 def _print(diagnosis: Diagnosis) -> None:
     for line in diagnosis.repairs:
-        click.echo(line)
+        echo(line)
     for finding in diagnosis.findings:
-        mark = click.style("✓", fg="green") if finding.good else click.style("✗", fg="red")
-        click.echo(f"{mark} {finding.what:16} {finding.found}")
+        mark = StyledText("✓", "green") if finding.good else StyledText("✗", "red")
+        echo(mark, f" {finding.what:16} {finding.found}")
         if finding.fix:
-            click.echo(f"  {'':16} {finding.fix}")
-    click.echo()
+            echo(f"  {'':16} {finding.fix}")
+    echo()
     rows = [(s.key, s.value, s.origin) for s in diagnosis.settings]
     print_table(("setting", "value", "from"), rows)

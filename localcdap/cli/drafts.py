@@ -8,7 +8,7 @@ import click
 
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import format_time, print_json, print_table
+from localcdap.cli.output import echo, format_time, print_json, print_json_text, print_table
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.text import plural
 
@@ -74,7 +74,7 @@ def command(
         _print_outcome(instance, _save(instance, target, request), "saved")
     elif action == "show":
         with instance.connect() as cdap:
-            click.echo(cdap.drafts.export(instance.namespace, target, revision))
+            print_json_text(cdap.drafts.export(instance.namespace, target, revision))
     elif action == "revisions":
         _list_revisions(instance, target)
     elif action == "restore":
@@ -100,9 +100,9 @@ def _print_outcome(instance: Instance, draft: Draft, what: str) -> None:
     if instance.json:
         print_json(draft)
     elif what == "deleted":
-        click.echo(f"Draft '{draft.name}' deleted, {plural(draft.revision, 'revision')}.")
+        echo(f"Draft '{draft.name}' deleted, {plural(draft.revision, 'revision')}.")
     else:
-        click.echo(f"Draft '{draft.name}' {what}, now at revision {draft.revision}.")
+        echo(f"Draft '{draft.name}' {what}, now at revision {draft.revision}.")
 
 
 def _list(instance: Instance, sort_by: str, descending: bool, part: str | None) -> None:
@@ -122,7 +122,7 @@ def _list(instance: Instance, sort_by: str, descending: bool, part: str | None) 
         ]
         print_table(("name", "revision", "saved", "id", "description"), rows, "revision")
     else:
-        click.echo("No drafts yet. Save one with 'localcdap drafts save FILE'.", err=True)
+        echo("No drafts yet. Save one with 'localcdap drafts save FILE'.", err=True)
 
 
 def _list_revisions(instance: Instance, name: str) -> None:

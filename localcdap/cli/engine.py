@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json
+from localcdap.cli.output import echo, print_json
 
 
 @click.command("engine")
@@ -29,4 +29,4 @@ def command(instance: Instance, action: str) -> None:
     if instance.json:
         print_json(status)
     else:
-        click.echo(status.summary)
+        echo(status.summary)

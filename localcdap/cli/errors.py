@@ -9,12 +9,10 @@ import os
 import sys
 from typing import Any, Final
 
-import click
-
 from localcdap.api import errors
 from localcdap.api.failures import ValidationFailure
 from localcdap.cli.options import find_home_option
-from localcdap.cli.output import print_failures, print_json
+from localcdap.cli.output import echo, print_failures, print_json, secho
 from localcdap.decoders import convert
 from localcdap.home import find_home
 from localcdap.host import crash_reports as reports
@@ -48,9 +46,9 @@ def show(error: errors.LocalcdapError, arguments: list[str]) -> int:
         print_json({"error": to_json(error), "errors": failures})
     elif failures:
         print_failures(failures)
-    click.secho(f"Error: {error.message}", fg="red", err=True)
+    secho(f"Error: {error.message}", fg="red", err=True)
     if error.corrective_action:
-        click.echo(error.corrective_action, err=True)
+        echo(error.corrective_action, err=True)
     return code
 
 
@@ -76,12 +74,12 @@ def report(error: BaseException, arguments: list[str]) -> int:
     if isinstance(error, OSError) and is_disk_full(error):
         return show(make_disk_full_error(error), arguments)
     text = reports.format_report(error, f"localcdap {' '.join(arguments)}")
-    click.secho(f"Internal error of localcdap: {error}", fg="red", err=True)
+    secho(f"Internal error of localcdap: {error}", fg="red", err=True)
     try:
         file = reports.write_report(find_home(find_home_option(arguments)).reports, text)
-        click.echo(f"A crash report is in {file}", err=True)
+        echo(f"A crash report is in {file}", err=True)
     except OSError as unwritable:
-        click.echo(f"The crash report could not be written ({unwritable}):\n{text}", err=True)
+        echo(f"The crash report could not be written ({unwritable}):\n{text}", err=True)
     return FAULT
 
 

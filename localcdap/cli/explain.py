@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from localcdap.cli.errors import NO
-from localcdap.cli.output import print_failures, print_json
+from localcdap.cli.output import echo, print_failures, print_json, secho
 from localcdap.cli.preview import run_preview
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewRequest, PreviewStatus
@@ -38,12 +36,12 @@ def explain(cdap: Cdap, request: RunRequest, *, as_json: bool) -> int:
         print_json({"stages": preview.explained, "errors": preview.errors, "error": preview.error})
         return 0 if done else NO
     for stage, lines in preview.explained.items():
-        click.secho(stage, fg="cyan", bold=True)
+        secho(stage, fg="cyan", bold=True)
         for line in lines:
-            click.echo(f"  {line}")
+            echo(f"  {line}")
     print_failures(preview.errors)
     if preview.error is not None:
-        click.secho(preview.error.message, fg="red")
+        secho(preview.error.message, fg="red")
         if preview.error.corrective_action:
-            click.echo(preview.error.corrective_action)
+            echo(preview.error.corrective_action)
     return 0 if done else NO

@@ -8,6 +8,7 @@ import click
 
 from localcdap.api.errors import BadRequestError
 from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import echo, print_json_text
 from localcdap.cli.pipelines import split_version
 
 
@@ -35,10 +36,10 @@ def command(
     with instance.connect() as cdap:
         text = cdap.applications.export(instance.namespace, application, version or asked, upgraded)
     if output is None:
-        click.echo(text)
+        print_json_text(text)
         return
     try:
         output.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise BadRequestError(f"{output} cannot be written: {error.strerror}.") from None
-    click.echo(f"Written to {output}", err=True)
+    echo(f"Written to {output}", err=True)

@@ -12,7 +12,7 @@ import msgspec
 from localcdap.cli.errors import NO
 from localcdap.cli.files import read_json, read_text
 from localcdap.cli.options import Instance, fix_option, instance_options
-from localcdap.cli.output import print_failures, print_json
+from localcdap.cli.output import echo, print_failures, print_json, secho
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest, check_name
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.hub import (
@@ -118,11 +118,11 @@ def _import_package(instance: Instance, cdap: Cdap, source: Path, request: Deplo
         print_json(answer)
     else:
         for note in answer.notes:
-            click.echo(note, err=True)
+            echo(note, err=True)
         for each in answer.deployments:
             _print(each)
         for draft in answer.drafts:
-            click.echo(f"{draft.name}: saved as a draft, revision {draft.revision}")
+            echo(f"{draft.name}: saved as a draft, revision {draft.revision}")
     return 0 if all(each.application for each in answer.deployments) else NO
 
 
@@ -132,27 +132,25 @@ def _print(answer: Deployment) -> None:
     application = answer.application
     if application is None:
         print_failures(answer.errors)
-        click.secho(
+        secho(
             f"{answer.name}: {plural(len(answer.errors), 'failure')}; not deployed",
             fg="red",
             bold=True,
         )
         if not answer.repairs and any(problem.repair for problem in answer.problems):
-            click.echo("The option --fix replaces missing versions with installed ones.")
+            echo("The option --fix replaces missing versions with installed ones.")
         return
     if answer.problems and not answer.repairs:
         count = plural(len(answer.problems), "stage")
-        click.echo(
+        echo(
             f"The plugin versions of {count} stay ranges; --fix replaces them with installed versions."
         )
     print_failures(answer.warnings, warnings=True)
-    click.secho(
-        f"{application.name}: deployed as version {application.number}", fg="green", bold=True
-    )
+    secho(f"{application.name}: deployed as version {application.number}", fg="green", bold=True)
 
 
 def _print_lines(heading: str, lines: Sequence[str]) -> None:
     if lines:
-        click.secho(heading, bold=True)
+        secho(heading, bold=True)
         for line in lines:
-            click.echo(f"  {line}")
+            echo(f"  {line}")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import format_time, print_json
+from localcdap.cli.output import StyledText, echo, format_time, print_json
 from localcdap.runs.model import StoredLogLine
-from localcdap.text import sanitize_for_terminal
 
 
 @click.command("logs")
@@ -35,6 +34,5 @@ def _print(lines: list[StoredLogLine]) -> None:
     colours = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
     for line in lines:
         stage = f" [{line.stage}]" if line.stage else ""
-        level = click.style(f"{line.level:7}", fg=colours.get(line.level))
-        text = sanitize_for_terminal(f"{stage} {line.text}")
-        click.echo(f"{format_time(line.time)} {level}{text}")
+        level = StyledText(f"{line.level:7}", colours.get(line.level))
+        echo(f"{format_time(line.time)} ", level, f"{stage} {line.text}")

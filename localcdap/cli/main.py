@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import keyword
 import os
 import sys
@@ -147,10 +148,10 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.exceptions.Abort:
-        click.echo("Aborted.", err=True)
+        click.echo("Aborted.", err=True)  # noqa: TID251 - a plain text, and no other module to load
         return 130
     except click.ClickException as error:
-        error.show()
+        _show_usage(error)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
@@ -167,6 +168,15 @@ def run(arguments: list[str]) -> int:
         from localcdap.cli.errors import report
 
         return report(error, arguments)
+
+
+def _show_usage(error: click.ClickException) -> None:
+    """Print wrong usage, which may quote a text that does something to the terminal."""
+    from localcdap.cli.output import echo
+
+    text = io.StringIO()
+    error.show(text)
+    echo(text.getvalue(), err=True, nl=False)
 
 
 def order_arguments(arguments: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import format_time, print_json, print_table
+from localcdap.cli.output import echo, format_time, print_json, print_table
 
 
 @click.command("namespaces")
@@ -73,7 +73,7 @@ def _write(
     if instance.json:
         print_json(namespace)
     else:
-        click.echo(text)
+        echo(text)
 
 
 def _delete(instance: Instance, name: str, force: bool) -> None:
@@ -82,6 +82,6 @@ def _delete(instance: Instance, name: str, force: bool) -> None:
     if instance.json:
         print_json(deletion)
         return
-    click.echo(f"Namespace '{name}' deleted.")
+    echo(f"Namespace '{name}' deleted.")
     for folder in deletion.kept:
-        click.echo(f"Its plugins were moved to {folder}")
+        echo(f"Its plugins were moved to {folder}")

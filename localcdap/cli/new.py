@@ -14,7 +14,7 @@ from localcdap.artifacts.model import DEFAULT_NAMESPACE
 from localcdap.authoring.artifact import list_plugin_types, write_artifact
 from localcdap.authoring.names import Names, derive_names
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json
+from localcdap.cli.output import echo, print_json, secho
 from localcdap.home import find_home
 from localcdap.settings import load_settings
 
@@ -104,17 +104,17 @@ def _format_instance_options(instance: Instance) -> str:
 
 
 def _print_next_steps(folder: Path, plugin: str, plugin_folder: Path, options: str) -> None:
-    click.echo(f"Written to {folder}:")
+    echo(f"Written to {folder}:")
     for file in sorted(each for each in folder.rglob("*") if each.is_file()):
-        click.echo(f"  {file.relative_to(folder)}")
+        echo(f"  {file.relative_to(folder)}")
     python, artifact = shlex.quote(sys.executable), shlex.quote(str(folder))
-    click.secho("Run its tests:", bold=True)
+    secho("Run its tests:", bold=True)
     if importlib.util.find_spec("pytest") is None:
-        click.echo(f"  {python} -m pip install pytest")
-    click.echo(f"  {python} -m pytest {artifact}")
-    click.secho("See it in the instance:", bold=True)
+        echo(f"  {python} -m pip install pytest")
+    echo(f"  {python} -m pytest {artifact}")
+    secho("See it in the instance:", bold=True)
     if folder.parent != plugin_folder:
         target = shlex.quote(str(plugin_folder))
-        click.echo(f"  mkdir -p {target} && cp -r {artifact} {target}")
-    click.echo(f"  localcdap plugins{options}")
-    click.echo(f"  localcdap plugin {plugin}{options}")
+        echo(f"  mkdir -p {target} && cp -r {artifact} {target}")
+    echo(f"  localcdap plugins{options}")
+    echo(f"  localcdap plugin {plugin}{options}")

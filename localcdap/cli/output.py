@@ -6,19 +6,57 @@ import datetime
 import os
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import click
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.serialization.structs import encode_schema
-from localcdap.text import sanitize_for_terminal
+from localcdap.text import escape_json_controls, sanitize_for_terminal
+
+
+class StyledText(NamedTuple):
+    """A text with a style of its own in a line."""
+
+    text: str
+    colour: str | None = None
+    bold: bool = False
+
+
+def echo(*parts: str | StyledText, err: bool = False, nl: bool = True) -> None:
+    """Print the parts side by side; no text of a part can do anything to the terminal.
+
+    Commands print with this function and :func:`secho` only.
+
+    :param err: print on stderr.
+    :param nl: end the line.
+    """
+    plain = (StyledText(part) if isinstance(part, str) else part for part in parts)
+    shown = (
+        click.style(text, fg=part.colour, bold=part.bold) if part.colour or part.bold else text
+        for part in plain
+        for text in [sanitize_for_terminal(part.text)]
+    )
+    click.echo("".join(shown), err=err, nl=nl)
+
+
+def secho(
+    text: str, *, fg: str | None = None, bold: bool = False, err: bool = False, nl: bool = True
+) -> None:
+    """Print one text in a colour, or bold, as :func:`echo` does."""
+    echo(StyledText(text, fg, bold), err=err, nl=nl)
 
 
 def print_json(answer: object) -> None:
-    """Print one JSON document on stdout."""
+    """Print one JSON document on stdout, which keeps every value."""
     encoded = msgspec.json.encode(answer, enc_hook=encode_schema)
-    click.echo(msgspec.json.format(encoded, indent=2))
+    print_json_text(msgspec.json.format(encoded, indent=2).decode())
+
+
+def print_json_text(text: str) -> None:
+    """Print a text that is JSON; characters that control a terminal become escapes of JSON."""
+    click.echo(escape_json_controls(text))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "") -> None:
@@ -26,8 +64,12 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], numbers
 
     :param numbers: names of the columns to align right, separated by blanks.
     """
-    cells = [[("" if cell is None else str(cell)) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    heads = [sanitize_for_terminal(name, single_line=True) for name in header]
+    cells = [
+        ["" if cell is None else sanitize_for_terminal(str(cell), single_line=True) for cell in row]
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     right = {index for index, name in enumerate(header) if name in numbers.split()}
 
     def format_line(row: Sequence[str]) -> str:
@@ -37,9 +79,9 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], numbers
         ]
         return "  ".join(parts).rstrip()
 
-    click.secho(format_line(header), bold=True)
+    secho(format_line(heads), bold=True)
     for row in cells:
-        click.echo(format_line(row))
+        echo(format_line(row))
 
 
 def print_failures(
@@ -49,23 +91,23 @@ def print_failures(
 
     :param warnings: the failures are warnings, which make nothing invalid.
     """
-    mark = click.style("!", fg="yellow") if warnings else click.style("✗", fg="red")
+    mark = StyledText("!", "yellow") if warnings else StyledText("✗", "red")
     stages = dict.fromkeys(
         failure.stage for failure in sorted(failures, key=lambda f: f.stage is not None)
     )
     for stage in stages:
-        click.secho(stage or "pipeline", bold=True, err=to_stderr)
+        secho(stage or "pipeline", bold=True, err=to_stderr)
         for failure in failures:
             if failure.stage == stage:
                 _print_failure(failure, mark, to_stderr)
 
 
-def _print_failure(failure: ValidationFailure, mark: str, to_stderr: bool) -> None:
+def _print_failure(failure: ValidationFailure, mark: StyledText, to_stderr: bool) -> None:
     where = f"{failure.field}: " if failure.field else ""
-    click.echo(f"  {mark} {where}{sanitize_for_terminal(failure.message)}", err=to_stderr)
+    echo("  ", mark, f" {where}{failure.message}", err=to_stderr)
     if failure.corrective_action:
         how = " The option --fix does this." if failure.suggested_artifact is not None else ""
-        click.echo(f"    {sanitize_for_terminal(failure.corrective_action)}{how}", err=to_stderr)
+        echo(f"    {failure.corrective_action}{how}", err=to_stderr)
 
 
 def format_time(milliseconds: int | None) -> str:

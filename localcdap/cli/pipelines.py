@@ -9,7 +9,7 @@ import click
 from localcdap.api.errors import NotFoundError
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import format_time, print_json, print_table
+from localcdap.cli.output import echo, format_time, print_json, print_table, secho
 from localcdap.pipeline.library.application_model import Application
 from localcdap.text import plural
 
@@ -47,7 +47,7 @@ def command(instance: Instance, action: str, name: str | None, part: str | None)
         if instance.json:
             print_json(deleted)
         else:
-            click.echo(f"Pipeline '{name}' deleted, {plural(deleted.number, 'version')}.")
+            echo(f"Pipeline '{name}' deleted, {plural(deleted.number, 'version')}.")
 
 
 def split_version(name: str) -> tuple[str, str | None]:
@@ -87,7 +87,7 @@ def _print_list(instance: Instance, found: list[Application]) -> None:
         ]
         print_table(("name", "version", "kind", "deployed", "description"), rows, "version")
     else:
-        click.echo("No pipelines yet. Deploy one with 'localcdap import FILE'.", err=True)
+        echo("No pipelines yet. Deploy one with 'localcdap import FILE'.", err=True)
 
 
 def _get_kind(application: Application) -> str:
@@ -118,17 +118,17 @@ def _show(instance: Instance, name: str, version: str | None) -> None:
     if instance.json:
         print_json(found)
         return
-    click.secho(found.name, bold=True, nl=False)
+    secho(found.name, bold=True, nl=False)
     latest = ", the latest" if found.change.latest else ""
-    click.echo(f"  {_get_kind(found)} pipeline, version {found.number}{latest} ({found.version})")
+    echo(f"  {_get_kind(found)} pipeline, version {found.number}{latest} ({found.version})")
     if found.description:
-        click.echo(found.description)
+        echo(found.description)
     change = f": {found.change.description}" if found.change.description else ""
-    click.echo(
+    echo(
         f"Deployed {format_time(found.change.creation_time_millis)} by {found.change.author}{change}"
     )
     for run in runs:
-        click.echo(f"Last run {format_time(run.starting)}: {run.status} ({run.run})")
+        echo(f"Last run {format_time(run.starting)}: {run.status} ({run.run})")
     artifacts = _find_artifacts(found.spec)
     print_table(
         ("stage", "type", "plugin", "artifact"),

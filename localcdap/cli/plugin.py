@@ -11,7 +11,7 @@ import msgspec
 from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import ArtifactSelector, PluginInfo
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json
+from localcdap.cli.output import echo, print_json, secho
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, index_templates
 
 
@@ -70,22 +70,22 @@ def _apply_template(info: PluginInfo, template: PluginTemplate) -> PluginInfo:
 
 
 def _print(info: PluginInfo) -> None:
-    click.secho(f"{info.name}", bold=True, nl=False)
-    click.echo(f"  {info.type} of {info.artifact.name} {info.artifact.version}")
-    click.echo(textwrap.fill(info.description, 88))
-    click.echo(f"Capable of: {', '.join(info.capabilities)}")
+    secho(f"{info.name}", bold=True, nl=False)
+    echo(f"  {info.type} of {info.artifact.name} {info.artifact.version}")
+    echo(textwrap.fill(info.description, 88))
+    echo(f"Capable of: {', '.join(info.capabilities)}")
     for prop in info.properties.values():
-        click.echo()
-        click.secho(prop.name, bold=True, nl=False)
-        click.echo(f"  {_format_kind(prop)}")
-        click.echo(textwrap.indent(textwrap.fill(prop.description, 84), "    "))
+        echo()
+        secho(prop.name, bold=True, nl=False)
+        echo(f"  {_format_kind(prop)}")
+        echo(textwrap.indent(textwrap.fill(prop.description, 84), "    "))
     for method in info.methods:
-        click.echo()
-        click.secho(f"{method.name}", bold=True, nl=False)
-        click.echo(f"  method, see 'localcdap call {info.type} {info.name} {method.name}'")
-        click.echo(textwrap.indent(textwrap.fill(method.description, 84), "    "))
+        echo()
+        secho(f"{method.name}", bold=True, nl=False)
+        echo(f"  method, see 'localcdap call {info.type} {info.name} {method.name}'")
+        echo(textwrap.indent(textwrap.fill(method.description, 84), "    "))
         if method.request is not None:
-            click.echo(f"    Request: {json.dumps(method.request)}")
+            echo(f"    Request: {json.dumps(method.request)}")
 
 
 def _format_kind(prop: PluginProperty) -> str:

@@ -11,7 +11,7 @@ from localcdap.api.capability import normalize_capability
 from localcdap.artifacts.model import ArtifactSelector, PluginSummary
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.text import nearest_name
 
@@ -71,11 +71,11 @@ def command(
     elif plugins:
         print_table(("type", "name", "artifact", "what it does"), [_format_row(p) for p in plugins])
     else:
-        click.echo("No plugin matches.", err=True)
+        echo("No plugin matches.", err=True)
         known = [each.capability for each in counts]
         for name in set(map(normalize_capability, capabilities)).difference(known):
             nearest = nearest_name(name, known)
-            click.echo(
+            echo(
                 f"No plugin has the capability '{name}'"
                 + (f"; the nearest is '{nearest}'." if nearest else "."),
                 err=True,

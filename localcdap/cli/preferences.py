@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table
 
 
 @click.command("preferences")
@@ -57,4 +57,4 @@ def command(
     elif found:
         print_table(("name", "value"), sorted(found.items()))
     else:
-        click.echo("No preferences at this level.", err=True)
+        echo("No preferences at this level.", err=True)

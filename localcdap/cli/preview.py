@@ -16,7 +16,7 @@ from localcdap.cli.options import (
     instance_options,
     parse_pairs,
 )
-from localcdap.cli.output import print_failures, print_json
+from localcdap.cli.output import echo, print_failures, print_json, secho
 from localcdap.cli.records import print_problem, print_records, print_rejected
 from localcdap.engine.messages.samples import StageSample
 from localcdap.runs.preview.model import (
@@ -100,7 +100,7 @@ def run_preview(cdap: Cdap, request: PreviewRequest) -> Preview:
                     request.namespace, preview.preview, preview.version, _WAIT_S
                 )
     except KeyboardInterrupt:
-        click.echo("Stopping the preview …", err=True)
+        echo("Stopping the preview …", err=True)
         preview = cdap.previews.stop(request.namespace, preview.preview)
     return preview
 
@@ -110,29 +110,29 @@ def _print(preview: Preview, *, every: bool) -> None:
         _print_stage(name, sample, every=every)
     print_failures(preview.errors)
     colour = {PreviewStatus.COMPLETED: "green"}.get(preview.status, "red")
-    click.secho(f"{preview.status}", fg=colour, bold=True, nl=False)
+    secho(f"{preview.status}", fg=colour, bold=True, nl=False)
     took = format_duration(preview.submit_time, preview.end_time)
-    click.echo(f"  preview of {preview.pipeline}{f'  in {took}' if took else ''}")
+    echo(f"  preview of {preview.pipeline}{f'  in {took}' if took else ''}")
     error = preview.error
     if error is not None and not any(each.problems for each in preview.stages.values()):
-        click.secho(error.message, fg="red")
+        secho(error.message, fg="red")
         if error.corrective_action:
-            click.echo(error.corrective_action)
+            echo(error.corrective_action)
         for frame in error.trace:
-            click.echo(f"  {frame.rstrip()}")
+            echo(f"  {frame.rstrip()}")
 
 
 def _print_stage(name: str, sample: StageSample, *, every: bool) -> None:
     rejected = f", {plural(sample.error_count, 'error record')}" if sample.error_count else ""
     most = max(sample.count, 1) if every else _MOST_ON_SCREEN
-    click.secho(name, fg="cyan", bold=True, nl=False)
-    click.echo(f"  {plural(sample.count, 'record')}{rejected}")
+    secho(name, fg="cyan", bold=True, nl=False)
+    echo(f"  {plural(sample.count, 'record')}{rejected}")
     for port, each in sample.ports.items():
-        click.echo(f"port {port}")
+        echo(f"port {port}")
         print_records(each.schema, each.records, most)
     if sample.records:
         print_records(sample.schema, sample.records, most)
     print_rejected(sample.errors, most)
     for problem in sample.problems:
         print_problem(problem)
-    click.echo()
+    echo()

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from localcdap.runs.model import Run, StageCounts
-from localcdap.text import format_size
+from localcdap.text import format_size, sanitize_for_terminal
 
 _REFRESHES: Final = 8
 """Frames of the spinner per second. The counts change at most four times a second."""
@@ -47,7 +47,11 @@ class ProgressDisplay:
         # The spinner is reused: a new one would start again at its first frame.
         seconds = time.monotonic() - self._since
         self._spinner.update(
-            text=Text(format_headline(run, seconds), no_wrap=True, overflow="ellipsis")
+            text=Text(
+                sanitize_for_terminal(format_headline(run, seconds)),
+                no_wrap=True,
+                overflow="ellipsis",
+            )
         )
         grid.add_row(self._spinner)
         grid.add_row(build_stage_table(run))
@@ -85,7 +89,7 @@ def build_stage_table(run: Run) -> Table:
         numbers = (counts.records_in, counts.records_out, counts.errors)
         # A Text, because rich would interpret markup in a name.
         grid.add_row(
-            Text(name, no_wrap=True, overflow="ellipsis"),
+            Text(sanitize_for_terminal(name, single_line=True), no_wrap=True, overflow="ellipsis"),
             *("" if n is None else f"{n:,}" for n in numbers),
         )
     return grid

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
-from localcdap.cli.output import print_table
+from localcdap.cli.output import StyledText, echo, print_table, secho
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.text import sanitize_for_terminal
 
@@ -54,35 +52,34 @@ def _read_text(name: str) -> str:
 def print_records(schema: Schema | None, records: Sequence[Any], most: int) -> None:
     """Print at most ``most`` records as a table."""
     if not records:
-        click.echo("  no records")
+        echo("  no records")
         return
     names = schema.field_names if schema is not None else list(records[0])
     numbers = " ".join(name for name in names if " " not in name and _is_number(records, name))
     rows = [[_format_cell(record.get(name)) for name in names] for record in records[:most]]
     print_table([_format_cell(name) for name in names], rows, numbers)
     if len(records) > most:
-        click.echo(f"… and {len(records) - most:,} more")
+        echo(f"… and {len(records) - most:,} more")
 
 
 def print_rejected(errors: Sequence[RejectedRecord], most: int) -> None:
     """Print at most ``most`` error records, one per line."""
     for each in errors[:most]:
-        mark = click.style("✗", fg="yellow")
-        message = sanitize_for_terminal(each.message or "")
-        click.echo(f"{mark} {each.code}: {message}  {json.dumps(each.record)}")
+        mark = StyledText("✗", "yellow")
+        echo(mark, f" {each.code}: {each.message or ''}  {json.dumps(each.record)}")
     if len(errors) > most:
-        click.echo(f"… and {len(errors) - most:,} more error records")
+        echo(f"… and {len(errors) - most:,} more error records")
 
 
 def print_problem(problem: StageProblem) -> None:
     """Print an error of a stage, with the frames of the plugin's own code."""
     position = f"record {problem.record}: " if problem.record is not None else ""
     where = f"{problem.field}: " if problem.field else position
-    click.secho(f"✗ {where}{sanitize_for_terminal(problem.message)}", fg="red")
+    secho(f"✗ {where}{problem.message}", fg="red")
     if problem.corrective_action:
-        click.echo(f"  {sanitize_for_terminal(problem.corrective_action)}")
+        echo(f"  {problem.corrective_action}")
     for line in (problem.trace or "").splitlines():
-        click.echo(f"    {sanitize_for_terminal(line.rstrip())}")
+        echo(f"    {line.rstrip()}")
 
 
 def _is_number(records: Sequence[Any], name: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json
+from localcdap.cli.output import echo, print_json
 
 
 @click.command("restore")
@@ -24,6 +24,6 @@ def command(instance: Instance, file: Path) -> None:
     if instance.json:
         print_json(done)
         return
-    click.echo(f"Restored {file}.")
+    echo(f"Restored {file}.")
     if done.kept:
-        click.echo(f"The previous database is now {done.kept}.")
+        echo(f"The previous database is now {done.kept}.")

@@ -17,7 +17,7 @@ from localcdap.cli.options import (
     instance_options,
     parse_pairs,
 )
-from localcdap.cli.output import is_terminal, print_json, print_table
+from localcdap.cli.output import echo, is_terminal, print_json, print_table, secho
 from localcdap.cli.pipelines import get_deployed
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, RunRequest
@@ -86,9 +86,7 @@ def _resolve_document(cdap: Cdap, request: RunRequest, pipeline: str) -> RunRequ
             request, document=document, application=found.name, application_version=found.version
         )
     if pipeline.isidentifier() and cdap.applications.has_application(request.namespace, pipeline):
-        click.echo(
-            f"Running the file '{pipeline}', not the deployed pipeline of that name.", err=True
-        )
+        echo(f"Running the file '{pipeline}', not the deployed pipeline of that name.", err=True)
     return request
 
 
@@ -105,7 +103,7 @@ def start(cdap: Cdap, request: RunRequest, *, detach: bool = False) -> Run:
     try:
         return _watch(cdap, run)
     except KeyboardInterrupt:
-        click.echo("Stopping the run …", err=True)
+        echo("Stopping the run …", err=True)
         return cdap.runs.stop(run.run)
 
 
@@ -117,20 +115,20 @@ def show_result(run: Run) -> None:
     for name, counts in run.stages.items():
         if counts.metrics:
             listed = ", ".join(f"{metric} {number:,}" for metric, number in counts.metrics.items())
-            click.echo(f"{name}: {listed}")
+            echo(f"{name}: {listed}")
     for repair in run.repairs:
-        click.secho(str(repair), fg="yellow")
+        secho(str(repair), fg="yellow")
     took = format_duration(run.starting, run.end)
     colour = {RunStatus.COMPLETED: "green", RunStatus.FAILED: "red"}.get(run.status, "yellow")
-    click.secho(f"{run.status}", fg=colour, bold=True, nl=False)
-    click.echo(f"  {run.pipeline}  run {run.run}{f'  in {took}' if took else ''}")
+    secho(f"{run.status}", fg=colour, bold=True, nl=False)
+    echo(f"  {run.pipeline}  run {run.run}{f'  in {took}' if took else ''}")
     if run.error is not None:
-        click.secho(run.error.message, fg="red")
+        secho(run.error.message, fg="red")
         if run.error.corrective_action:
-            click.echo(run.error.corrective_action)
+            echo(run.error.corrective_action)
         for frame in run.error.trace:
-            click.echo(f"  {frame.rstrip()}")
-        click.echo(f"See the log: localcdap logs {run.run}")
+            echo(f"  {frame.rstrip()}")
+        echo(f"See the log: localcdap logs {run.run}")
 
 
 def _watch(cdap: Cdap, run: Run) -> Run:

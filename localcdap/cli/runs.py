@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import format_time, print_json, print_table
+from localcdap.cli.output import echo, format_time, print_json, print_table
 from localcdap.text import format_duration
 
 
@@ -21,7 +21,7 @@ def command(instance: Instance, name: str | None, limit: int) -> None:
         print_json(runs)
         return
     if not runs:
-        click.echo("No runs yet. Start one with 'localcdap run FILE'.", err=True)
+        echo("No runs yet. Start one with 'localcdap run FILE'.", err=True)
         return
     rows = [
         (

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
 import msgspec
 
 from localcdap.api.errors import BadRequestError, InvalidPipelineError
 from localcdap.cli.errors import NO
 from localcdap.cli.files import read_pipeline
 from localcdap.cli.options import Instance
-from localcdap.cli.output import print_json
+from localcdap.cli.output import echo, print_json
 from localcdap.cli.test_report import print_report
 from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
 from localcdap.pipeline_tests.case_orders import create_case_request
@@ -66,7 +65,7 @@ def scaffold_test(
     if instance.json:
         print_json({"file": str(file), "tests": [report]})
     else:
-        click.echo(f"Wrote {file}. Read it before you rely on it.")
+        echo(f"Wrote {file}. Read it before you rely on it.")
         print_report(report)
     return 0 if report.outcome is Outcome.PASSED else NO
 

@@ -7,7 +7,8 @@ import sys
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import format_time, print_json, print_table
+from localcdap.cli.output import echo, format_time, print_json, print_table
+from localcdap.text import sanitize_for_terminal
 
 
 @click.command("secrets")
@@ -35,14 +36,14 @@ def command(instance: Instance, action: str, name: str | None, description: str)
         if instance.json:
             print_json(key)
         else:
-            click.echo(f"Secure key '{name}' is stored in the {key.vault}.")
+            echo(f"Secure key '{name}' is stored in the {key.vault}.")
         return
     with instance.connect() as cdap:
         cdap.secure_keys.delete(instance.namespace, name)
     if instance.json:
         print_json({"deleted": name})
     else:
-        click.echo(f"Secure key '{name}' deleted.")
+        echo(f"Secure key '{name}' deleted.")
 
 
 def _list(instance: Instance) -> None:
@@ -54,11 +55,13 @@ def _list(instance: Instance) -> None:
         rows = [(k.name, format_time(k.last_modified_time), k.vault, k.description) for k in keys]
         print_table(("name", "modified", "stored in", "description"), rows)
     else:
-        click.echo("No secure keys. Create one: localcdap secrets put NAME", err=True)
+        echo("No secure keys. Create one: localcdap secrets put NAME", err=True)
 
 
 def _read_value(name: str) -> str:
     if sys.stdin.isatty():
-        value: str = click.prompt(f"Value of '{name}'", hide_input=True, err=True)
+        value: str = click.prompt(
+            f"Value of '{sanitize_for_terminal(name)}'", hide_input=True, err=True
+        )
         return value
     return sys.stdin.read().removesuffix("\n").removesuffix("\r")

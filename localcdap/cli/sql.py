@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table
 from localcdap.text import plural
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def command(instance: Instance, query: str, limit: int, time_limit: float) -> No
         return
     print_table(names, rows)
     if found.truncated:
-        click.echo(f"Only the first {plural(limit, 'row')} are shown; see --limit.", err=True)
+        echo(f"Only the first {plural(limit, 'row')} are shown; see --limit.", err=True)
 
 
 def _to_rows(found: SqlResult) -> list[list[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json
+from localcdap.cli.output import echo, print_json
 
 
 @click.command("stop")
@@ -18,4 +18,4 @@ def command(instance: Instance, run: str) -> None:
     if instance.json:
         print_json(stopped)
     else:
-        click.echo(f"{stopped.pipeline} {stopped.run}: {stopped.status}")
+        echo(f"{stopped.pipeline} {stopped.run}: {stopped.status}")

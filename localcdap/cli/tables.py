@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table
 
 
 @click.command("tables")
@@ -30,11 +30,11 @@ def command(instance: Instance, name: str | None, limit: int, drop: bool) -> Non
                 rows = [(t.name, t.rows, ", ".join(t.schema.field_names)) for t in tables]
                 print_table(("name", "rows", "columns"), rows, numbers="rows")
             else:
-                click.echo("No tables yet. A Table or BigQueryTable sink writes one.", err=True)
+                echo("No tables yet. A Table or BigQueryTable sink writes one.", err=True)
             return
         if drop:
             cdap.tables.drop(instance.namespace, name)
-            click.echo(f"Table '{name}' dropped.", err=True)
+            echo(f"Table '{name}' dropped.", err=True)
             return
         records = cdap.tables.read_rows(instance.namespace, name, limit)
     if instance.json:

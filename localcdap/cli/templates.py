@@ -6,7 +6,7 @@ import click
 
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 
 
@@ -87,7 +87,7 @@ def _print_outcome(instance: Instance, template: PluginTemplate, text: str) -> N
     if instance.json:
         print_json(template)
     elif text:
-        click.echo(text)
+        echo(text)
     else:
         _print(template)
 
@@ -104,7 +104,7 @@ def _list(instance: Instance) -> None:
         ]
         print_table(("type", "name", "plugin", "properties", "description"), rows)
     else:
-        click.echo("No templates yet. Create one with 'localcdap templates create NAME'.", err=True)
+        echo("No templates yet. Create one with 'localcdap templates create NAME'.", err=True)
 
 
 def _list_properties(template: PluginTemplate) -> list[str]:
@@ -112,9 +112,9 @@ def _list_properties(template: PluginTemplate) -> list[str]:
 
 
 def _print(template: PluginTemplate) -> None:
-    click.secho(template.name, bold=True, nl=False)
-    click.echo(f"  a template of {template.plugin_type} {template.plugin_name}")
+    secho(template.name, bold=True, nl=False)
+    echo(f"  a template of {template.plugin_type} {template.plugin_name}")
     if template.description:
-        click.echo(template.description)
+        echo(template.description)
     rows = list(zip(_list_properties(template), template.properties.values(), strict=True))
     print_table(("property", "value"), rows)

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-import click
-
+from localcdap.cli.output import echo, secho
 from localcdap.pipeline_tests.report import Outcome, PipelineTestReport
 from localcdap.pipeline_tests.report_formats import MARKS, format_details
 
@@ -23,17 +22,17 @@ def print_report(report: PipelineTestReport, *, updated: bool = False) -> None:
     if updated:
         mark, colour = "↻", "yellow"
     note = "  updated" if updated else ""
-    click.secho(mark, fg=colour, bold=True, nl=False)
-    click.echo(f" {report.file}  {report.took_ms / 1000:.1f} s{note}")
+    secho(mark, fg=colour, bold=True, nl=False)
+    echo(f" {report.file}  {report.took_ms / 1000:.1f} s{note}")
     for line in format_details(report):
         kind = next(
             (k for k, each in MARKS.items() if re.match(rf" +{re.escape(each)} ", line)), ""
         )
-        click.secho(f"    {line}", fg=_COLOURS.get(kind))
+        secho(f"    {line}", fg=_COLOURS.get(kind))
 
 
 def print_summary(reports: Sequence[PipelineTestReport]) -> None:
     counts = {each: sum(v.outcome is each for v in reports) for each in Outcome}
     parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
     colour = "green" if counts[Outcome.PASSED] == len(reports) else "red"
-    click.secho(", ".join(parts), fg=colour, bold=True)
+    secho(", ".join(parts), fg=colour, bold=True)

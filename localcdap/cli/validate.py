@@ -15,7 +15,7 @@ from localcdap.cli.options import (
     instance_options,
     parse_pairs,
 )
-from localcdap.cli.output import print_failures, print_json
+from localcdap.cli.output import echo, print_failures, print_json, secho
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.text import plural
 
@@ -71,13 +71,13 @@ def _print(answer: PipelineValidation | StageValidation, file: str) -> None:
     counted = f", {plural(len(answer.warnings), 'warning')}" if answer.warnings else ""
     if answer.errors:
         text = f"{file}: {plural(len(answer.errors), 'failure')}{counted}"
-        click.secho(text, fg="red", bold=True)
+        secho(text, fg="red", bold=True)
         return
     if isinstance(answer, StageValidation):
         valid = _print_schemas(answer)
     else:
         valid = f"{file}: valid, {plural(len(answer.spec.stages) if answer.spec else 0, 'stage')}"
-    click.secho(valid + counted, fg="green", bold=True)
+    secho(valid + counted, fg="green", bold=True)
 
 
 def _print_schemas(answer: StageValidation) -> str:
@@ -89,7 +89,7 @@ def _print_schemas(answer: StageValidation) -> str:
     schemas += [(f"port {port}", schema) for port, schema in spec.port_schemas.items()]
     for what, schema in (*schemas, ("out", spec.output_schema), ("errors", spec.error_schema)):
         if schema is not None:
-            click.echo(f"  {what}: {_format_fields(schema)}")
+            echo(f"  {what}: {_format_fields(schema)}")
     return f"{spec.name}: valid"
 
 

@@ -72,7 +72,7 @@ class HostLock:
         except OSError as error:
             if not is_disk_full(error):
                 raise
-            # This process can read all the same. Others are told that it does not listen.
+            # This process can read all the same. Other processes report that it does not listen.
             _LOG.info("No other process finds this host: %s", error)
         return record
 

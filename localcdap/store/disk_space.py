@@ -40,12 +40,11 @@ def make_disk_full_error(
     free = shutil.disk_usage(folder).free
     more = f", and {format_size(needed)} are needed" if needed is not None else ""
     if reason == os.strerror(errno.ENOSPC):
-        message = f"The disk of {folder} is full: {format_size(free)} are free{more}."
+        message = f"The disk of {folder} is full ({reason}): {format_size(free)} are free{more}."
     else:
         message = f"{path} cannot grow: {reason} ({format_size(free)} of the disk are free{more})."
     return DiskFullError(
-        message,
-        "Free some space, then try again. Nothing was changed; what was stored before can still be read.",
+        message, "Free some space, then try again. What was stored before can still be read."
     )
 
 

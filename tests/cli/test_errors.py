@@ -13,7 +13,7 @@ from localcdap.cli.errors import BAD_INPUT, FAULT, report
 @pytest.mark.parametrize(
     ("number", "code", "said"),
     [
-        (errno.ENOSPC, BAD_INPUT, "The disk is full at /x: No space left on device."),
+        (errno.ENOSPC, BAD_INPUT, "The disk of / is full (No space left on device)"),
         (errno.EIO, FAULT, "Internal error of localcdap: "),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from textual._callback import invoke
@@ -15,9 +15,12 @@ from textual.css.model import RuleSet
 from textual.css.query import NoMatches
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import WorkerFailed
+
+from localcdap.tui.textual_internals.control_filter import ControlFilter
 
 _SOURCES: Final = 1024
 """Sources whose rules are cached. Each widget class is one source; the studio has about 150."""
@@ -84,8 +87,13 @@ class InternalsApp(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
+        self._control_filter: Final = ControlFilter()
         self.fault: Exception | None = None
         """The internal error that ended the app."""
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return the filters of all lines that widgets paint; the last one removes control characters."""
+        return [*super().get_line_filters(), self._control_filter]
 
     def write_to_terminal(self, text: str) -> None:
         """Write a control sequence to the terminal."""
