@@ -34,7 +34,9 @@ def echo(*parts: str | StyledText, err: bool = False, nl: bool = True) -> None:
     """
     plain = (StyledText(part) if isinstance(part, str) else part for part in parts)
     shown = (
-        click.style(text, fg=part.colour, bold=part.bold or None) if part.colour or part.bold else text
+        click.style(text, fg=part.colour, bold=part.bold or None)
+        if part.colour or part.bold
+        else text
         for part in plain
         for text in [sanitize_for_terminal(part.text)]
     )
