@@ -8,7 +8,6 @@ replaces them. A process that holds the lock must never fork without exec: the c
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 import secrets
 import time
@@ -29,7 +28,6 @@ from localcdap.rpc.host_start import LOCK_FILE
 from localcdap.rpc.server import Server
 from localcdap.store.disk_space import is_disk_full, make_disk_full_error
 
-_LOG: Final = logging.getLogger(__name__)
 _PAUSE_S: Final = 0.02
 
 
@@ -72,8 +70,7 @@ class HostLock:
         except OSError as error:
             if not is_disk_full(error):
                 raise
-            # This process can read all the same. Other processes report that it does not listen.
-            _LOG.info("No other process finds this host: %s", error)
+            raise make_disk_full_error(error, self.home) from error
         return record
 
     def refuse_if_unused(self, without_pid: int | None = None) -> bool:

@@ -13,8 +13,11 @@ import msgspec
 
 from localcdap.api.errors import HostError
 from localcdap.decoders import decode_json
+from localcdap.store.disk_space import is_disk_full
 
 RECORD_FILE: Final = "host.json"
+_RECORD_BYTES: Final = 1024
+"""The size of the file, which is the same for all records."""
 _MOST_ADDRESS_BYTES: Final = 100
 """The path of a Unix socket is limited to 104 bytes on macOS and 108 on Linux, with the final zero."""
 
@@ -44,21 +47,30 @@ def read_host_record(home: Path) -> HostRecord | None:
 
 
 def write_host_record(home: Path, record: HostRecord) -> None:
-    """Write the record atomically, so that no client reads a part of it."""
-    draft = home / f".{RECORD_FILE}.{os.getpid()}"
+    """Write the record atomically, so that no client reads a part of it.
+
+    On a full disk the record of the previous host is overwritten, whose space is still there.
+    """
+    draft, data = home / f".{RECORD_FILE}.{os.getpid()}", msgspec.json.encode(record)
     draft.unlink(missing_ok=True)
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.encode(record))
+            file.write(data.ljust(_RECORD_BYTES))
         draft.replace(home / RECORD_FILE)
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        with (home / RECORD_FILE).open("r+b") as file:
+            file.write(data.ljust(_RECORD_BYTES))
     finally:
         draft.unlink(missing_ok=True)
 
 
 def remove_host_record(home: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        (home / RECORD_FILE).unlink()
+    """Empty the record. The file keeps its size, so that the next host can write it on a full disk."""
+    with contextlib.suppress(FileNotFoundError), (home / RECORD_FILE).open("r+b") as file:
+        file.write(b" " * _RECORD_BYTES)
 
 
 def get_socket_address(home: Path) -> str:

@@ -98,7 +98,8 @@ READS = [
     (("validate", str(REPOSITORY / "data" / "demo" / "pipeline.json")), "valid"),
 ]
 WRITES = [
-    ("preferences", "set", "colour=green"),
-    ("namespaces", "create", "more"),
+    # More than what is left of the last block of the write-ahead log.
+    ("preferences", "set", f"colour={'green' * 10_000}"),
+    ("namespaces", "create", "more", "--description", "d" * 50_000),
     ("backup",),
 ]

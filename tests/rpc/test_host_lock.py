@@ -102,7 +102,7 @@ def test_a_killed_host_is_succeeded_at_once(start: Start, home: Path):
     assert Path(client.host.address).exists()
     with connect_or_become_host(home, "2.0", wait_s=0) as seat:
         assert isinstance(seat, HostLock)
-        assert not (home / "host.json").exists()
+        assert read_host_record(home) is None
         seat.listen({"echo": Echo()})
         assert start().stdout.readline() == f"client {os.getpid()}\n"
 
@@ -160,7 +160,7 @@ def test_what_the_host_leaves_is_private_and_goes_with_it(home: Path):
 
     seat.close()
     seat.close()
-    assert not (home / "host.json").exists()
+    assert read_host_record(home) is None
     assert not Path(record.address).exists()
     with connect_or_become_host(home, "3.1", wait_s=0) as again:
         assert isinstance(again, HostLock)
