@@ -17,8 +17,10 @@ from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.rpc.host_start import EXPECTS_RUN, HostReport
 
-_LINGER_S: Final = 2.0
-"""Seconds that the host stays without work and clients: a script's next command finds it open."""
+_LINGER_S: Final = 5.0
+"""Seconds that the host stays without work and clients. A command takes half a second of the processor before
+it connects, on a busy machine up to four seconds; a script's next command shall find the host open.
+"""
 _PAUSE_S: Final = 0.1
 
 
