@@ -295,10 +295,12 @@ class SourceContext(SparkContext, Protocol):
 class SinkContext(SparkContext, Protocol):
     """The run-time context of a sink. Its output is committed when the whole run succeeds, or not at all."""
 
-    def staging_directory(self, final: str) -> str:
+    def staging_directory(self, final: str, *, written_by_spark: bool = False) -> str:
         """Return a new directory to write into, whose files are moved to ``final`` when the run succeeds.
 
         :param final: a path from :meth:`resolve_path`; it must not exist or be an empty directory.
+        :param written_by_spark: True for a sink that does nothing but ``df.write.mode("append")`` there: the
+            directory then has what Spark would make first, so that a run can be stopped at that moment too.
         """
 
     def write_table(self, name: str, df: DataFrame, schema: Schema, key: str) -> None:

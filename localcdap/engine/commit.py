@@ -11,6 +11,7 @@ removes the files of an undecided one; it may be repeated.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import logging
 import os
@@ -31,6 +32,12 @@ _LOG: Final = logging.getLogger("localcdap.engine")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _STAGING: Final = "staging.jsonl"
 _JOURNAL: Final = "commit.json"
+JOB_DIRECTORY: Final = "_temporary/0"
+"""Where Hadoop's ``FileOutputCommitter`` has the tasks of a job write, below the output directory."""
+_BLOCKED: Final = ".blocked"
+"""Suffix of a directory that a file has replaced, until it is removed."""
+_BLOCK_ATTEMPTS: Final = 20
+"""Spark may make the directory again between its renaming and the creation of the file."""
 
 
 class Move(msgspec.Struct):
@@ -67,9 +74,10 @@ class Folders(Protocol):
         :raises ConflictError: for the first that is a file, or a directory with files.
         """
 
-    def prepare(self, target: str, staging: str) -> None:
+    def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None:
         """Create an empty staging directory, with its parents, when the target is free.
 
+        :param written_by_spark: see :func:`make_job_directory`.
         :raises ConflictError: when it is not free.
         """
 
@@ -77,7 +85,12 @@ class Folders(Protocol):
         """Rename the staging directories that still exist."""
 
     def remove(self, directories: Sequence[str]) -> None:
-        """Remove directories with their contents; those that do not exist are skipped."""
+        """Remove directories with their contents, or the files that have replaced them; those that do not
+        exist are skipped.
+        """
+
+    def block(self, directories: Sequence[str]) -> None:
+        """Put an empty file in the place of each directory that exists: what still writes there fails."""
 
 
 class LocalFolders:
@@ -89,10 +102,12 @@ class LocalFolders:
             if target.exists() and not (target.is_dir() and not any(target.iterdir())):
                 raise create_occupied_error(str(target), "directory" if target.is_dir() else "file")
 
-    def prepare(self, target: str, staging: str) -> None:
+    def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None:
         """See :meth:`Folders.prepare`."""
         self.require_free([target])
         Path(staging).mkdir(parents=True)
+        if written_by_spark:
+            make_job_directory(Path(staging))
 
     def move(self, moves: Sequence[Move]) -> None:
         """See :meth:`Folders.move`."""
@@ -105,11 +120,35 @@ class LocalFolders:
 
     def remove(self, directories: Sequence[str]) -> None:
         """See :meth:`Folders.remove`."""
-        for directory in directories:
-            shutil.rmtree(directory, ignore_errors=True)
+        for directory in map(Path, directories):
+            for path in (directory, _name_blocked(directory)):
+                shutil.rmtree(path, ignore_errors=True)
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def block(self, directories: Sequence[str]) -> None:
+        """See :meth:`Folders.block`."""
+        for directory in map(Path, directories):
+            for _ in range(_BLOCK_ATTEMPTS):
+                if not directory.is_dir():
+                    break
+                blocked = _name_blocked(directory)
+                with contextlib.suppress(OSError):
+                    directory.rename(blocked)
+                    directory.touch(exist_ok=False)
+                shutil.rmtree(blocked, ignore_errors=True)
 
 
 LOCAL: Final = LocalFolders()
+
+
+def make_job_directory(directory: Path) -> None:
+    """Make the directory of a Spark job below the directory that a DataFrame will be written to.
+
+    Spark would make it itself and run ``chmod`` for it, during which the only interrupt of an operation is
+    lost (:mod:`localcdap.engine.driver.operations`). Spark removes it when the job ends.
+    """
+    (directory / JOB_DIRECTORY).mkdir(parents=True)
 
 
 def create_occupied_error(target: str, kind: str) -> ConflictError:
@@ -134,10 +173,12 @@ class Staging:
         self._folders: Final = folders
         self._moves: Final[list[Move]] = []
         self._in_place: Final[list[str]] = []
+        self._is_decided = False
 
-    def create_directory(self, final: str) -> str:
+    def create_directory(self, final: str, *, written_by_spark: bool = False) -> str:
         """Create an empty directory whose files appear in ``final`` after the commit.
 
+        :param written_by_spark: whether a writer of Spark writes into it, see :func:`make_job_directory`.
         :raises ConflictError: when ``final`` has files, is a file, or is written by two sinks.
         """
         target = final if _SCHEME.match(final) else os.path.abspath(final)  # noqa: PTH100 - keeps links
@@ -154,7 +195,7 @@ class Staging:
         move = Move(staging, target)
         self._record(move)
         self._moves.append(move)
-        self._folders.prepare(target, staging)
+        self._folders.prepare(target, staging, written_by_spark=written_by_spark)
         return staging
 
     def commit(self, table_loads: list[TableLoad], *, ends_run: bool = True) -> Journal:
@@ -169,9 +210,28 @@ class Staging:
         _write_synced(
             self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=encode_schema)
         )
+        self._is_decided = True
         if self._moves:
             self._folders.move(self._moves)
         return journal
+
+    def block(self, table_directory: Path) -> None:
+        """Make what still writes for the run fail; do nothing when the commit is decided.
+
+        :param table_directory: where the rows for structured tables are.
+        """
+        if not self._is_decided:
+            self._folders.block([move.staging for move in self._moves])
+            LOCAL.block([str(table_directory)])
+
+    def leave_blocked(self) -> None:
+        """Leave the files of :meth:`block` in place of the staging directories, since Spark still writes."""
+        for move in self._moves:
+            _LOG.warning(
+                "Spark still works for this run. The empty file '%s' keeps it from writing; remove it when "
+                "other runs have ended.",
+                move.staging,
+            )
 
     def roll_back(self) -> None:
         """Remove the staging directories. Call it only when :meth:`commit` was not reached or has failed."""
@@ -221,6 +281,10 @@ def list_staging_directories(run_directory: Path) -> list[str]:
         return []
     lines = path.read_bytes().split(b"\n")
     return [decode_json(line, type=Move).staging for line in lines[:-1] if line]
+
+
+def _name_blocked(directory: Path) -> Path:
+    return directory.with_name(directory.name + _BLOCKED)
 
 
 def _write_synced(path: Path, data: bytes) -> None:

@@ -64,6 +64,29 @@ def set_retries(spark: SparkSession, retries: int | None) -> None:
     client.set_retry_policies([policy])
 
 
+def find_running_operations(spark: SparkSession) -> list[str] | None:
+    """Return the ids of a session's operations whose threads have not ended; None when the server cannot say.
+
+    An operation that was interrupted, or whose client is gone, runs until its thread has ended. PySpark has
+    the request as ``_get_operation_statuses``; a cluster with an older Spark does not know it.
+    """
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+    from pyspark.sql.connect.proto import GetStatusResponse
+
+    client: Any = spark.client
+    ask = getattr(client, "_get_operation_statuses", None)
+    if ask is None:
+        return None
+    try:
+        found = ask().operation_statuses
+    except SparkConnectGrpcException as error:
+        if error.getGrpcStatusCode().name == "UNIMPLEMENTED":
+            return None
+        raise
+    running = GetStatusResponse.OperationStatus.OPERATION_STATE_RUNNING
+    return [each.operation_id for each in found if each.state == running]
+
+
 def close_channel(spark: SparkSession) -> None:
     """Make calls that wait for the server fail now.
 

@@ -183,7 +183,9 @@ class PipelineTester:
         around = self.build_run_context()
         try:
             made = plan_flow(self.flow, around, counts=counts)
-            totals = execute_plan(made, self.flow, self._spark, tag=around.run_id)
+            totals = execute_plan(
+                made, self.flow, self._spark, tag=around.run_id, block=around.block
+            )
         except BaseException:
             around.staging.roll_back()
             raise

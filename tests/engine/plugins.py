@@ -244,14 +244,62 @@ class ParquetSource(BatchSource):
         return context.spark.read.parquet(context.resolve_path(self.config.path))
 
 
+@plugin(type="batchsource", name="Endless", description="Numbers for minutes, made by Spark alone.")
+class Endless(BatchSource):
+    class Config(PluginConfig):
+        tasks: int = field("Number of tasks; of 100,000 each takes a hundredth of a second.")
+        loses_interrupt: bool = field(
+            "Whether Spark loses an interrupt that comes before its job begins.", default=False
+        )
+
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = NUMBERS
+
+    def read(self, context: SourceContext) -> DataFrame:
+        rows = context.spark.range(0, 10**11, 1, self.config.tasks)
+        df = rows.where("hash(id) % 100000 = 3").selectExpr("id AS n", "string(id) AS word")
+        if not self.config.loses_interrupt:
+            return df
+        # The optimizer computes this in the thread of the operation: the sleep ends with the interrupt,
+        # and try_reflect makes null of its exception.
+        sleep = "try_reflect('java.lang.Thread', 'sleep', 8000L)"
+        once = context.spark.sql(f"SELECT {sleep} AS slept FROM VALUES (1)")
+        return df.crossJoin(once).select("n", "word")
+
+
 @plugin(type="batchsink", name="ParquetSink", description="Writes Parquet files.")
 class ParquetSink(BatchSink):
     class Config(PluginConfig):
         path: str = field("The directory.")
+        written_by_spark: bool = field("What the context is told.", default=False)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
-        directory = context.staging_directory(context.resolve_path(self.config.path))
+        directory = context.staging_directory(
+            context.resolve_path(self.config.path), written_by_spark=self.config.written_by_spark
+        )
         df.write.mode("append").parquet(directory)
+
+
+@plugin(type="batchsink", name="EmptySink", description="Computes all records and writes none.")
+class EmptySink(BatchSink):
+    class Config(PluginConfig):
+        path: str = field("The directory.")
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        context.staging_directory(context.resolve_path(self.config.path))
+        df.write.format("noop").mode("overwrite").save()
+
+
+@plugin(type="batchsink", name="FailingSink", description="Fails as soon as there is a folder.")
+class FailingSink(BatchSink):
+    class Config(PluginConfig):
+        beside: str = field("The folder in which another sink makes its hidden folder.")
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        while not list(Path(self.config.beside).glob(".*.localcdap-*")):
+            time.sleep(0.05)
+        time.sleep(1)
+        raise ValueError("no")
 
 
 @plugin(type="batchsink", name="TableSink", description="Writes to a table.")

@@ -45,6 +45,17 @@ def test_what_was_staged_appears_together_without_markers(folders, run_directory
     assert recover_commit(run_directory, folders)[0] is Recovery.COMMITTED, "again changes nothing"
 
 
+def test_spark_writes_where_its_job_directory_is(folders, run_directory, tmp_path, spark):
+    staging = Staging(run_directory, "r1", folders)
+    place = staging.create_directory(str(tmp_path / "out"), written_by_spark=True)
+    assert (Path(place) / "_temporary/0").is_dir()
+
+    spark.range(3).write.mode("append").json(place)
+    staging.commit([])
+
+    assert all(p.suffix == ".json" for p in (tmp_path / "out").iterdir())
+
+
 def test_nothing_stays_of_what_was_not_decided(folders, run_directory, tmp_path):
     place = Path(Staging(run_directory, "r1", folders).create_directory(str(tmp_path / "out")))
     (place / "part-0").touch()

@@ -111,6 +111,48 @@ def test_roll_back_removes_what_was_staged(places, tmp_path):
     assert not one.exists()
 
 
+def test_what_still_writes_fails_once_blocked_and_nothing_stays(places, tmp_path):
+    run, one, two = places
+    staging = Staging(run, "r1")
+    written = Path(staging.create_directory(str(one), written_by_spark=True))
+    stage(staging, two)
+    tables = run / "tables"
+    (tables / "0").mkdir(parents=True)
+    assert [p.name for p in written.rglob("*")] == ["_temporary", "0"]
+
+    staging.block(tables)
+
+    for directory in (written, tables):
+        with pytest.raises((NotADirectoryError, FileExistsError)):
+            (directory / "_temporary/0/task").mkdir(parents=True)
+    staging.roll_back()
+    assert hidden(tmp_path) == []
+
+
+def test_a_decided_commit_is_not_blocked(places, tmp_path):
+    run, one, _ = places
+    staging = Staging(run, "r1")
+    stage(staging, one)
+    (run / "tables").mkdir()
+    staging.commit([])
+
+    staging.block(run / "tables")
+
+    assert (one / "part-0").exists()
+    assert (run / "tables").is_dir()
+
+
+def test_a_recovery_removes_what_was_blocked(places, tmp_path):
+    run, one, _ = places
+    staging = Staging(run, "r1")
+    stage(staging, one)
+    staging.block(run / "tables")
+
+    assert recover_commit(run) == (Recovery.ROLLED_BACK, None)
+
+    assert hidden(tmp_path) == []
+
+
 CHILD = textwrap.dedent(
     """
     import os, pathlib, signal, sys

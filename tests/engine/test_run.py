@@ -18,7 +18,7 @@ from localcdap.engine.commit import Staging
 from localcdap.engine.driver import recovery
 from localcdap.engine.driver.progress_report import create_status
 from localcdap.engine.messages.host import TableLoad
-from localcdap.engine.messages.orders import SPOOL, WorkOrder, write_order
+from localcdap.engine.messages.orders import AT_WORK, SPOOL, WorkOrder, write_order
 from localcdap.engine.messages.spool import (
     Committed,
     Counted,
@@ -254,6 +254,22 @@ def test_recovery_finishes_a_decided_run_once(run_directory, tmp_path):
     messages = said(run_directory)
     assert statuses(messages) == ["RUNNING", "COMPLETED"]
     assert of(messages, TableLoads) == [TableLoads(given.run_id, [load])]
+
+
+def test_a_run_for_which_spark_still_works_names_what_stays(run_directory, tmp_path):
+    staging = Staging(run_directory, "run-1")
+    directory = staging.create_directory(str(tmp_path / "out"))
+    staging.block(run_directory / "tables")
+    (run_directory / AT_WORK).touch()
+    with SpoolWriter(run_directory / SPOOL) as spool:
+        spool.append(create_status(RunStatus.RUNNING))
+
+    assert recovery.recover_run(run_directory) is RunStatus.FAILED
+
+    (failed,) = of(said(run_directory), Failed)
+    assert "Spark still works for it" in failed.message
+    assert directory in failed.corrective_action
+    assert Path(directory).is_file()
 
 
 def test_recovery_of_an_undecided_run_removes_what_was_staged(run_directory, tmp_path):

@@ -223,6 +223,29 @@ class TestLife:
         mapped = psutil.Process(started(directory).server).memory_maps()
         assert str(archive) in {region.path for region in mapped}, "the next server uses it"
 
+    def test_it_is_stopped_for_one_who_does_not_share_it(self, directory: Path):
+        started(directory)
+        server = own_server(directory)
+        other = (
+            "from localcdap.engine.local.leases import hold_lease as h; import pathlib as p, sys\n"
+        )
+        other += "with h(p.Path(sys.argv[1])): print(flush=True); input()"
+        with (
+            hold_lease(server.leases),
+            subprocess.Popen(
+                [sys.executable, "-c", other, str(server.leases)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            ) as process,
+        ):
+            process.stdout.readline()
+            assert not server.stop_if_unused()
+            assert server.get_status().running
+            process.communicate(b"\n")
+
+            assert server.stop_if_unused()
+            assert not server.get_status().running
+
     def test_server_falls_with_its_killed_supervisor(self, directory: Path):
         before = started(directory)
         os.kill(before.supervisor, signal.SIGKILL)

@@ -11,6 +11,7 @@ pytest.importorskip("pyspark")
 from pyspark import cloudpickle, daemon
 from pyspark.sql.connect import dataframe, observation, plan, session
 from pyspark.sql.connect.client import DefaultChannelBuilder, SparkConnectClient, core, retries
+from pyspark.sql.connect.proto import GetStatusResponse
 
 
 def list_parameters(function) -> list[str]:
@@ -25,6 +26,7 @@ def list_parameters(function) -> list[str]:
         (session.SparkSession.Builder.channelBuilder, ["self", "channelBuilder"]),
         (session.SparkSession.Builder.create, ["self"]),
         (SparkConnectClient.set_retry_policies, ["self", "policies"]),
+        (SparkConnectClient._get_operation_statuses, ["self"]),
         (SparkConnectClient.to_table_as_iterator, ["self", "plan", "observations"]),
         (dataframe.DataFrame.__init__, ["self", "plan", "session"]),
         (observation.Observation._on, ["self", "df", "exprs"]),
@@ -58,6 +60,12 @@ def test_retry_policies_take_the_options_that_are_set():
 )
 def test_attributes_still_have_their_names(owner, attribute):
     assert attribute in inspect.getsource(owner)
+
+
+def test_the_states_of_operations_have_their_names():
+    status = GetStatusResponse.OperationStatus
+    assert status.OPERATION_STATE_RUNNING != status.OPERATION_STATE_TERMINATING
+    assert {"operation_id", "state"} <= set(status.DESCRIPTOR.fields_by_name)
 
 
 def test_the_plan_of_an_observed_frame_gives_the_counts_of_its_observation():

@@ -1,7 +1,7 @@
 """The task that changes directories of a cluster.
 
 The functions of this module are pickled with their code (:mod:`localcdap.engine.cluster.folders`): they use
-nothing of localcdap, which the session may not have been sent.
+nothing of localcdap except texts, since the session may not have been sent more.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from localcdap.engine.commit import JOB_DIRECTORY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +60,14 @@ def prepare(target: Path, staging: Path) -> list[str] | None:
     if found is None:
         # Spark may run a task again.
         staging.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def prepare_for_spark(target: Path, staging: Path) -> list[str] | None:
+    """:func:`prepare`, and create the directory of Spark's job."""
+    found = prepare(target, staging)
+    if found is None:
+        (staging / JOB_DIRECTORY).mkdir(parents=True, exist_ok=True)
     return found
 
 

@@ -41,9 +41,10 @@ class ClusterFolders:
         ):
             raise create_occupied_error(*found)
 
-    def prepare(self, target: str, staging: str) -> None:
+    def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None:
         """See :meth:`Folders.prepare`."""
-        if found := self._run_task(folder_task.prepare, [(target, staging)]):
+        action = folder_task.prepare_for_spark if written_by_spark else folder_task.prepare
+        if found := self._run_task(action, [(target, staging)]):
             raise create_occupied_error(*found)
 
     def move(self, moves: Sequence[Move]) -> None:
@@ -53,6 +54,9 @@ class ClusterFolders:
     def remove(self, directories: Sequence[str]) -> None:
         """See :meth:`Folders.remove`."""
         self._run_task(folder_task.remove, [(directory, "") for directory in directories])
+
+    def block(self, directories: Sequence[str]) -> None:
+        """Do nothing: a task that replaces the directories would wait behind those that write."""
 
     def _has_files(self, url: str) -> bool:
         from pyspark.errors import AnalysisException

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
+from localcdap.engine.driver.operations import end_operations
 from localcdap.engine.messages.flow import Flow
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.error_attribution import find_failing_stage, stage_scope, to_stage_error
@@ -17,20 +19,22 @@ if TYPE_CHECKING:
 
 _WRITERS: Final = 4
 """Sinks written at the same time."""
+_AGAIN_S: Final = 1.0
 
 
 def execute_plan(
-    plan: Plan, flow: Flow, spark: SparkSession, *, tag: str
+    plan: Plan, flow: Flow, spark: SparkSession, *, tag: str, block: Callable[[], None]
 ) -> dict[str, RecordCounts]:
     """Run a plan to its end; nothing that it writes is visible yet.
 
     :param tag: by which the actions can be interrupted, see ``SparkSession.interruptTag``.
+    :param block: makes what the sinks still write fail, see :func:`end_operations`.
     :returns: the counts of each stage; empty when records are not counted.
     :raises StageError: when a stage fails; the other sinks are interrupted.
     """
     try:
         check_schemas(plan.checks)
-        _write_sinks(plan.sinks, flow, spark, tag)
+        _write_sinks(plan.sinks, flow, spark, tag, block)
         if plan.counter is not None and len(plan.sinks) > 1:
             _collect_observations(plan.persisted)
     finally:
@@ -52,18 +56,35 @@ def _get_totals(plan: Plan, flow: Flow) -> dict[str, RecordCounts]:
     return totals
 
 
-def _write_sinks(sinks: list[PlannedSink], flow: Flow, spark: SparkSession, tag: str) -> None:
+def _write_sinks(
+    sinks: list[PlannedSink], flow: Flow, spark: SparkSession, tag: str, block: Callable[[], None]
+) -> None:
     if len(sinks) == 1:
         _write_sink(sinks[0], flow, spark, tag)
         return
-    with ThreadPoolExecutor(_WRITERS, thread_name_prefix="sink") as threads:
-        writes = [threads.submit(_write_sink, sink, flow, spark, tag) for sink in sinks]
+    threads = ThreadPoolExecutor(_WRITERS, thread_name_prefix="sink")
+    writes: list[Future[None]] = []
+    try:
+        writes += [threads.submit(_write_sink, sink, flow, spark, tag) for sink in sinks]
         done, _ = wait(writes, return_when=FIRST_EXCEPTION)
-        failed = next((w for w in done if w.exception() is not None), None)
-        if failed is not None:
-            _interrupt(writes, spark, tag)
-    if failed is not None:
-        failed.result()
+        for write in done:
+            write.result()
+    except BaseException:
+        threads.shutdown(wait=False, cancel_futures=True)
+        _end_writes(writes, lambda: end_operations(spark, tag, block, None))
+        raise
+    threads.shutdown()
+
+
+def _end_writes(writes: list[Future[None]], end: Callable[[], bool]) -> None:
+    """Wait until the threads of the sinks have ended, unless an operation of theirs does not end.
+
+    :param end: ends the operations that have begun; a thread may begin another one after that.
+    """
+    while active := [write for write in writes if not write.done()]:
+        if not end():
+            break
+        wait(active, _AGAIN_S)
 
 
 def _write_sink(sink: PlannedSink, flow: Flow, spark: SparkSession, tag: str) -> None:
@@ -89,9 +110,3 @@ def _collect_observations(persisted: list[DataFrame]) -> None:
     if persisted:
         rows = [frame.agg(f.count(f.lit(1)).alias("rows")) for frame in persisted]
         reduce(lambda one, other: one.union(other), rows).toArrow()
-
-
-def _interrupt(writes: list[Future[None]], spark: SparkSession, tag: str) -> None:
-    for write in writes:
-        write.cancel()
-    spark.interruptTag(tag)

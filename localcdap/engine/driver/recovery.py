@@ -11,7 +11,6 @@ import contextlib
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -28,10 +27,19 @@ from localcdap.engine.commit import (
     read_journal,
     recover_commit,
 )
+from localcdap.engine.driver.operations import end_operations
 from localcdap.engine.driver.progress_report import create_status
 from localcdap.engine.driver.task_listener import TASK_MESSAGES
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.messages.orders import ORDER, SETTLED, SPOOL, read_order
+from localcdap.engine.messages.orders import (
+    AT_WORK,
+    ORDER,
+    SETTLED,
+    SPOOL,
+    TABLES,
+    WorkOrder,
+    read_order,
+)
 from localcdap.engine.messages.spool import (
     Committed,
     Failed,
@@ -44,9 +52,8 @@ from localcdap.engine.session import connect, open_session
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 
 _GONE: Final = "The process of the run ended before the run did."
-_LIMIT_S: Final = 30.0
-_ENDING_S: Final = 10.0
-_PAUSE_S: Final = 0.2
+_LIMIT_S: Final = 90.0
+"""Longer than it takes to connect, to wait for the end of operations, and to stop the server."""
 
 
 def recover_run(run_directory: Path) -> RunStatus:
@@ -71,6 +78,8 @@ def recover_run(run_directory: Path) -> RunStatus:
 def _create_missing_messages(run_directory: Path, reported: list[Message]) -> list[Message]:
     if _is_unreachable(run_directory):
         return [_create_unfinished_failure(run_directory), create_status(RunStatus.FAILED)]
+    if (run_directory / AT_WORK).exists() and read_journal(run_directory) is None:
+        return [_create_at_work_failure(run_directory), create_status(RunStatus.FAILED)]
     end, journal = recover_commit(run_directory, _choose_folders(run_directory))
     if end is Recovery.ROLLED_BACK or journal is None:
         failed = Failed(None, _GONE, "Run it again; nothing of it became visible.", [])
@@ -93,11 +102,13 @@ class _SettledFolders:
 
     def require_free(self, targets: Sequence[str]) -> None: ...
 
-    def prepare(self, target: str, staging: str) -> None: ...
+    def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None: ...
 
     def move(self, moves: Sequence[Move]) -> None: ...
 
     def remove(self, directories: Sequence[str]) -> None: ...
+
+    def block(self, directories: Sequence[str]) -> None: ...
 
 
 def _choose_folders(run_directory: Path) -> Folders:
@@ -127,6 +138,13 @@ def _create_unfinished_failure(run_directory: Path) -> Failed:
         f"{_GONE} It had written everything, but the cluster cannot be reached to put it in place."
     )
     return Failed(None, message, f"Rename there what has not been renamed: {moves}.", [])
+
+
+def _create_at_work_failure(run_directory: Path) -> Failed:
+    files = ", ".join(f"'{each}'" for each in list_staging_directories(run_directory))
+    message = f"{_GONE} Spark still works for it, for it cannot be interrupted while other runs use Spark."
+    action = f"Nothing becomes visible; empty files keep it from writing: remove {files} later."
+    return Failed(None, message, action if files else None, [])
 
 
 def _read_messages(run_directory: Path) -> list[Message]:
@@ -159,7 +177,7 @@ def release_session(run_directory: Path) -> None:
     # Spark may miss that a job is cancelled; its Python tasks exit when the directory is gone.
     shutil.rmtree(run_directory / TASK_MESSAGES, ignore_errors=True)
     try:
-        _end_session(endpoint, order.session_id)
+        _end_session(run_directory, order, endpoint)
     finally:
         if order.remote:
             # In another session: that of the run may be closed for good.
@@ -168,13 +186,18 @@ def release_session(run_directory: Path) -> None:
             (run_directory / SETTLED).touch()
 
 
-def _end_session(endpoint: Endpoint, session_id: str) -> None:
-    spark = connect(endpoint, session_id)
-    deadline = time.monotonic() + _ENDING_S
-    # An operation is listed until it has ended; only then has it stopped writing.
-    while spark.interruptAll() and time.monotonic() < deadline:
-        time.sleep(_PAUSE_S)
-    spark.stop()
+def _end_session(run_directory: Path, order: WorkOrder, endpoint: Endpoint) -> None:
+    def block() -> None:
+        if not order.remote and read_journal(run_directory) is None:
+            tables = run_directory / TABLES
+            LOCAL.block([*list_staging_directories(run_directory), str(tables)])
+
+    spark = connect(endpoint, order.session_id)
+    leases = Path(order.engine_leases) if order.engine_leases else None
+    if not end_operations(spark, None, block, leases):
+        (run_directory / AT_WORK).touch()
+    with contextlib.suppress(Exception):  # the server may have been stopped
+        spark.stop()
 
 
 if __name__ == "__main__":

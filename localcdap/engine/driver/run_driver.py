@@ -19,6 +19,7 @@ from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.cluster.shipment import Shipment
 from localcdap.engine.commit import Journal, Staging
 from localcdap.engine.driver.cancellation import Cancellation, Killed
+from localcdap.engine.driver.operations import end_operations
 from localcdap.engine.driver.progress_report import ProgressReport, create_status, log_to_spool
 from localcdap.engine.driver.task_listener import TASK_MESSAGES, TaskListener
 from localcdap.engine.driver.workflow import Workflow
@@ -31,7 +32,7 @@ from localcdap.engine.host_client import (
 )
 from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server_monitor import ServerMonitor
-from localcdap.engine.messages.orders import SPOOL, WorkOrder
+from localcdap.engine.messages.orders import SPOOL, TABLES, WorkOrder
 from localcdap.engine.messages.spool import (
     Committed,
     Counted,
@@ -54,8 +55,6 @@ _Result = TypeVar("_Result")
 _LOG: Final = logging.getLogger("localcdap.engine")
 ARCHIVES: Final = "archives"
 """Sub-directory of a run's directory: the code that was sent to a cluster."""
-TABLES: Final = "tables"
-"""Sub-directory of a run's directory: rows for tables that wait for the commit."""
 
 
 class RunDriver:
@@ -74,6 +73,8 @@ class RunDriver:
         self._staging = Staging(run_directory, order.run_id)
         self._cancellation: Final = Cancellation(order.run_id)
         self._workflow: Workflow | None = None
+        self._has_ended = True
+        """Whether Spark does nothing more for the run."""
         leases = order.engine_leases
         server = Path(leases).parent if leases else None
         self._monitor: Final = ServerMonitor(server, order.engine_url)
@@ -92,9 +93,12 @@ class RunDriver:
                     spool.append(create_status(RunStatus.STARTING))
                     end = self._execute(spool)
             except Killed:
+                self._end_operations(may_begin=True)
                 end = self._undo(spool, RunStatus.KILLED, [])
             except Exception as error:
                 failed = create_failed(self._monitor.get_error() or error)
+                if not self._order.remote:  # a cluster may be out of reach
+                    self._end_operations(may_begin=False)
                 end = self._undo(spool, RunStatus.FAILED, [failed])
             finally:
                 self._cancellation.finish()
@@ -159,6 +163,7 @@ class RunDriver:
         opening = _start_thread(partial(connect, endpoint, self._order.session_id))
         result = work()
         spark = opening.result()
+        spark.addTag(self._order.run_id)  # to what this thread has Spark do
         self._cancellation.spark = spark
         self._monitor.watch(spark)
         return result, self._create_context(spark)
@@ -206,6 +211,21 @@ class RunDriver:
             host_directory=order.host_directory,
         )
 
+    def _end_operations(self, *, may_begin: bool) -> None:
+        """Have Spark end its work for the run, before what it has written is removed."""
+        self._cancellation.disarm()
+        spark = self._cancellation.spark
+        if spark is None or self._monitor.get_error() is not None:
+            return
+        leases = self._order.engine_leases
+        self._has_ended = end_operations(
+            spark,
+            None,
+            lambda: self._staging.block(self._directory / TABLES),
+            Path(leases) if leases else None,
+            may_begin=may_begin,
+        )
+
     def _undo(self, spool: SpoolWriter, end: RunStatus, reasons: list[Failed]) -> RunStatus:
         """Remove what the sinks staged, run the post actions and report the end."""
         self._cancellation.disarm()
@@ -220,6 +240,9 @@ class RunDriver:
         return end
 
     def _roll_back(self) -> None:
+        if not self._has_ended:
+            self._staging.leave_blocked()
+            return
         try:
             if self._cancellation.spark is not None:
                 # The thread that still interrupts the run's actions must not interrupt this one.

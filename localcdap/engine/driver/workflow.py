@@ -173,7 +173,9 @@ class Workflow:
         if number in self._checked:
             plan.checks = []
         self._connectors.update(plan.connectors)
-        counts = execute_plan(plan, flow, self._run.spark, tag=self._order.run_id)
+        counts = execute_plan(
+            plan, flow, self._run.spark, tag=self._order.run_id, block=self._run.block
+        )
         for entry in self._route.list_entries(stages, self._live):
             counts.pop(entry, None)
         for name in self._route.list_exits(stages):

@@ -137,6 +137,16 @@ class EngineServer:
             with self._lock():
                 self._end_supervisor()
 
+    def stop_if_unused(self) -> bool:
+        """Stop the server unless a process other than this one uses it; return whether none runs now."""
+        if not self.directory.is_dir():
+            return True
+        with self._lock():
+            if are_leases_held(self.leases, by_others=True):
+                return False
+            self._end_supervisor()
+        return True
+
     def _find_running(self) -> ServerRecord | None:
         """Return the record of a server that lives and listens."""
         record = read_server_record(self.directory)

@@ -24,8 +24,12 @@ from localcdap.engine.messages.flow import Stage, Stream
 
 ORDER: Final = "order.json"
 SPOOL: Final = "spool"
+TABLES: Final = "tables"
+"""Sub-directory of a run's directory: rows for tables that wait for the commit."""
 SETTLED: Final = "settled"
 """File of a run on a cluster whose process has ended: its files there were committed or removed."""
+AT_WORK: Final = "at-work"
+"""File of a run whose process has ended and for which the local Spark server still works."""
 _POLL_S: Final = 0.01
 
 

@@ -19,7 +19,7 @@ from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.cluster.shipment import Shipment
-from localcdap.engine.commit import Staging
+from localcdap.engine.commit import Staging, make_job_directory
 from localcdap.engine.local.lost_task_errors import recover_task_error
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import TableLoad
@@ -77,6 +77,10 @@ class RunContext:
     """The tables that were prepared for lookups, by name."""
     message_directory: str | None = None
     """Folder into which workers write log lines and counts; None for a cluster, which does not see it."""
+
+    def block(self) -> None:
+        """Make what Spark still writes for the run fail, unless its commit is decided."""
+        self.staging.block(self.table_directory)
 
     def get_metrics(self, stage: str) -> CountingMetrics:
         """Return the metrics that a stage counts in this process."""
@@ -263,10 +267,10 @@ class DriverContext(WorkerStageContext):
         file = self._run.get_lookup_file(self.stage_name, table)
         return FileLookup(file, self._run.send_lookup_file(self.stage_name, table))
 
-    def staging_directory(self, final: str) -> str:
+    def staging_directory(self, final: str, *, written_by_spark: bool = False) -> str:
         """Return a directory whose files appear in ``final`` when the run commits."""
         try:
-            return self._run.staging.create_directory(final)
+            return self._run.staging.create_directory(final, written_by_spark=written_by_spark)
         except LocalcdapError as error:
             raise self.fail(error.message, error.corrective_action) from None
 
@@ -288,8 +292,9 @@ class DriverContext(WorkerStageContext):
                 "Run the pipeline on this machine.",
             )
         directory = self._run.table_directory / str(next(self._run.numbers))
+        make_job_directory(directory)
         rows = df.toDF(*df.columns[:-1], _TABLE).where(f"{_TABLE} IS NOT NULL")
-        rows.write.partitionBy(_TABLE).parquet(str(directory))
+        rows.write.mode("append").partitionBy(_TABLE).parquet(str(directory))
         self._run.table_loads += [
             TableLoad(
                 self.namespace,
@@ -318,7 +323,8 @@ class DriverContext(WorkerStageContext):
         if self.is_remote:
             download_rows(rows, directory)
         else:
-            rows.write.parquet(str(directory))
+            make_job_directory(directory)
+            rows.write.mode("append").parquet(str(directory))
         if how.keys and not how.dedupe_by:
             self._reject_repeated_keys(name, directory, how.keys)
         load = TableLoad(self.namespace, name, schema, key, str(directory), how)

@@ -41,6 +41,9 @@ class FilesSink(BatchSink):
     def write(self, df: DataFrame, context: SinkContext) -> None:
         self.write_files(df, context)
 
+    def preview(self, df: DataFrame, context: SinkContext) -> None:
+        self.write(df, context)
+
     def write_files(self, df: DataFrame, context: SinkContext) -> str:
         """Write the records. Return the directory that holds the files until the run has succeeded."""
         schema = get_written_schema(self.config, context.input_schema)
@@ -58,7 +61,10 @@ class FilesSink(BatchSink):
                 f"Avro is written by Python, which does not reach '{final}'.",
                 "Write to a path that all workers see, or in another format.",
             )
-        directory = context.staging_directory(final)
+        # Avro is written by Python.
+        directory = context.staging_directory(
+            final, written_by_spark=self.config.format_name != "avro"
+        )
         columns = [
             require_value(context, get_column(f.name), f.name, f.schema).alias(f.name)
             for f in schema
