@@ -104,6 +104,13 @@ class BatchSink(Plugin):
         """Write all records with exactly one Spark action, and never to the final path itself."""
         raise NotImplementedError
 
+    def preview(self, df: DataFrame, context: SinkContext) -> None:
+        """Fail where :meth:`write` would fail for these records, and write nothing that stays.
+
+        What a preview's context stages (:meth:`SinkContext.staging_directory`, ``write_table`` and so on) is
+        removed: a sink that writes in no other way calls :meth:`write`. By default nothing is checked.
+        """
+
     @classmethod
     def grain(cls) -> Grain:
         return Grain.DATAFRAME

@@ -58,6 +58,12 @@ class Fails(SparkCompute):
         from pyspark.sql import functions as F
         return df.withColumn("age", F.raise_error(F.lit("told to fail")).cast("int"))
 
+@plugin(type="sparkcompute", name="Blanks", description="Makes the name of bob null, in Spark.")
+class Blanks(SparkCompute):
+    def apply(self, df, context):
+        from pyspark.sql import functions as F
+        return df.select(F.when(df.name != "bob", df.name).alias("name"), "age")
+
 @plugin(type="sparkcompute", name="Leaves", description="Ends its process.")
 class Leaves(SparkCompute):
     def apply(self, df, context):

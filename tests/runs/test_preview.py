@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import psutil
 import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.engine.messages.spool import RunStatus
+from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
 from localcdap.testing.instance import TemporaryInstance
 from tests.runs.preview_plugins import PEOPLE, PLUGINS, pipeline, sink, source, stage
@@ -143,6 +146,45 @@ def test_a_stage_that_fails_leaves_the_records_of_the_others(instance: Temporary
     assert {name for name, each in preview.stages.items() if each.records} == {"in", "fine", "out"}
     assert len(preview.stages["boom"].problems) == 1
     assert "behind" not in preview.stages
+
+
+TABLE = stage("to", "batchsink", "Table", **{"schema.row.field": "name"})
+TABLE["plugin"]["properties"]["name"] = "blanks"
+READERS = {
+    "file": [stage("to", "batchsink", "File", referenceName="r", path="blank", format="csv")],
+    "avro": [stage("to", "batchsink", "File", referenceName="r", path="blank", format="avro")],
+    "table": [TABLE],
+    "python": [stage("draw", "transform", "Draw"), stage("to", "batchsink", "Trash")],
+    "nobody": [stage("to", "batchsink", "Trash")],
+}
+
+
+@pytest.mark.parametrize("readers", READERS.values(), ids=READERS)
+def test_a_null_that_fails_a_run_fails_the_preview(instance: TemporaryInstance, readers):
+    """The same message of the same stage; whoever does not look at the field does not fail."""
+    stages = [source("in", "in.csv"), stage("blanks", "sparkcompute", "Blanks"), *readers]
+    names = [each["name"] for each in stages]
+    document = pipeline(stages, *pairwise(names))
+
+    preview = end(instance, start(instance, document))
+    run = instance.cdap.runs.start(RunRequest(document))
+    while not run.status.is_end:
+        run = instance.cdap.runs.wait(run.run, run.version, 5.0)
+
+    if preview.status is PreviewStatus.COMPLETED:
+        assert run.status is RunStatus.COMPLETED, run.error
+        assert readers == READERS["nobody"]
+        return
+    assert preview.status is PreviewStatus.RUN_FAILED
+    assert run.error is not None
+    assert preview.error is not None
+    assert preview.error.stage == run.error.stage == ("blanks" if "draw" in names else "to")
+    assert preview.error.message == run.error.message
+    assert "Field 'name' is null" in preview.error.message
+    problems = [problem for each in preview.stages.values() for problem in each.problems]
+    assert [problem.record for problem in problems] == [2]
+    assert [record["name"] for record in preview.stages["blanks"].records][1] is None
+    assert not [path for path in instance.home.path.iterdir() if "blank" in path.name]
 
 
 def test_a_stage_that_takes_too_much_memory_fails_alone(instance: TemporaryInstance):

@@ -77,6 +77,10 @@ class ResolvedFlow:
         ]
         return Flow(flow_stages, [c for c in connections if c.target not in entries])
 
+    def has_macros(self, name: str) -> bool:
+        """Whether macros of a stage have no values; only a stage that is not run may have such."""
+        return bool(self._pipeline.requests[name].macros)
+
     def create_control(self, name: str) -> Stage:
         """Return an action, a condition or a post action."""
         request = self._pipeline.requests[name]

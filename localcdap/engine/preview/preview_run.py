@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -42,7 +43,9 @@ from localcdap.engine.messages.spool import (
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.phases import Step
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
+from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.preview.records import encode_given_streams
+from localcdap.engine.preview.scratch_folders import ScratchStaging
 from localcdap.engine.preview.stage_debug import encode_inputs
 from localcdap.engine.preview.stage_runner import OnSample, StageByStageRunner
 from localcdap.messaging.spool import SpoolWriter
@@ -61,6 +64,12 @@ _GRACE_S: Final = 5.0
 
 class PreviewDriver(RunDriver):
     """Carries out the order of a preview. It ends with its owner, which holds the other end of its input."""
+
+    def __init__(
+        self, run_directory: Path, order: WorkOrder, tables: TableSource | None = None
+    ) -> None:
+        super().__init__(run_directory, order, tables)
+        self._staging = ScratchStaging(run_directory, order.run_id)
 
     def _execute(self, spool: SpoolWriter) -> RunStatus:
         limit_memory(_MEMORY_MB)
@@ -197,6 +206,7 @@ class PreviewWorkflow(Workflow):
             on_sample=self._on_sample,
             given=self._list_given(flow),
             left_out=self._preview.left_out,
+            unchecked=[name for name in stages if self._resolved.has_macros(name)],
         )
         runner.run()
         self._condition_records.update(runner.connectors)

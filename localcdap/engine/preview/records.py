@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.plugin import Plugin
 from localcdap.api.record_json import decode_json_records, decode_text_record, encode_json_record
 from localcdap.api.schema import Schema
@@ -112,6 +112,30 @@ def create_feed(schema: Schema, streams: Sequence[Stream], batches: Batches) -> 
 
     codec = RecordCodec(make_nullable(schema))
     return pa.concat_batches([conform(batches[stream], codec) for stream in streams])
+
+
+def find_nulls(schema: Schema, streams: Sequence[Stream], batches: Batches) -> list[StageProblem]:
+    """Return a problem for the first field that may not be null and is; a run fails when Python gets it.
+
+    It is a problem of the stage that gave the record; its number is that of the record there.
+    """
+    codec = RecordCodec(schema)
+    for stream in streams:
+        batch = batches[stream]
+        try:
+            conform(batch, codec)
+        except StageError as error:
+            message = f"Stage '{stream.stage}': {error.message}"
+            number = _find_null(schema, batch)
+            return [StageProblem(message, error.corrective_action, stream.stage, record=number)]
+    return []
+
+
+def _find_null(schema: Schema, batch: pa.RecordBatch) -> int | None:
+    """Return the number of the first record with a null that its schema does not allow."""
+    names = [field.name for field in schema if not field.schema.is_nullable]
+    found = [batch.column(name).is_null().index(True).as_py() for name in names]
+    return min((row + 1 for row in found if row >= 0), default=None)
 
 
 def make_nullable(schema: Schema) -> Schema:

@@ -16,9 +16,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
-from localcdap.api.plugin import BatchJoiner, Plugin, SplitterTransform
+from localcdap.api.plugin import BatchJoiner, BatchSink, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import (
@@ -43,6 +45,7 @@ from localcdap.engine.preview.records import (
     convert_to_json,
     create_feed,
     create_sample,
+    find_nulls,
     get_feed_schema,
     get_stream_schema,
     make_nullable,
@@ -61,13 +64,14 @@ _ONE_TASK: Final = ("spark.sql.leafNodeDefaultParallelism", "1")
 
 
 class StageByStageRunner:
-    """Runs the stages of one phase. Sinks write nothing.
+    """Runs the stages of one phase. What sinks write is removed.
 
     :param limit: the maximum number of records that are read from each source.
     :param shown: the maximum number of records of each stream in a sample.
     :param on_sample: called with the sample of each stage that processes records, as soon as it has run.
     :param given: records by stream; the stages of these streams are not run.
     :param left_out: more stages that are not run.
+    :param unchecked: sinks that are not checked, because their macros have no values.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class StageByStageRunner:
         on_sample: OnSample,
         given: Mapping[Stream, pa.RecordBatch],
         left_out: Collection[str] = (),
+        unchecked: Collection[str] = (),
     ) -> None:
         self._flow: Final = flow
         self._run: Final = run
@@ -88,6 +93,7 @@ class StageByStageRunner:
         self._on_sample: Final = on_sample
         self._batches: Final = dict(given)
         self._left_out: Final = {*left_out, *(stream.stage for stream in given)}
+        self._unchecked: Final = frozenset(unchecked)
         self._persisted: Final[list[DataFrame]] = []
         self._in_one_task = False
         self.problems: Final[list[StageProblem]] = []
@@ -120,12 +126,17 @@ class StageByStageRunner:
         if stage.type == CONDITION:
             self.connectors[stage.name] = self._unite_inputs(stage)
             return PreviewStageOutput()
-        if stage.type in SINKS:
+        if stage.type in SINKS and stage.name in self._unchecked:
             return PreviewStageOutput()
         plugin: Any = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
+        if stage.type in SINKS:
+            return PreviewStageOutput(problems=self._check_sink(stage, plugin))
         if runs_in_python(plugin):
             streams = self._flow.list_inputs(stage.name)
             schema = get_feed_schema(stage, plugin, streams)
+            problems = find_nulls(schema, streams, self._batches)
+            if problems:
+                return PreviewStageOutput(problems=problems)
             data = self._run.create_stage_data(stage, plugin.lookup_tables(), in_this_process=True)
             return run_python_stage(
                 create_pass_stage(stage, data), schema, create_feed(schema, streams, self._batches)
@@ -135,6 +146,28 @@ class StageByStageRunner:
         finally:
             while self._persisted:
                 self._persisted.pop().unpersist()
+
+    def _check_sink(self, stage: Stage, plugin: BatchSink) -> list[StageProblem]:
+        """Return why a sink would fail in a run, with the number of the first record for which it would."""
+        streams = self._flow.list_inputs(stage.name)
+        schema = get_feed_schema(stage, plugin, streams)
+        batch = create_feed(schema, streams, self._batches)
+        if type(plugin).preview is BatchSink.preview or not batch.num_rows:
+            return []
+
+        def find_error(count: int) -> Exception | None:
+            context = DriverContext(stage, self._run, wants_errors=False, shared=self._persist)
+            try:
+                plugin.preview(self._make_frame(schema, batch.slice(0, count)), context)
+            except Exception as error:
+                return error
+            return None
+
+        error = find_error(batch.num_rows)
+        if error is None:
+            return []
+        number, error = _find_first(find_error, batch.num_rows, error)
+        return [msgspec.structs.replace(_create_problem(error, stage), record=number)]
 
     # -- stages of DataFrame grain ----------------------------------------------------------
 
@@ -167,10 +200,12 @@ class StageByStageRunner:
         return persisted
 
     def _create_frame(self, stage: Stage, plugin: Plugin, streams: list[Stream]) -> DataFrame:
+        schema = get_feed_schema(stage, plugin, streams)
+        return self._make_frame(schema, create_feed(schema, streams, self._batches))
+
+    def _make_frame(self, schema: Schema, batch: pa.RecordBatch) -> DataFrame:
         import pyarrow as pa
 
-        schema = get_feed_schema(stage, plugin, streams)
-        batch = create_feed(schema, streams, self._batches)
         columns = spark_schema(schema, nullable=True)
         spark = self._run.spark
         if not batch.num_rows:
@@ -241,6 +276,24 @@ def _convert_memory_error(stage: str) -> Iterator[None]:
             "Let the plugin take less memory, or give it fewer records.",
             stage=stage,
         ) from error
+
+
+def _find_first(
+    find_error: Callable[[int], Exception | None], count: int, error: Exception
+) -> tuple[int, Exception]:
+    """Return the smallest number of records that fails, and its error.
+
+    :param count: of records that fail with ``error``.
+    """
+    passes = 0
+    while count - passes > 1:
+        middle = (passes + count) // 2
+        found = find_error(middle)
+        if found is None:
+            passes = middle
+        else:
+            count, error = middle, found
+    return count, error
 
 
 def _create_problem(error: Exception, stage: Stage) -> StageProblem:

@@ -104,6 +104,9 @@ class _FileSet(BatchSink):
         files = FilesSink(FileSinkConfig.build(properties, FailureCollector(context.stage_name)))
         files.write(df, context)
 
+    def preview(self, df: DataFrame, context: SinkContext) -> None:
+        self.write(df, context)
+
 
 @plugin(
     type="batchsink",

@@ -136,6 +136,10 @@ class FilesetSink(BatchSink):
         written = self._make_files_sink(f"{folder}/{name}").write_files(df, context)
         partitions.write_mark(written, partitions.to_milliseconds(at))
 
+    def preview(self, df: DataFrame, context: SinkContext) -> None:
+        # Unlike write, without removing old partitions.
+        self._make_files_sink("preview").write_files(df, context)
+
     def _make_files_sink(self, path: str) -> FilesSink:
         """Return the sink that writes the files of the partition."""
         properties = {"path": path, "format": self.format}

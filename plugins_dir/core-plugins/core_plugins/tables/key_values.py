@@ -118,6 +118,9 @@ class KeyValueSink(BatchSink):
         schema = Schema.record(_RECORD.name or "", parts)
         context.write_table(self.config.name, df.select(columns), schema, KEY)
 
+    def preview(self, df: DataFrame, context: SinkContext) -> None:
+        self.write(df, context)
+
 
 def _check_field(stage: StageConfigurer, schema: Schema, name: str, field_name: str) -> None:
     found = schema.field(field_name)

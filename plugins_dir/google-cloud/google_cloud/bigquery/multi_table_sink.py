@@ -135,6 +135,9 @@ class BigQueryMultiTable(BatchSink):
             name, get_written_schema(schema, None if held is None else held.schema), how
         )
 
+    def preview(self, df: DataFrame, context: SinkContext) -> None:
+        self.write(df, context)
+
 
 def _strip_database(name: str) -> str:
     """Remove the database before a table's name, because names in BigQuery have no dots."""

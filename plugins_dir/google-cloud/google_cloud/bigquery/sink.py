@@ -177,6 +177,9 @@ class BigQuerySink(BatchSink):
         rows = convert_rows(context, df, context.input_schema, written, rounds=True)
         context.load_table(name, rows.select(conform_columns(context, rows, written)), written, how)
 
+    def preview(self, df: DataFrame, context: SinkContext) -> None:
+        self.write(df, context)
+
 
 def _parse_order(element: str) -> tuple[str, str]:
     """Parse an element such as ``updated_at desc`` or ``updated_at:DESC`` into field and order."""

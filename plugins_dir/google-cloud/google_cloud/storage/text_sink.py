@@ -88,6 +88,9 @@ class GcsText(BatchSink):
     def write(self, df: DataFrame, context: SinkContext) -> None:
         self._make_files_sink(self.config.place).write(df, context)
 
+    def preview(self, df: DataFrame, context: SinkContext) -> None:
+        self.write(df, context)
+
     def _make_files_sink(self, path: str) -> FilesSink:
         properties = {"path": path, **_FORMATS[self.config.type.strip().lower()]}
         if self.config.suffix:
