@@ -14,7 +14,7 @@ import pytest
 from localcdap.api.schema import Schema
 from localcdap.cli import main
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 from localcdap.store.store import Store
 from localcdap.store.tables import NamespaceTables
 from tests.e2e.pipelines import pipeline, stage, write
@@ -62,7 +62,7 @@ def home(
             )
         )
         NamespaceTables(store).append(tx, "default", "t", row, [rows])
-    with connect(Home(home)):  # this process is the host of all commands: they start quicker
+    with open_in_process(Home(home)):  # commands start quicker
         yield home
 
 

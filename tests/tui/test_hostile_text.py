@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from localcdap.home import Home
-from localcdap.host import connect
+from localcdap.host import open_in_process
 from localcdap.tui.areas import AREAS
 from localcdap.tui.routes import PipelineFileTarget
 from tests.e2e.pipelines import pipeline, stage, write
@@ -26,7 +26,7 @@ async def test_no_screen_paints_a_control_character(tmp_path: Path):
     sink = stage(HOSTILE, "batchsink", HOSTILE, HOSTILE, **{HOSTILE: HOSTILE})
     document = pipeline([source, sink], ("In" + HOSTILE, HOSTILE))
     file = write(document | {"name": HOSTILE, "description": HOSTILE}, tmp_path / "p.json")
-    with connect(Home(tmp_path / "home")) as cdap:
+    with open_in_process(Home(tmp_path / "home")) as cdap:
         cdap.namespaces.create("team", HOSTILE, {})
         target = PipelineFileTarget(Path(file))
         async with studio(cdap, Home(tmp_path / "home"), target=target) as driver:
