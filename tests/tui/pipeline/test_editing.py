@@ -17,7 +17,7 @@ TEXT = json.dumps(orders())
 
 
 def links(editor):
-    return [(c.source, c.target, c.port or c.condition or "") for c in editor.document.connections]
+    return [(c.source, c.target, c.branch or "") for c in editor.document.connections]
 
 
 async def agreed(driver, cdap, editor):
