@@ -27,6 +27,7 @@ from localcdap.datasets.transactions import TRANSACTIONS, TransactionService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord, get_socket_address
 from localcdap.rpc.server import Server
+from localcdap.umask import read_user_umask
 
 _LOG: Final = logging.getLogger(__name__)
 _START_S: Final = 30.0
@@ -181,6 +182,7 @@ class AppProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=read_user_umask(),
             )
             assert self._popen.stdin is not None
             with contextlib.suppress(BrokenPipeError), self._popen.stdin as stdin:

@@ -16,6 +16,7 @@ from localcdap.host.host import Host
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.rpc.host_start import EXPECTS_RUN, HostReport
+from localcdap.umask import protect_new_files
 
 _LINGER_S: Final = 5.0
 """Seconds that the host stays without work and clients. A command takes half a second of the processor before
@@ -67,6 +68,7 @@ def main() -> None:
     parser.add_argument(EXPECTS_RUN, action="store_true", help="a run will start soon")
     given = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
+    protect_new_files()
     serve(Home(given.home), HostReport(given.report), expects_run=given.expects_run)
 
 

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from localcdap.umask import read_user_umask
+
 _UNIMPORTANT: Final = {b"_", b"PWD", b"OLDPWD", b"SHLVL", b"COLUMNS", b"LINES"}
 """Variables that a shell changes between two commands."""
 
@@ -30,18 +32,5 @@ def compute_fingerprint(settings: Path) -> str:
         digest.update(settings.read_bytes())
     with contextlib.suppress(OSError):
         digest.update(os.fsencode(Path.cwd()))
-    digest.update(f"\0{read_umask()}\0{sys.executable}".encode())
+    digest.update(f"\0{read_user_umask()}\0{sys.executable}".encode())
     return digest.hexdigest()
-
-
-def read_umask() -> int:
-    """Read the umask from the kernel's status file: the system call returns it only by setting it.
-
-    Without such a file (macOS) the result is the usual umask, 022.
-    """
-    try:
-        text = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return 0o022
-    found = next((line for line in text.splitlines() if line.startswith("Umask:")), "Umask: 0022")
-    return int(found.split()[1], 8)

@@ -16,6 +16,7 @@ import psutil
 from localcdap.engine.local.fork_protocol import request_fork
 from localcdap.engine.messages.orders import WorkOrder, write_order
 from localcdap.runs.records import ProcessIdentity
+from localcdap.umask import read_user_umask
 
 OUTPUT_FILE: Final = "process.log"
 """The file in the run's directory with everything that a run process prints."""
@@ -71,6 +72,7 @@ def _start_process(
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            umask=read_user_umask(),
         )
     assert process.stdin is not None
     return process.stdin, process, process.pid

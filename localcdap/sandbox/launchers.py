@@ -23,6 +23,7 @@ from localcdap.rpc.peer import Caller
 from localcdap.sandbox.descendants import end_group, list_descendants
 from localcdap.sandbox.fork_server import FORK_SERVICE, WorkerForkService
 from localcdap.sandbox.process_limits import IS_LINUX
+from localcdap.umask import read_user_umask
 
 _LOG: Final = logging.getLogger(__name__)
 _START_LIMIT_S: Final = 30.0
@@ -147,6 +148,7 @@ class _ForkServer:
                 stderr=subprocess.DEVNULL,
                 pass_fds=descriptors,
                 start_new_session=True,
+                umask=read_user_umask(),
             )
         self._caller = Caller(mine, "the fork server of plugin workers")
 
@@ -202,6 +204,7 @@ class ProcessLauncher:
             stderr=subprocess.STDOUT,
             pass_fds=[connection],
             start_new_session=True,
+            umask=read_user_umask(),
         )
         self._workers[popen.pid] = popen
         return popen.pid

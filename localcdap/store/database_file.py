@@ -63,6 +63,9 @@ def open_file(path: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnecti
     # Timestamps must not depend on the time zone of the machine.
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+    if not read_only:
+        with contextlib.suppress(OSError):
+            path.chmod(0o600)  # older versions left it readable
     return connection
 
 

@@ -14,11 +14,12 @@ import pytest
 
 from localcdap.api.errors import HostError, HostLostError, SettingsError
 from localcdap.rpc.client import Client
-from localcdap.rpc.fingerprint import compute_fingerprint, read_umask
+from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.host_start import LOG_FILE, HostReport, HostStart, is_hosted
 from localcdap.rpc.server import Server
+from localcdap.umask import read_user_umask
 
 from .services import Echo
 
@@ -183,7 +184,7 @@ def test_a_fingerprint_shows_what_a_new_host_would_do_otherwise(tmp_path, monkey
     if sys.platform == "linux":
         umask = os.umask(0o027)
         try:
-            assert read_umask() == 0o027
+            assert read_user_umask() == 0o027
             found.append(compute_fingerprint(settings))
         finally:
             os.umask(umask)

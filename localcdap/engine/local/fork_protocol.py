@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from localcdap.decoders import decode_msgpack
-from localcdap.rpc.fingerprint import read_umask
+from localcdap.umask import read_user_umask
 
 SOCKET: Final = "template.sock"
 """In the engine's directory. Every process that may write to the socket can start processes."""
@@ -72,7 +72,7 @@ def request_fork(engine: Path, run_directory: Path, input: int, output: int) -> 
     request = ForkRequest(
         run_directory=os.fsencode(run_directory.absolute()),
         working_directory=os.fsencode(Path.cwd()),
-        umask=read_umask(),
+        umask=read_user_umask(),
         environment=environment,
         origin=describe_origin(environment),
     )

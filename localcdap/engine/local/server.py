@@ -32,6 +32,7 @@ from localcdap.engine.local.server_record import (
     is_port_open,
     read_server_record,
 )
+from localcdap.umask import read_user_umask
 
 _STARTING: Final = "starting.lock"
 _PAUSE_S: Final = 0.02
@@ -204,6 +205,7 @@ class EngineServer:
                 stderr=errors,
                 cwd=self.directory,
                 start_new_session=True,
+                umask=read_user_umask(),
             )
         assert supervisor.stdin is not None
         with contextlib.suppress(BrokenPipeError):
