@@ -73,6 +73,7 @@ def test_statements_of_bigquery_become_those_of_duckdb(text, changes, sql):
         ("BEGIN TRANSACTION", "'BEGIN TRANSACTION' is not supported here."),
         ("DECLARE x INT64", "'DECLARE x' is not supported here."),
         ("CREATE VIEW d.v AS SELECT 1", "'CREATE VIEW' is not supported here."),
+        ("CREATE OR REPLACE FUNCTION d.f() AS (1)", "'CREATE FUNCTION' is not supported here."),
         ("EXPORT DATA OPTIONS(uri='gs://x') AS SELECT 1", "'EXPORT DATA' is not supported"),
         ("SELECT *\nFROM items", "'items' must be qualified with a dataset (line 2, column 6)."),
         (
@@ -101,6 +102,22 @@ def test_what_cannot_be_translated_is_refused_with_its_place(text: str, told: st
     with pytest.raises(module("sql").SqlError, match=".") as raised:
         statements.translate_statements(text)
     assert told in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("CREATE OR REPLACE VIEW d.v AS SELECT 1 AS a", "CREATE VIEW"),
+        ("CREATE VIEW IF NOT EXISTS d.v AS SELECT 1 AS a", "CREATE VIEW"),
+        ("DROP VIEW IF EXISTS d.v", "DROP VIEW"),
+        ("ALTER VIEW d.v SET OPTIONS (description = 'x')", "ALTER VIEW"),
+    ],
+)
+def test_statements_on_views_are_refused_with_the_statements_to_use_instead(text: str, named: str):
+    with pytest.raises(module("sql").SqlError, match=".") as raised:
+        module("statements").translate_statements(text)
+    assert raised.value.message == f"'{named}' is not supported here."
+    assert "CREATE OR REPLACE TABLE" in raised.value.action
 
 
 @pytest.mark.parametrize(

@@ -112,17 +112,33 @@ def _find_target(parsed: Any) -> Any:
             parsed.set("this", parsed.args["tables"][0])
             parsed.set("tables", None)
             return parsed.this
-        case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.Alter():
+        case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge():
             return parsed.find(exp.Table)
         case exp.TruncateTable():
             return parsed.expressions[0]
-        case exp.Create() | exp.Drop() if parsed.args.get("kind") == "TABLE":
+        case exp.Create() | exp.Drop() | exp.Alter() if parsed.args.get("kind") == "TABLE":
             return parsed.find(exp.Table)
-    first = " ".join(parsed.sql(dialect="bigquery").split()[:2])
-    raise SqlError(
-        f"'{first}' is not supported here.",
-        "Use SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, or CREATE, ALTER and DROP of tables.",
+    raise _build_kind_error(parsed)
+
+
+def _build_kind_error(parsed: Any) -> SqlError:
+    """Return the error to raise for a kind of statement that is not supported."""
+    from sqlglot import expressions as exp
+
+    kind = None
+    if isinstance(parsed, exp.Create | exp.Drop | exp.Alter):
+        kind = parsed.args.get("kind")
+    if kind:  # such as CREATE VIEW, without OR REPLACE
+        shown = f"{type(parsed).__name__.upper()} {kind}"
+    else:
+        shown = " ".join(parsed.sql(dialect="bigquery").split()[:2])
+    action = (
+        "Use CREATE OR REPLACE TABLE and DROP TABLE; a table holds the rows of its query as they are when "
+        "the statement is executed."
+        if kind == "VIEW"
+        else "Use SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, or CREATE, ALTER and DROP of tables."
     )
+    return SqlError(f"'{shown}' is not supported here.", action)
 
 
 def _reject_unsupported(parsed: Any, text: str) -> None:
