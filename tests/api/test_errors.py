@@ -38,6 +38,7 @@ def made(cls: type[LocalcdapError]) -> LocalcdapError:
         "failures": [{"message": "wrong"}],
         "traceback": ["frame one", "frame two"],
         "stage": "hash",
+        "was_sent": False,
         "table": "notes",
         "fields": ["id"],
     }

@@ -91,9 +91,24 @@ def documents(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def list_calls(documents: dict[str, str]) -> list[tuple[str, ...]]:
+OF_MINE = ("--type", "transform", "--plugin", "Mine", "--description", HOSTILE)
+
+
+def list_calls(documents: dict[str, str], folder: Path) -> list[tuple[str, ...]]:
     """Calls of every command, with hostile text in what they print."""
-    valid, invalid = documents["valid"], documents["invalid"]
+    return [
+        *list_calls_about_the_instance(),
+        *list_calls_about_pipelines(documents),
+        *list_calls_about_runs(documents),
+        ("backup", str(folder / "missing" / HOSTILE)),
+        ("restore", str(folder / "missing" / HOSTILE)),
+        ("doctor",),
+        ("doctor", "--skip-event", HOSTILE),
+        (HOSTILE,),
+    ]
+
+
+def list_calls_about_the_instance() -> list[tuple[str, ...]]:
     return [
         ("namespaces", "create", "team", "--description", HOSTILE),
         ("namespaces",),
@@ -113,28 +128,8 @@ def list_calls(documents: dict[str, str]) -> list[tuple[str, ...]]:
         ("plugin", "transform", HOSTILE),
         ("capabilities",),
         ("call", "transform", "Mine", HOSTILE),
-        (
-            "templates",
-            "create",
-            HOSTILE,
-            "--type",
-            "transform",
-            "--plugin",
-            "Mine",
-            "--description",
-            HOSTILE,
-        ),
-        (
-            "templates",
-            "create",
-            "mine",
-            "--type",
-            "transform",
-            "--plugin",
-            "Mine",
-            "--description",
-            HOSTILE,
-        ),
+        ("templates", "create", HOSTILE, *OF_MINE),
+        ("templates", "create", "mine", *OF_MINE),
         ("templates",),
         ("templates", "show", "mine"),
         ("apps",),
@@ -145,6 +140,12 @@ def list_calls(documents: dict[str, str]) -> list[tuple[str, ...]]:
         ("sql", "FROM t"),
         ("sql", f"SELECT '{HOSTILE}' AS \"{HOSTILE}\""),
         ("sql", f"SELECT {HOSTILE}"),
+    ]
+
+
+def list_calls_about_pipelines(documents: dict[str, str]) -> list[tuple[str, ...]]:
+    valid, invalid = documents["valid"], documents["invalid"]
+    return [
         ("validate", valid),
         ("validate", valid, "--schemas"),
         ("validate", invalid),
@@ -162,17 +163,24 @@ def list_calls(documents: dict[str, str]) -> list[tuple[str, ...]]:
         ("drafts", "show", "idea"),
         ("drafts", "revisions", "idea"),
         ("diff", valid, invalid),
+        ("test", invalid),
+        ("test", HOSTILE),
+        ("new", "plugin", HOSTILE),
+        ("new", HOSTILE),
+    ]
+
+
+def list_calls_about_runs(documents: dict[str, str]) -> list[tuple[str, ...]]:
+    invalid = documents["invalid"]
+    return [
         ("run", invalid),
         ("run", HOSTILE),
         ("preview", invalid),
         ("debug", invalid, "Mine", "--records", documents["records"]),
         ("debug", invalid, HOSTILE),
-        ("test", invalid),
-        ("test", HOSTILE),
-        ("new", "plugin", HOSTILE),
-        ("new", HOSTILE),
         ("runs",),
         ("runs", HOSTILE),
+        ("runs", f"--{HOSTILE}"),
         ("logs", HOSTILE),
         ("stop", HOSTILE),
         ("profiles",),
@@ -180,22 +188,20 @@ def list_calls(documents: dict[str, str]) -> list[tuple[str, ...]]:
         ("engine", HOSTILE),
         ("demo", HOSTILE),
         ("studio", HOSTILE),
-        ("backup", f"/nowhere/{HOSTILE}"),
-        ("restore", f"/nowhere/{HOSTILE}"),
-        ("doctor",),
-        ("doctor", "--skip-event", HOSTILE),
-        (HOSTILE,),
-        ("runs", f"--{HOSTILE}"),
     ]
 
 
 def test_no_command_lets_a_text_control_the_terminal(
-    home: Path, documents: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch
+    home: Path,
+    documents: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch,
 ):
     # As on a terminal: click would otherwise strip sequences itself.
     monkeypatch.setattr(click.utils, "should_strip_ansi", lambda *_: False)
     monkeypatch.setenv("COLUMNS", "400")
-    calls = list_calls(documents)
+    calls = list_calls(documents, tmp_path)
     shown: set[str] = set()
     faults: list[str] = []
     for call in calls:

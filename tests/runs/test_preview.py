@@ -18,6 +18,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.rpc.host_record import read_host_record
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
 from localcdap.testing.instance import TemporaryInstance
@@ -262,7 +263,7 @@ def test_what_cannot_be_previewed_is_refused_at_once(instance: TemporaryInstance
         instance.cdap.previews.get("default", "x")
 
 
-def test_the_program_shows_a_crash_and_a_preview_ends_with_its_owner(
+def test_the_program_shows_a_crash_and_a_preview_ends_with_its_host(
     instance: TemporaryInstance, tmp_path: Path, capsys
 ):
     from localcdap.cli.main import run
@@ -289,10 +290,12 @@ def test_the_program_shows_a_crash_and_a_preview_ends_with_its_owner(
     command = [sys.executable, "-m", "localcdap.cli", "preview", str(file), "--home", str(own)]
     program = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     process = _preview_process(own)
-    os.kill(program.pid, signal.SIGKILL)
-    program.wait()
+    host = read_host_record(own)
+    assert host is not None
+    os.kill(host.pid, signal.SIGKILL)
 
     process.wait(timeout=60)
+    assert program.wait(timeout=60) != 0
 
 
 def _preview_process(home: Path) -> psutil.Process:

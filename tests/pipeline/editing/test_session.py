@@ -40,6 +40,7 @@ from localcdap.sandbox.stage_configuration import (
     ConfigureResult,
     configure_stage,
 )
+from localcdap.sandbox.supervisor import PluginWorker
 from tests.pipeline.editing.sessions import Bench, InProcess
 from tests.pipeline.pipelines import config, record, stage
 from tests.pipeline.shelf import create_resolver
@@ -405,10 +406,18 @@ def test_a_hanging_plugin_holds_up_only_its_stage(workers, tmp_path):
     bench.check()
 
 
+def _limited(worker: PluginWorker, time_limit_s: float) -> PluginWorker:
+    worker._time_limit_s = time_limit_s
+    return worker
+
+
 def test_a_plugin_that_does_not_come_to_an_end_is_a_failure_of_its_stage(workers, monkeypatch):
     bench = Bench(small(), workers)
+    make = workers._new
     for worker in workers._idle:
         monkeypatch.setattr(worker, "_time_limit_s", 1.0)
+    # A busy machine lets the pool add a worker, which must have the same limit.
+    monkeypatch.setattr(workers, "_new", lambda: _limited(make(), 1.0))
     bench.apply(SetPlugin("u", "transform", "Slow"))
     assert "did not finish within 1 s" in bench.stages["u"].errors[0].message
     assert "is unknown because stage 'u' is invalid" in bench.stages["z"].errors[-1].message
