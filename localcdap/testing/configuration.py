@@ -51,7 +51,7 @@ def validate_stage(
     start = int(START.timestamp() * 1000)
     configure = StageConfiguration(
         PinnedPlugins({name: ref}, load_plugin),
-        partial(configure_stage, find_table=find_table),
+        partial(configure_stage, find_table=find_table, in_run=runtime),
         MacroContext(arguments, create_macro_functions(start), runtime=runtime),
         locations=locations,
     )

@@ -198,7 +198,10 @@ def test_a_plugin_that_is_required_away_later_is_not_found_when_its_pipeline_run
         assert refused.code == 1
         assert "Plugin named 'File' of type 'batchsource' not found." in refused.out
         assert "nothing was run" in refused.err
-        assert json.loads(program("runs", "test_pipeline", "--json").out) == []
+        (run,) = json.loads(program("runs", "test_pipeline", "--json").out)
+        assert run["status"] == "FAILED"
+        assert "Plugin named 'File' of type 'batchsource' not found." in run["error"]["message"]
+        assert "PII" not in refused.out + refused.err + program("logs", "last").out
 
 
 @pytest.mark.spark

@@ -86,6 +86,7 @@ def start_run(
     return start(run_directory), given
 
 
+@pytest.mark.slow
 def test_a_stopped_run_ends_although_spark_loses_the_interrupt(
     engine, run_directory, tmp_path, leases
 ):

@@ -108,7 +108,7 @@ class Quote(Transform):
 @plugin(type="transform", name="Slow", description="Does not come to an end.")
 class Slow(Transform):
     class Config(PluginConfig):
-        until: str = field("It ends when there is this file.", default="/nowhere")
+        until: str = field("It ends when there is this file.", default="/nowhere/at/all")
 
     def configure(self, stage: StageConfigurer) -> None:
         while not pathlib.Path(self.config.until).exists():

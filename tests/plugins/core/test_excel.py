@@ -174,5 +174,5 @@ def test_all_workbooks_of_a_folder_are_read(spark: Any, tmp_path: Path):
         ("b.xlsx", "People", 1, "Ann"),
     ]
     none = BASE | {"filePattern": "x", "columnList": "A"}
-    with pytest.raises(StageError, match="none of the 3 files"):
+    with pytest.raises(StageError, match="None of the 3 files"):
         run_stage(spark, plugin_ref("batchsource", "Excel"), none, directory=tmp_path)

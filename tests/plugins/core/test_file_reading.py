@@ -422,7 +422,7 @@ def test_avro_files_that_differ_from_the_schema(read, folder):
 def test_nothing_to_read(read, folder):
     (folder / "_SUCCESS").write_text("")
     for properties, expected in (
-        ({"path": "missing"}, "missing' does not exist"),
+        ({"path": "missing"}, "missing' here, does not exist"),
         ({"path": "in/*.csv"}, "matches no file"),
         ({}, "holds no file to read"),
     ):
