@@ -40,8 +40,8 @@ print(endpoint.url, endpoint.token)
 HOLD = """
 import sys
 from pathlib import Path
-from localcdap.engine.local.leases import lease
-with lease(Path(sys.argv[1])):
+from localcdap.engine.local.leases import hold_lease
+with hold_lease(Path(sys.argv[1])):
     print(flush=True)
     sys.stdin.read()
 """
@@ -80,7 +80,7 @@ def kill(pid: int) -> None:
     process = psutil.Process(pid)
     process.kill()
     eventually(
-        lambda: not process.is_running() or process.get_status() == psutil.STATUS_ZOMBIE, "it died"
+        lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, "it died"
     )
 
 

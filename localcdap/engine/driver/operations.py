@@ -10,6 +10,7 @@ written is removed, and its session is not released, before the operations of th
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -45,7 +46,7 @@ def end_operations(
     The tags of this thread are cleared: it must not interrupt operations of its own.
 
     :param tag: of the operations; None for all of the session.
-    :param block: makes the operations fail when they next create a file; called once, after 2 s.
+    :param block: makes the operations fail when they next create a file; called after 2 s, at most once.
     :param leases: of the local server; None for a cluster, which is given up after 10 s.
     :param may_begin: whether the server may not have begun an operation that a client has sent.
     :returns: whether no operation runs any more; False when the server goes on with them, because another
@@ -54,7 +55,9 @@ def end_operations(
     spark.clearTags()
     limit = _LIMIT_S if leases is None else _STOP_S
     started = time.monotonic()
-    is_blocked = False
+    # A thread of its own, since any call of a busy server may take longer than that.
+    blocker = threading.Timer(_BLOCK_S, block)
+    blocker.start()
     try:
         if may_begin:
             _wait_for_sent_operations(spark)
@@ -66,13 +69,13 @@ def end_operations(
                 return True
             if waited > limit:
                 break
-            if waited > _BLOCK_S and not is_blocked:
-                block()
-                is_blocked = True
             time.sleep(_PAUSE_S)
     except Exception as error:  # the server is gone, and its operations with it
         _LOG.debug("Spark's operations cannot be asked for: %s", error)
         return True
+    finally:
+        blocker.cancel()
+        blocker.join()
     return leases is not None and EngineServer(leases.parent).stop_if_unused()
 
 
