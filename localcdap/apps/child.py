@@ -1,4 +1,4 @@
-"""The process of an application.
+"""The process of a system application.
 
 Started by :mod:`localcdap.apps.process`, which writes an :class:`AppStartRequest` to its standard input.
 Standard output and standard error belong to the application.
@@ -42,7 +42,7 @@ from localcdap.store.structured.admin import TableAdmin
 ENDPOINT: Final = "app"
 PLATFORM: Final = "platform"
 MESSAGING: Final = "messaging"
-"""The names under which both processes call each other's services, besides those of the tables."""
+"""The names under which both processes call each other's services, besides those of the structured tables."""
 
 
 class AppStartRequest(msgspec.Struct):
@@ -52,7 +52,7 @@ class AppStartRequest(msgspec.Struct):
     host: HostRecord
     """The address at which the process reaches the host."""
     address: str
-    """The socket at which the process listens, with the same key."""
+    """The socket at which the process listens, with the key of ``host``."""
     memory_mb: int
 
 

@@ -19,7 +19,8 @@ from localcdap.api.methods import PluginMethod
 SYSTEM: Final = "SYSTEM"
 """The scope of the artifacts that come with localcdap; every namespace sees them."""
 USER: Final = "USER"
-"""The scope of the artifacts in plugin directories; only their namespace sees them."""
+"""The scope of the artifacts in plugin directories. Only their namespace sees them; those of the sub-folder
+``system`` are seen by all namespaces."""
 SYSTEM_NAMESPACE: Final = "system"
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -65,7 +66,7 @@ class ArtifactDetail(msgspec.Struct):
     """The version; empty when the artifact has none that can be read, which is an error."""
     scope: str
     namespace: str
-    """``system`` for the SYSTEM scope."""
+    """``system`` for the SYSTEM scope and for the plugin folder ``system``."""
     path: str
     """The absolute path at which the user placed it."""
     digest: str

@@ -15,8 +15,9 @@ def command(instance: Instance) -> None:
     """List the capabilities and how many plugins have each.
 
     A capability says what a plugin is able to do or where it can run, for instance mode_native or PII.
-    Settings and compute profiles require capabilities. The setting 'plugin.capabilities.known' fixes
-    which ones plugins may declare. 'localcdap plugins --capability NAME' lists the plugins that have one.
+    Settings and compute profiles require capabilities. The setting 'plugin.capabilities.known' lists
+    those that plugins declare besides the predefined ones; others give a warning. 'localcdap plugins
+    --capability NAME' lists the plugins that have one.
     """
     with instance.connect() as cdap:
         counts = cdap.artifacts.list_capabilities(instance.namespace)

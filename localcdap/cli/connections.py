@@ -37,8 +37,8 @@ def command(
 
     A connection has the address and the credentials of another system; stages use it as ${conn(NAME)}.
 
-    FILE is the JSON of a connection that Data Fusion exports. Values of properties with secret names, such as
-    passwords, are stored as secure keys and never shown.
+    FILE is the JSON of a connection that Data Fusion exports. Values of properties whose names suggest a
+    secret, such as password or token, are stored as secure keys and never shown.
     """
     if action == "list":
         _list(instance)

@@ -35,7 +35,7 @@ _ACTIONS = ["list", "save", "show", "revisions", "restore", "delete"]
     default="name",
     metavar="COLUMN",
     show_default=True,
-    help="The column by which the list is ordered (list).",
+    help="The column by which the list is ordered, such as name or updatedTimeMillis (list).",
 )
 @click.option("--descending", is_flag=True, help="Reverse the order (list).")
 @click.option("--filter", "part", metavar="TEXT", help="Only names that contain TEXT (list).")

@@ -28,7 +28,7 @@ from localcdap.cli.pipelines import split_version
 def command(
     instance: Instance, name: str, version: str | None, output: Path | None, upgraded: bool
 ) -> None:
-    """Write the JSON of a deployed pipeline as it was imported, including keys that localcdap does not know.
+    """Write the JSON of a deployed pipeline, including keys that localcdap does not know.
 
     CDAP and Data Fusion can import the file.
     """

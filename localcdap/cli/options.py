@@ -23,7 +23,9 @@ arguments_option = click.option(
     help="Set a runtime argument, the value of the macro ${K}; repeatable.",
 )
 fix_option = click.option(
-    "--fix", is_flag=True, help="Replace missing plugin versions with installed ones."
+    "--fix",
+    is_flag=True,
+    help="Use the installed version of a plugin where FILE asks for a missing one; FILE stays unchanged.",
 )
 
 
@@ -98,8 +100,8 @@ def instance_options(function: _Function) -> _Function:
         click.option(
             "--home",
             metavar="DIR",
-            help="The folder of the instance. Default: $LOCALCDAP_HOME, else the nearest parent folder "
-            "with a localcdap.toml, else the user's data directory.",
+            help="The folder of the instance. Default: $LOCALCDAP_HOME, else the current folder or its "
+            "nearest parent with a localcdap.toml, else the user's data directory.",
         ),
     ):
         gather = option(gather)

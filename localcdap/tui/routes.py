@@ -30,7 +30,7 @@ class DraftTarget:
 class DeployedTarget:
     """A deployed pipeline of the current namespace, opened in the studio.
 
-    :param version: None for the newest.
+    :param version: the id of a version; None for the newest.
     """
 
     name: str

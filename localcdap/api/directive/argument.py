@@ -43,7 +43,7 @@ class ArgumentKind(enum.Enum):
     EXPRESSION = "expression"
     """``exp:{…}``; read as :class:`localcdap.api.directive.Expression`."""
     RANGES = "ranges"
-    """``0:10='low',10:20='high'``; read as ``list[Range]``."""
+    """``0:10='low',10:20='high'``; read as ``list[NumberRange]``."""
     PROPERTIES = "properties"
     """``prop:{key='value', other=1}``; read as ``dict[str, str | int | Decimal | bool]``."""
 

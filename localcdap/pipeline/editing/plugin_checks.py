@@ -49,7 +49,7 @@ class PluginCheckQueue:
         self._queues: dict[Hashable, _PluginQueue] = {}
         self._condition = threading.Condition()
         self._open: dict[Hashable, PluginCheck] = {}
-        """Submitted checks that were not reported late, by key."""
+        """Checks that have neither finished nor been reported late, by key."""
         self._watch: threading.Thread | None = None
         self._closed = False
 

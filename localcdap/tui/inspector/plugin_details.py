@@ -1,4 +1,4 @@
-"""Finds the plugin of a stage: its declaration, other versions, and repairs."""
+"""Finds the plugin of a stage: its declaration, its other versions and its methods."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class PluginCandidate(msgspec.Struct):
 
 
 def read_plugin_details(cdap: Cdap, namespace: str, pipeline: str, use: PluginUse) -> PluginDetails:
-    """:param pipeline: the name of the one that the stage is in."""
+    """Read the plugin of a stage, and the names that its properties can use.
+
+    :param pipeline: the name of the stage's pipeline.
+    """
     preferences = cdap.preferences.resolve_for_pipeline(namespace, pipeline)
     keys = [key.name for key in cdap.secure_keys.list_keys(namespace)]
     return PluginDetails(find_plugin(cdap, namespace, use), preferences, keys)
@@ -77,7 +80,7 @@ async def choose_method(studio: Studio, plugin: PluginInfo) -> PluginMethod | No
     if len(methods) == 1:
         return methods[0]
     choices = [Choice(each.name, each, detail=each.description) for each in methods]
-    return await studio.choose(choices, title=f"What to ask {plugin.name}?")
+    return await studio.choose(choices, title=f"Which method of {plugin.name}?")
 
 
 async def choose_version(

@@ -101,7 +101,7 @@ class ParseAsAvro(SchemaFileDirective):
     categories = ("parser", "avro")
     examples = ("parse-as-avro :body customers binary", "parse-as-avro :body customers json 2")
     extension = "avsc"
-    column: str = argument.column("The column with records, bytes or text.")
+    column: str = argument.column("The column with Avro records, as bytes or text.")
     schema_id: str = argument.identifier("The name of the schema.", name="schema-id")
     encode_type: str = argument.identifier(
         "json or binary.", name="encode-type", choices=("json", "binary")
@@ -137,7 +137,7 @@ class ParseAsAvro(SchemaFileDirective):
 class ParseAsAvroFile(Directive):
     categories = ("parser", "avro")
     examples = ("parse-as-avro-file :body",)
-    column: str = argument.column("The column with files, bytes.")
+    column: str = argument.column("The column with Avro data files, as bytes.")
 
     def propagate(self, columns: Columns) -> None:
         if not report_missing_column(columns, self.column, "parse", fails=False):
@@ -167,7 +167,7 @@ class ParseAsProtobuf(SchemaFileDirective):
     categories = ("parser", "protobuf")
     examples = ("parse-as-protobuf :body customers 'Customer'",)
     extension = "desc"
-    column: str = argument.column("The column with messages, bytes.")
+    column: str = argument.column("The column with messages, as bytes.")
     schema_id: str = argument.identifier("The name of the descriptors.", name="schema-id")
     record_name: str = argument.text("The type of the messages.", name="record-name")
     version: int | None = argument.number("The version of the descriptors.", default=None)

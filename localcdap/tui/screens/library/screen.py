@@ -147,8 +147,10 @@ class LibraryScreen(LibraryListScreen):
             return
         item = self.details.item
         if not isinstance(item, PluginTemplate):
-            kind = "draft" if isinstance(item, Draft) else "deployed pipeline"
-            versions = plural(len(self.details.versions), "version")
+            is_draft = isinstance(item, Draft)
+            kind = "draft" if is_draft else "deployed pipeline"
+            noun = "revision" if is_draft else "version"
+            versions = plural(len(self.details.versions), noun)
             detail = f"{versions} will be deleted. This cannot be undone."
             if not await self.studio.confirm(f"Delete {kind} {item.name}?", detail):
                 return

@@ -85,7 +85,7 @@ class PreferencesPanel(StudioNode, Vertical):
         yield FilteredList(
             verb="change",
             id="preferences",
-            empty="No preferences here or at a higher level. a sets one.",
+            empty="No preferences here or at a higher level. Press 'a' to set one.",
         )
 
     def show(self, level: PreferenceLevel) -> None:
