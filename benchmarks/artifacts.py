@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from benchmarks.measure import Command, Row, alternate, remove, within
+from localcdap.rpc.host_record import read_host_record
 
 ARTIFACTS: Final = 1_000
 PLUGINS_EACH: Final = 5
@@ -40,16 +43,34 @@ def artifacts(folder: Path, rounds: int) -> Iterator[Row]:
     shutil.rmtree(home, ignore_errors=True)
     plugins = _generated(home / "plugins")
     argv = [sys.executable, "-m", "localcdap.cli", "plugins", "--json", "--home", str(home)]
-    index = remove(home / "localcdap.duckdb", home / "localcdap.duckdb.wal", home / "cache")
-    cold = Command("localcdap plugins", argv, {}, index)
+    database = [home / f"localcdap.duckdb{end}" for end in ("", ".wal", ".commits")]
+    remove_index = remove(*database, home / "cache")
+
+    def forget() -> None:
+        _end_host(home)
+        remove_index()
+
+    cold = Command("localcdap plugins", argv, {}, forget)
     imports = Command("imports", [sys.executable, str(_REFERENCE), str(plugins)], {}, remove())
     cold_s, imports_s = alternate([cold, imports], rounds, warm_ups=0)
     yield within("1,000 artifacts, cold", cold_s, 10, "importing them", imports_s)
     warm_s, _ = alternate([Command("localcdap plugins", argv, {}, remove()), imports], rounds)
     yield within("1,000 artifacts, warm", warm_s, 1, "importing them", imports_s)
+    _end_host(home)
     pick_up_s, look_ups_s = _open_instance(home, max(rounds, 3))
     yield within("pick up one dropped file", pick_up_s, 0.3)
     yield within("10,000 look-ups of a plugin", look_ups_s, 1)
+
+
+def _end_host(home: Path) -> None:
+    """End the background host that the last command has left, and wait until it has gone."""
+    record = read_host_record(home)
+    if record is None:
+        return
+    with contextlib.suppress(psutil.NoSuchProcess):
+        host = psutil.Process(record.pid)
+        host.terminate()
+        host.wait(60)
 
 
 def _generated(folder: Path) -> Path:
