@@ -1,4 +1,4 @@
-"""No file over 700 lines, no function over 60: a crowded module is split, not extended."""
+"""No file over 500 lines, no function over 60: a crowded module is split, not extended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-MOST_FILE_LINES = 700
+MOST_FILE_LINES = 500
 MOST_FUNCTION_LINES = 60
 
 
