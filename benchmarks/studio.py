@@ -55,7 +55,7 @@ def studio(folder: Path, rounds: int) -> Iterator[Row]:
             *theirs,
             _at(empty_repaints, part),
         )
-    memory, empty_memory = _memory(ours, b"plugins"), _memory(_EMPTY, _PAINTED)
+    memory, empty_memory = _memory(ours, b"plugins", home), _memory(_EMPTY, _PAINTED)
     yield Row(
         "studio and host, idle memory",
         memory,
@@ -87,15 +87,21 @@ def _repaints(
     return sorted(times)
 
 
-def _memory(command: Sequence[str], drawn: bytes) -> float:
-    """Resident memory of the process in MB once it has nothing to do."""
+def _memory(command: Sequence[str], drawn: bytes, home: Path | None = None) -> float:
+    """Resident memory of the process in MB once it has nothing to do.
+
+    :param home: of an instance, whose host is counted too; the processes of plugins are not.
+    """
     import psutil
+
+    from localcdap.rpc.host_record import read_host_record
 
     with _Terminal(command) as terminal:
         terminal.until(drawn)
         terminal.quiet(3 * _QUIET_S)
-        resident: float = psutil.Process(terminal.pid).memory_info().rss / _MB
-        return resident
+        host = read_host_record(home) if home is not None else None
+        counted = [terminal.pid, *([host.pid] if host is not None else [])]
+        return sum(psutil.Process(pid).memory_info().rss for pid in counted) / _MB
 
 
 def _at(times: list[float], part: float) -> float:
