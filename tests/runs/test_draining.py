@@ -17,6 +17,7 @@ from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.orders import SPOOL
 from localcdap.engine.messages.spool import RunStatus, TableLoads
 from localcdap.messaging.spool import SpoolWriter
+from localcdap.runs.effects import RunEffects
 from localcdap.runs.watcher import WatchedRun
 from localcdap.testing.instance import TemporaryInstance
 from tests.runs.stored_runs import GONE, write_run
@@ -66,3 +67,21 @@ def test_what_cannot_take_effect_is_told(instance, tmp_path):
 
 def test_a_run_that_has_ended_has_had_its_effect(instance):
     instance.cdap.runs.drain_spool(write_run(instance.cdap).run)
+
+
+def test_a_run_that_is_stopped_before_its_process_reports_is_killed(instance):
+    assert RunStatus.PENDING.can_become(RunStatus.STOPPING)
+    run = write_run(instance.cdap, status=RunStatus.PENDING)
+    service = instance.cdap.runs
+    effects = RunEffects(service._store, service._records, run.run)
+    with service._store.transaction() as tx:
+        record = service._records.get_in(tx, run.run)
+        record.status = RunStatus.STOPPING  # as stop() sets it
+        service._records.change(tx, record)
+
+    with service._store.transaction() as tx:
+        effects.apply(
+            tx, create_status(RunStatus.FAILED)
+        )  # what recovery says of a process that is gone
+
+    assert service.get("default", run.run).status is RunStatus.KILLED

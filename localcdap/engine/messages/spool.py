@@ -38,7 +38,13 @@ class RunStatus(enum.StrEnum):
 
 _ENDS = {RunStatus.COMPLETED, RunStatus.KILLED, RunStatus.FAILED}
 _NEXT: dict[RunStatus, set[RunStatus]] = {
-    RunStatus.PENDING: {RunStatus.STARTING, RunStatus.KILLED, RunStatus.FAILED},
+    # A run whose process has not reported yet can be stopped too.
+    RunStatus.PENDING: {
+        RunStatus.STARTING,
+        RunStatus.STOPPING,
+        RunStatus.KILLED,
+        RunStatus.FAILED,
+    },
     RunStatus.STARTING: {RunStatus.RUNNING, RunStatus.STOPPING} | _ENDS,
     RunStatus.RUNNING: {RunStatus.STOPPING} | _ENDS,
     RunStatus.STOPPING: set(_ENDS),
