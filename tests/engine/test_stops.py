@@ -87,21 +87,6 @@ def start_run(
 
 
 @pytest.mark.slow
-def test_a_stopped_run_ends_although_spark_loses_the_interrupt(
-    engine, run_directory, tmp_path, leases
-):
-    chain = [endless(loses_interrupt=True), sink()]
-    process, given = start_run(run_directory, engine, *chain, leases=leases)
-    wait_for_operation(engine, given, tmp_path)
-
-    process.send_signal(signal.SIGTERM)
-
-    assert process.wait(120) == 143
-    assert statuses(said(run_directory))[-1] == "KILLED"
-    require_no_output(tmp_path)
-
-
-@pytest.mark.slow
 def test_what_spark_does_for_a_killed_process_ends_before_its_folders_are_removed(
     engine, run_directory, tmp_path, leases
 ):
