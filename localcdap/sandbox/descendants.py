@@ -17,6 +17,8 @@ from typing import Final
 from localcdap.sandbox.process_limits import IS_LINUX
 
 _PAUSE_S: Final = 0.002
+_MOST_READS: Final = 50
+"""Reads of a tree that changes each time; then it is taken to have a running process."""
 _ENDED_STATES: Final = ("Z", "X")
 
 
@@ -28,13 +30,30 @@ def list_descendants(pid: int) -> list[int]:
     """
     if not IS_LINUX:
         return _scan_descendants(pid)
-    found, waiting = list[int](), list(_read_children(pid))
+    before: set[int] = set()
+    for _ in range(_MOST_READS):
+        seen, running = _read_descendants(pid)
+        if running or seen == before:
+            return running
+        before = seen
+    return list(before)
+
+
+def _read_descendants(pid: int) -> tuple[set[int], list[int]]:
+    """Return the ids of all descendants, those that wait for their parent to notice their end too, and of
+    those that run.
+
+    A process that forks and ends while its parent's children are read hides its child, which ``pid`` has
+    adopted after the read: only two equal reads without a running process show that none runs.
+    """
+    seen, running, waiting = set[int](), list[int](), list(_read_children(pid))
     while waiting:
         child = waiting.pop()
+        seen.add(child)
         if is_running(child):
-            found.append(child)
+            running.append(child)
             waiting += _read_children(child)
-    return found
+    return seen, running
 
 
 def is_running(pid: int) -> bool:
