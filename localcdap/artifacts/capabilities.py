@@ -139,26 +139,27 @@ class _Parser:
         return found
 
     def _read_alternatives(self) -> tuple[str, _Test]:
-        parts = [self._read_conjunction()]
-        while self._next == _OR:
-            self._at += 1
-            parts.append(self._read_conjunction())
-        if len(parts) == 1:
-            return parts[0]
-        tests = [test for _, test in parts]
-        text = f" {_OR} ".join(f"({text})" if _AND in text else text for text, _ in parts)
-        return text, lambda capabilities: any(test(capabilities) for test in tests)
+        return self._read_chain(_OR, any, _AND, self._read_conjunction)
 
     def _read_conjunction(self) -> tuple[str, _Test]:
-        parts = [self._read_condition()]
-        while self._next == _AND:
+        return self._read_chain(_AND, all, _OR, self._read_condition)
+
+    def _read_chain(
+        self,
+        operator: str,
+        combine: Callable[[Iterable[bool]], bool],
+        other: str,
+        read_part: Callable[[], tuple[str, _Test]],
+    ) -> tuple[str, _Test]:
+        """Read parts with an operator between them; those that contain the other one get parentheses."""
+        parts = [read_part()]
+        while self._next == operator:
             self._at += 1
-            parts.append(self._read_condition())
+            parts.append(read_part())
         if len(parts) == 1:
             return parts[0]
-        tests = [test for _, test in parts]
-        text = f" {_AND} ".join(f"({text})" if _OR in text else text for text, _ in parts)
-        return text, lambda capabilities: all(test(capabilities) for test in tests)
+        text = f" {operator} ".join(f"({text})" if other in text else text for text, _ in parts)
+        return text, lambda capabilities: combine(test(capabilities) for _, test in parts)
 
     def _read_condition(self) -> tuple[str, _Test]:
         part = self._next

@@ -166,26 +166,6 @@ class _HostLink:
                     raise
         raise AssertionError("unreachable")
 
-    @contextlib.contextmanager
-    def require_same_host(self, what: str) -> Iterator[None]:
-        """Raise a clear error when the host is lost in a block that follows something kept in its memory.
-
-        The calls of the block are repeated at the next host, which does not know it.
-
-        :param what: what the host keeps, such as ``the preview``.
-        :raises HostLostError: in place of a NotFoundError, when the host has changed.
-        """
-        pid = self.host_pid
-        try:
-            yield
-        except NotFoundError as error:
-            if self.host_pid == pid:
-                raise
-            raise HostLostError(
-                f"The host of the instance (process {pid}) ended unexpectedly, and {what} with it.",
-                f"Start {what} again.",
-            ) from error
-
     def leave_host(self) -> list[str]:
         """Have a host end that only this process uses; return who else does."""
         end = self._endpoint

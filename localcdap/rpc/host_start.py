@@ -6,7 +6,6 @@ This module imports nothing large: a command starts a host before it imports wha
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from localcdap.api.errors import HostError
+from localcdap.file_locks import is_locked
 
 if TYPE_CHECKING:
     from localcdap.rpc.frames import Answer
@@ -146,17 +146,7 @@ def take_start(home: Path) -> HostStart | None:
 
 def is_hosted(home: Path) -> bool:
     """Return whether a process is the host of an instance, or about to be, or about to end."""
-    try:
-        lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(lock)
-    return False
+    return is_locked(home / LOCK_FILE)
 
 
 @contextlib.contextmanager

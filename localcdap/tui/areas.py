@@ -74,5 +74,3 @@ AREAS: Final = (
     ),
 )
 """In the order of the header."""
-
-BY_NAME: Final = {area.name: area for area in AREAS}

@@ -8,7 +8,8 @@ import threading
 import time
 from pathlib import Path
 
-from localcdap.engine.local.leases import are_leases_held, find_oldest_lease, hold_lease, is_locked
+from localcdap.engine.local.leases import are_leases_held, find_oldest_lease, hold_lease
+from localcdap.file_locks import is_locked
 
 HOLDER = """
 import sys, time

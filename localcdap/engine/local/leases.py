@@ -90,19 +90,3 @@ def _remove_if_free(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return True
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of a file; False for a file that does not exist."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        # Shared, so that two processes that ask at the same time do not take each other for the holder.
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

@@ -20,7 +20,7 @@ from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.java_runtime import find_java
 from localcdap.engine.local.launch import find_spark_home
-from localcdap.engine.local.leases import are_leases_held, is_locked
+from localcdap.engine.local.leases import are_leases_held
 from localcdap.engine.local.server_record import (
     LEASES,
     LOCK,
@@ -32,6 +32,7 @@ from localcdap.engine.local.server_record import (
     is_port_open,
     read_server_record,
 )
+from localcdap.file_locks import is_locked
 from localcdap.umask import read_user_umask
 
 _STARTING: Final = "starting.lock"

@@ -33,7 +33,7 @@ from localcdap.engine.local.launch import (
     build_server_environment,
     write_configuration,
 )
-from localcdap.engine.local.leases import are_leases_held, is_locked
+from localcdap.engine.local.leases import are_leases_held
 from localcdap.engine.local.server_record import (
     LEASES,
     LOCK,
@@ -44,6 +44,7 @@ from localcdap.engine.local.server_record import (
     is_port_open,
     read_server_record,
 )
+from localcdap.file_locks import is_locked
 
 _START_S: Final = 180.0
 _STOP_S: Final = 10.0

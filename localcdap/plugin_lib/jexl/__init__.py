@@ -7,10 +7,9 @@
 from __future__ import annotations
 
 from localcdap.plugin_lib.jexl.errors import EvaluationError, JexlError, Problem
-from localcdap.plugin_lib.jexl.expression import Batch, JexlExpression, parse, to_truth
+from localcdap.plugin_lib.jexl.expression import JexlExpression, parse, to_truth
 
 __all__ = [
-    "Batch",
     "EvaluationError",
     "JexlError",
     "JexlExpression",

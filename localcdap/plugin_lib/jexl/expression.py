@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.jexl.errors import EvaluationError, JexlError, Problem
+from localcdap.plugin_lib.jexl.errors import JexlError, Problem
 from localcdap.plugin_lib.jexl.parser import parse_tree
 from localcdap.plugin_lib.jexl.tree import Node, list_read_names
 
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
 _MISSING: Final = object()
 _NO_VALUES: Final[Mapping[str, Any]] = {}
-
-
-class Batch(NamedTuple):
-    """The values of an expression for many rows."""
-
-    values: list[Any]
-    errors: dict[int, EvaluationError]
-    """The errors by row number; the value of such a row is None."""
 
 
 class JexlExpression:
@@ -70,19 +62,6 @@ class JexlExpression:
 
         def evaluate(row: Mapping[str, Any], more: Mapping[str, Any] = _NO_VALUES) -> Any:
             return run(*[_value(row, more, name) for name in names])
-
-        return evaluate
-
-    def compile_batch(self) -> Callable[[Mapping[str, Sequence[Any]], int], Batch]:
-        """Return a function from columns by name and the number of rows to all values.
-
-        A missing column is null; so is ``this``, which is not a column.
-        """
-        names, run_all = self.code.names, self.code.run_all
-
-        def evaluate(columns: Mapping[str, Sequence[Any]], count: int) -> Batch:
-            nulls = [None] * count
-            return Batch(*run_all(count, *[columns.get(name, nulls) for name in names]))
 
         return evaluate
 

@@ -29,8 +29,6 @@ class Box:
     height: int
     port_rows: tuple[int, ...] = ()
     """Rows in which connections leave it."""
-    is_entered: bool = False
-    """Whether a connection leads to it."""
     enters: int = 0
     """The row in which connections lead to it."""
 
@@ -157,11 +155,10 @@ class _PartLayout:
         layers, zoom = self._part.layers, self._zoom
         self._top = [row + below for row in self._top]
         last = 0
-        entered = {target for bundle in self._part.bundles for target in bundle.targets}
         for index, column in enumerate(layers.columns):
             for node in column:
                 if node < layers.real:
-                    box = self._build_box(node, self._lefts[index], entered)
+                    box = self._build_box(node, self._lefts[index])
                     found.boxes[box.name] = box
                     last = max(last, box.bottom)
         drawn = _Strokes(len(self._part.strands))
@@ -251,16 +248,14 @@ class _PartLayout:
         x = self._lefts[column] + self._zoom.width + 1
         return x, self._get_leave_row(each.source, each.port), f" {text} "
 
-    def _build_box(self, node: int, left: int, entered: set[str]) -> Box:
-        name = self._part.names[node]
+    def _build_box(self, node: int, left: int) -> Box:
         return Box(
-            name,
+            self._part.names[node],
             left,
             self._top[node],
             self._zoom.width,
             self._heights[node],
             tuple(self._get_leave_row(node, port) for port in range(len(self._part.ports[node]))),
-            name in entered,
             self._get_enter_row(node),
         )
 

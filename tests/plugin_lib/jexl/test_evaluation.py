@@ -361,24 +361,6 @@ def test_long_chains_cost_no_depth() -> None:
     assert value("(" * 300 + "a" + ")" * 300) == 1
 
 
-@pytest.mark.parametrize(
-    "text", ["a + b", "s + none", "age < 15 ? 'y' : 'n'", "word.trim()", "var x = a; x + b"]
-)
-def test_a_batch_gives_what_rows_give(text: str) -> None:
-    rows = [dict(ROW), dict(ROW) | {"a": "x", "s": None, "age": None, "word": None}, {}]
-    expression = parse(text)
-    columns = {name: [row.get(name) for row in rows] for name in expression.variables}
-    batch = expression.compile_batch()(columns, len(rows))
-    run = expression.compile()
-    for at, row in enumerate(rows):
-        message = None
-        try:
-            assert batch.values[at] == run(row)
-        except EvaluationError as error:
-            message = str(error)
-        assert str(batch.errors.get(at)) == str(message)
-
-
 def test_an_expression_pickles_as_its_text() -> None:
     copy = pickle.loads(pickle.dumps(parse("a + b")))
     assert copy.compile()(ROW) == 3

@@ -1,4 +1,4 @@
-"""The Python functions of an expression: for one row, and for whole columns."""
+"""The Python function of an expression."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from localcdap.plugin_lib.jexl.code import operators
 from localcdap.plugin_lib.jexl.code.writer import Coded, Writer
-from localcdap.plugin_lib.jexl.errors import EvaluationError
 from localcdap.plugin_lib.jexl.tree import Node, list_local_names, list_read_names
 
 
@@ -76,55 +75,31 @@ _STATEMENTS: Final[dict[str, Callable[[Writer, Node], list[str]]]] = {
 
 
 class Code:
-    """The compiled functions of an expression: one for a row, one for whole columns."""
+    """The compiled function of an expression."""
 
     def __init__(self, root: Node) -> None:
         self.names: Final = list_read_names(root)
         """The variables, in the order of the function's arguments."""
         writer = Writer(self.names, list_local_names(root), _KINDS)
-        source = _functions(writer, root)
+        source = _write_function(writer, root)
         scope = writer.scope
         exec(compile(source, "<expression>", "exec"), scope)  # noqa: S102 - written here, from a checked tree
-        self.source: Final = source
         self.run: Final[Callable[..., Any]] = scope["run"]
         """The function from the values of the variables to the value."""
-        self.run_all: Final[Callable[..., tuple[list[Any], dict[int, EvaluationError]]]] = scope[
-            "run_all"
-        ]
-        """The function from sequences of values of the variables to the values, and the errors by row."""
 
 
-def _functions(writer: Writer, root: Node) -> str:
-    arguments = ", ".join(writer.arguments)
+def _write_function(writer: Writer, root: Node) -> str:
     single = _single(writer, root)
     body = [f"return {writer.code(single)}"] if single is not None else _script(writer, root)
-    value = writer.code(single) if single is not None else f"run({arguments})"
-    columns = ", ".join(f"c{at}" for at in range(len(writer.arguments)))
-    rows = f"zip({columns}, strict=True)" if len(writer.arguments) > 1 else "c0"
-    each = f"for {arguments} in {rows}:" if arguments else "for _ in range(count):"
     return "\n".join(
         (
-            f"def run({arguments}):",
+            f"def run({', '.join(writer.arguments)}):",
             "    try:",
             *(f"        {line}" for line in body),
             "    except EvaluationError:",
             "        raise",
             "    except Exception as error:",
             "        failed(error)",
-            f"def run_all(count, {columns}):" if columns else "def run_all(count):",
-            "    values = []",
-            "    errors = {}",
-            "    push = values.append",
-            f"    {each}",
-            "        try:",
-            f"            push({value})",
-            "        except EvaluationError as error:",
-            "            errors[len(values)] = error",
-            "            push(None)",
-            "        except Exception as error:",
-            "            errors[len(values)] = EvaluationError(str(error))",
-            "            push(None)",
-            "    return values, errors",
         )
     )
 

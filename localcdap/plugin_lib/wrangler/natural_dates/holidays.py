@@ -137,7 +137,6 @@ SEASONS: Final[dict[str, DayOfYear]] = {season: _begin(season) for season in _SE
 
 FIRST_YEAR_OF_SEASONS: Final = 2006
 """Natty knows no earlier seasons: it takes their month and day in the present year."""
-FIRST_YEAR_OF_SPRING: Final = 2007
 
 _day: Final = sequence(space, token("day"))
 
