@@ -11,7 +11,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -81,7 +81,7 @@ class ConfigField:
         description: str,
         default: Any,
         choices: Iterable[str],
-        macro: bool,
+        macro: bool | None,
         name: str | None,
         secret: bool,
         syntax: str | None,
@@ -92,20 +92,25 @@ class ConfigField:
         self.description: Final = description
         self.default: Final = default
         self.choices: Final = tuple(choices)
-        self.macro: Final = macro
         self.secret: Final = secret
         self.syntax: Final = syntax
         self.form: Final = form
         self.group: Final = group
         named = _PLUGIN_FORM.search(form or "")
         self.uses: Final = uses or (NamedPlugins(named[1]) if named else None)
+        self.macro: bool | None = macro
         self.property: str = name or ""
         self.attribute: str = ""
         self.type: Any = str
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.attribute = name
-        self.property = self.property or name
+
+    def complete(self, type_: Any, rename: Literal["camel"] | None, macros: bool) -> None:
+        """Set what the declaration leaves to the class."""
+        self.type = type_
+        self.property = self.property or _rename(self.attribute, rename)
+        self.macro = macros if self.macro is None else self.macro
 
     @property
     def required(self) -> bool:
@@ -140,7 +145,7 @@ class ConfigField:
             description=self.description,
             type=self.type_name,
             required=self.required,
-            macro_supported=self.macro,
+            macro_supported=bool(self.macro),
             default=None if self.required else _format_default(self.default),
             choices=list(self.choices),
             secret=self.secret,
@@ -156,7 +161,7 @@ def field(
     *,
     default: Any = _REQUIRED,
     choices: Iterable[str] = (),
-    macro: bool = False,
+    macro: bool | None = None,
     name: str | None = None,
     secret: bool = False,
     syntax: str | None = None,
@@ -171,10 +176,11 @@ def field(
         means an absent property has no value (annotate ``X | None``).
     :param choices: allowed texts, matched without regard to case; the value read is the declared
         spelling.
-    :param macro: whether the property may contain macros, ``${…}``. Until a macro is evaluated the property
-        has its default value, and :meth:`PluginConfig.contains_macro` is true.
-    :param name: the key in a pipeline document where it is not a Python name
-        (``"schema.row.field"``).
+    :param macro: whether the property may contain macros, ``${…}``; by default what the class says. Until a
+        macro is evaluated the property has its default value, and :meth:`PluginConfig.contains_macro` is
+        true.
+    :param name: the key in a pipeline document (``"schema.row.field"``); by default the name of the
+        attribute, renamed as the class says.
     :param secret: whether the value is masked in front ends and never logged.
     :param syntax: language of a multi-line value, for editors: ``javascript``, ``python``, ``sql``.
     :param form: the form of the value, from which editors offer choices; it is not validated.
@@ -199,11 +205,17 @@ class PluginConfig:
     Annotate fields with ``str``, ``int`` (32 bit checks are the plugin's), ``float``, ``bool``,
     ``list[str]`` (comma separated), :class:`Schema` (a record schema document), or one of these
     ``| None``.
+
+    Two arguments of a class hold for the fields that it declares, not for those of its subclasses:
+    ``macros=True`` allows macros in each, and ``rename="camel"`` makes the key ``fileRegex`` of the attribute
+    ``file_regex``.
     """
 
     _declared: typing.ClassVar[dict[str, ConfigField]] = {}
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(
+        cls, *, macros: bool = False, rename: Literal["camel"] | None = None
+    ) -> None:
         super().__init_subclass__()
         declared: dict[str, ConfigField] = {}
         for base in reversed(cls.__mro__[1:]):
@@ -211,7 +223,8 @@ class PluginConfig:
         hints = _get_hints(cls)
         for attribute, value in list(vars(cls).items()):
             if isinstance(value, ConfigField):
-                value.type = _find_value_type(cls, attribute, hints.get(attribute, str))
+                type_ = _find_value_type(cls, attribute, hints.get(attribute, str))
+                value.complete(type_, rename, macros)
                 declared[value.property] = value
         cls._declared = declared
 
@@ -280,6 +293,13 @@ class PluginConfig:
     def macros(self) -> frozenset[str]:
         """The names of all properties that contain a macro not evaluated yet."""
         return self._macros
+
+
+def _rename(attribute: str, rename: Literal["camel"] | None) -> str:
+    if rename is None:
+        return attribute
+    first, *others = attribute.split("_")
+    return first + "".join(word.capitalize() for word in others)
 
 
 def _get_hints(cls: type) -> dict[str, Any]:

@@ -259,29 +259,30 @@ class SparkSink(BatchSink):
     types = ("sparksink",)
 
 
-def plugin(*, type: str, name: str, description: str) -> Callable[[_Plugin], _Plugin]:
+def plugin(*, name: str, description: str, type: str | None = None) -> Callable[[_Plugin], _Plugin]:
     """Make a class a plugin of an artifact.
 
-    :param type: the plugin type in lower case; one that the base class allows.
     :param name: the name in pipeline documents.
     :param description: what the plugin does, for the person who selects it.
+    :param type: the plugin type in lower case; by default the first that the base class allows.
     :raises TypeError: when the base class does not allow the type, or name or description is empty.
     """
 
     def mark(cls: _Plugin) -> _Plugin:
-        problem = _find_problem(cls, type, name, description)
+        type_ = type or next(iter(getattr(cls, "types", ())), None)
+        problem = _find_problem(cls, type_, name, description)
         if problem:
             reject_declaration(cls, problem)
         else:
             # setattr, because the mark is not part of the interface of the class.
-            setattr(cls, PLUGIN_MARK, (type, name.strip(), description.strip()))
+            setattr(cls, PLUGIN_MARK, (type_, name.strip(), description.strip()))
         return cls
 
     return mark
 
 
 def _find_problem(cls: object, type_: object, name: object, description: object) -> str | None:
-    if not isinstance(cls, type) or not issubclass(cls, Plugin):
+    if not isinstance(cls, type) or not issubclass(cls, Plugin) or type_ is None:
         return "a plugin extends one of the plugin base classes, for instance Transform."
     if type_ not in cls.types:
         allowed = ", ".join(cls.types) or "none; extend one of the plugin base classes"

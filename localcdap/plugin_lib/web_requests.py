@@ -22,36 +22,22 @@ class WebAnswer(NamedTuple):
     content: bytes
 
 
-class WebRequestConfig(PluginConfig):
+class WebRequestConfig(PluginConfig, macros=True):
     """The properties of a plugin that sends HTTP requests."""
 
-    url: str = field("URL of the web service.", macro=True)
-    method: str = field("HTTP method of the request.", choices=METHODS, macro=True)
-    body: str | None = field("Body of the request.", default=None, macro=True)
+    url: str = field("URL of the web service.")
+    method: str = field("HTTP method of the request.", choices=METHODS)
+    body: str | None = field("Body of the request.", default=None)
     headers: str | None = field(
-        "Headers of the request, each on a line: name: value",
-        default=None,
-        macro=True,
-        name="requestHeaders",
+        "Headers of the request, each on a line: name: value", default=None, name="requestHeaders"
     )
     retries: int = field(
-        "How many times a failed request is repeated.",
-        default=0,
-        macro=True,
-        name="numRetries",
+        "How many times a failed request is repeated.", default=0, name="numRetries"
     )
     timeout_ms: int = field(
-        "Milliseconds to wait for a response.",
-        default=TIMEOUT_MS,
-        macro=True,
-        name="connectTimeoutMillis",
+        "Milliseconds to wait for a response.", default=TIMEOUT_MS, name="connectTimeoutMillis"
     )
-    follow: bool = field(
-        "Whether redirects are followed.",
-        default=True,
-        macro=True,
-        name="followRedirects",
-    )
+    follow: bool = field("Whether redirects are followed.", default=True, name="followRedirects")
 
     def get_timeout_ms(self) -> int:
         """Return the milliseconds to wait for the connection and for each part of the response."""

@@ -24,7 +24,7 @@ _SCHEMA_TEXT: Final = (
 )
 
 
-@plugin(type="transform", name="Sample", description="Passes records on.")
+@plugin(name="Sample", description="Passes records on.")
 class Sample(Transform):
     """A plugin with the usual kinds of properties."""
 

@@ -39,7 +39,7 @@ def read_stream(path: str) -> Iterator[pa.RecordBatch]:
         yield from stream
 
 
-@plugin(type="batchsource", name="RecordFileSource", description="Reads an Arrow stream file.")
+@plugin(name="RecordFileSource", description="Reads an Arrow stream file.")
 class RecordFileSource(BatchSource):
     """Reads the records of a test."""
 
@@ -55,7 +55,7 @@ class RecordFileSource(BatchSource):
         return context.generate(self.config.schema, tasks, read_stream)
 
 
-@plugin(type="batchsink", name="RecordFileSink", description="Writes an Arrow stream file.")
+@plugin(name="RecordFileSink", description="Writes an Arrow stream file.")
 class RecordFileSink(BatchSink):
     """Collects the output of a stage."""
 
@@ -71,7 +71,7 @@ class RecordFileSink(BatchSink):
             stream.write_table(table)
 
 
-@plugin(type="transform", name="ErrorEmitter", description="Emits its input as error records.")
+@plugin(name="ErrorEmitter", description="Emits its input as error records.")
 class ErrorEmitter(Transform):
     """Emits the error records of a test."""
 
@@ -84,7 +84,7 @@ class ErrorEmitter(Transform):
         emit.error(record["record"], record["code"], record["message"])
 
 
-@plugin(type="errortransform", name="ErrorCollector", description="Wraps error records as records.")
+@plugin(name="ErrorCollector", description="Wraps error records as records.")
 class ErrorCollector(ErrorTransform):
     """Turns the error records of a stage into records with ``record``, ``code``, ``message``, ``stage``."""
 

@@ -123,6 +123,29 @@ def test_a_property_with_a_macro_has_its_default_until_the_run():
     assert not config.contains_macro("text")
 
 
+class Files(PluginConfig, macros=True, rename="camel"):
+    file_regex: str = field("Which files.", default="")
+    path: str = field("Where.", macro=False)
+    row_field: str = field("The key.", default="", name="row.field")
+
+
+class MoreFiles(Files):
+    line_end: str = field("The end of a line.", default="")
+
+
+def test_a_class_decides_names_and_macros_of_its_own_fields():
+    seen = {name: declared.describe() for name, declared in MoreFiles.get_fields().items()}
+
+    assert {name: each.macro_supported for name, each in seen.items()} == {
+        "fileRegex": True,
+        "path": False,
+        "row.field": True,
+        "line_end": False,
+    }
+    config = MoreFiles.build({"fileRegex": "a.*", "path": "p"}, FailureCollector())
+    assert (config.file_regex, config.path) == ("a.*", "p")
+
+
 def test_a_required_property_with_a_macro_is_no_failure():
     class Config(PluginConfig):
         path: str = field("A path.", macro=True)

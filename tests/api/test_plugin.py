@@ -73,6 +73,20 @@ def test_a_class_becomes_a_plugin():
     assert PLUGIN_MARK not in vars(sub(Hasher))
 
 
+def test_a_plugin_has_the_type_of_its_base_class():
+    @plugin(name="Hasher", description="Hashes.")
+    class Hasher(Transform):
+        pass
+
+    assert vars(Hasher)[PLUGIN_MARK] == ("transform", "Hasher", "Hashes.")
+
+
+@pytest.mark.parametrize("base", [Plugin, object])
+def test_a_class_without_a_type_is_no_plugin(base):
+    with pytest.raises(TypeError, match="extends one of the plugin base classes"):
+        plugin(name="Hasher", description="Hashes.")(type("Hasher", (base,), {}))
+
+
 @pytest.mark.parametrize(
     ("base", "type_", "message"),
     [

@@ -184,7 +184,7 @@ def python_block(part: str) -> str:
 
 def test_the_plugin_that_is_shown_is_a_plugin(tmp_path):
     path = tmp_path / "shout-1.0.0.py"
-    path.write_text(python_block('@plugin(type="transform"'), encoding="utf-8")
+    path.write_text(python_block('@plugin(name="Shout"'), encoding="utf-8")
 
     found = inspect_artifact(str(path), compute_digest(path))
 
@@ -194,7 +194,7 @@ def test_the_plugin_that_is_shown_is_a_plugin(tmp_path):
 
 def test_the_directive_that_is_shown_is_one(tmp_path):
     path = tmp_path / "reverse-1.0.0.py"
-    path.write_text(python_block('@plugin(type="directive"'), encoding="utf-8")
+    path.write_text(python_block('@plugin(name="text-reverse"'), encoding="utf-8")
 
     found = inspect_artifact(str(path), compute_digest(path))
 
@@ -222,7 +222,7 @@ def test_the_edits_that_are_shown_can_be_made(tmp_path, monkeypatch):
 
 @pytest.mark.spark
 def test_the_tests_that_are_shown_pass(tmp_path, monkeypatch, cdap_pipeline):
-    (tmp_path / "shout.py").write_text(python_block('@plugin(type="transform"'), encoding="utf-8")
+    (tmp_path / "shout.py").write_text(python_block('@plugin(name="Shout"'), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     shown = {}
     exec(python_block("def test_stage"), shown)

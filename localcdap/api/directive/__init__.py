@@ -1,6 +1,6 @@
 """Directives, the steps of Wrangler's recipes: everything that the author of a directive imports.
 
->>> @plugin(type="directive", name="reverse", description="Reverses a text.")      # doctest: +SKIP
+>>> @plugin(name="reverse", description="Reverses a text.")      # doctest: +SKIP
 ... class Reverse(Directive):
 ...     column: str = argument.column("The column whose text is reversed.")
 ...

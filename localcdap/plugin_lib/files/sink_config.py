@@ -18,55 +18,46 @@ CODECS: Final = {
 DEFAULT_CODECS: Final = {"avro": "none", "orc": "zlib", "parquet": "snappy"}
 
 
-class FileSinkConfig(PluginConfig):
+class FileSinkConfig(PluginConfig, macros=True, rename="camel"):
     """The properties of a sink that writes files."""
 
     reference_name: str | None = field(
         "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
-        name="referenceName",
+        macro=False,
     )
     path: str = field(
         "Folder to write into. With the suffix appended, it must not exist or must be empty. The files "
-        "appear when the whole run has succeeded. A relative path is relative to the instance's folder.",
-        macro=True,
+        "appear when the whole run has succeeded. A relative path is relative to the instance's folder."
     )
     suffix: str | None = field(
         "Folder inside the path, named after the logical start time of the run in UTC by a Java time "
         "pattern: yyyy-MM-dd-HH-mm gives 2015-01-01-20-42. If not set, files go into the path itself.",
         default=None,
-        macro=True,
     )
     format: str = field(
         "Format of the files: avro, csv, delimited, json (an object on each line), orc, parquet or tsv.",
-        macro=True,
         form="{format:" + "|".join(FORMATS) + "}",
     )
     schema: Schema | None = field(
         "Schema of the files (avro, orc, parquet): some or all fields of the input. Other formats write "
         "all fields of the input.",
         default=None,
-        macro=True,
     )
     delimiter: str | None = field(
         "Text between two values in the format 'delimited', by default a comma. Other formats ignore it.",
         default=None,
-        macro=True,
         group="format of the files",
     )
     write_header: bool = field(
         "Whether the first line of each file contains the field names (csv, tsv, delimited).",
         default=False,
-        macro=True,
-        name="writeHeader",
         group="format of the files",
     )
     enable_quoted_values: bool = field(
         "Whether values that contain the delimiter, a quote or a line end are quoted (csv, tsv, "
         "delimited).",
         default=False,
-        macro=True,
-        name="enableQuotedValues",
         group="format of the files",
     )
     compression_codec: str | None = field(
@@ -74,16 +65,12 @@ class FileSinkConfig(PluginConfig):
         "snappy, lz4, zstd; zlib by default) and parquet files (none, snappy, gzip, lz4, zstd; snappy "
         "by default).",
         default=None,
-        macro=True,
-        name="compressionCodec",
         form="{codec:none|snappy|zlib|lz4|zstd|gzip|deflate|bzip2|xz}",
         group="format of the files",
     )
     file_system_properties: str | None = field(
         "Hadoop properties as a JSON object of texts; without effect on this machine.",
         default=None,
-        macro=True,
-        name="fileSystemProperties",
         syntax="json",
         group="more",
     )

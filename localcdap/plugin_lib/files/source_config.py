@@ -24,25 +24,23 @@ BY_NUMBER: Final = "Sheet Number"
 RECORD_DELIMITER: Final = "textinputformat.record.delimiter"
 
 
-class FileSourceConfig(PluginConfig):
+class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
     """The properties of a source that reads files."""
 
     reference_name: str = field(
         "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
-        name="referenceName",
+        macro=False,
     )
     path: str = field(
         "File or folder to read, or a pattern with *, ?, [a-z] and {a,b}. Names that start with '_' "
         "or '.' are skipped. A relative path is relative to the instance's folder. [locations] in "
         "localcdap.toml maps paths such as gs://bucket/folder to folders of this machine. "
-        "Files ending in .gz, .bz2, .zst or .deflate are decompressed (text formats).",
-        macro=True,
+        "Files ending in .gz, .bz2, .zst or .deflate are decompressed (text formats)."
     )
     format: str = field(
         "Format of the files: avro, blob (a record for each file), csv, delimited, json (an object on "
         "each line), orc, parquet, text (a record for each line), tsv or xls (the rows of a sheet).",
         default="text",
-        macro=True,
         form="{format:" + "|".join(FORMATS) + "}",
     )
     schema: Schema | None = field(
@@ -51,89 +49,68 @@ class FileSourceConfig(PluginConfig):
         "null. A value that does not fit its field fails the run; in delimited, Parquet and ORC files only "
         "in fields that a later stage uses, because no others are read.",
         default=None,
-        macro=True,
     )
     delimiter: str | None = field(
         "Text between two values in the format 'delimited': one or more characters, by default a comma. "
         "Other formats ignore it.",
         default=None,
-        macro=True,
         group="format of the files",
     )
     skip_header: bool = field(
         "Whether the first line of each file is skipped (text, csv, tsv, delimited). Schema detection takes "
         "the field names from it.",
         default=False,
-        macro=True,
-        name="skipHeader",
         group="format of the files",
     )
     enable_quoted_values: bool = field(
         'Whether quotes enclose a value, so that it may contain the delimiter: a,"b,c",d are three '
         "values (csv, tsv, delimited). Otherwise a quote is an ordinary character.",
         default=False,
-        macro=True,
-        name="enableQuotedValues",
         group="format of the files",
     )
     enable_multiline_support: bool = field(
         "Whether a quoted value may contain line ends. Needs 'enableQuotedValues', and reads each file "
         "in one piece.",
         default=False,
-        macro=True,
-        name="enableMultilineSupport",
         group="format of the files",
     )
     file_regex: str | None = field(
         "Regular expression that the full path of a file must match for the file to be read, for "
         "instance .*/sales-[0-9]+\\.csv",
         default=None,
-        macro=True,
-        name="fileRegex",
         group="which files",
     )
     path_field: str | None = field(
         "Output field for the path of the file that a record comes from. It must be a string field of "
         "the schema.",
         default=None,
-        macro=True,
-        name="pathField",
         form="{output-field}",
         group="more",
     )
     filename_only: bool = field(
         "Whether the path field holds only the file's name instead of its whole path.",
         default=False,
-        macro=True,
-        name="filenameOnly",
         group="more",
     )
     recursive: bool = field(
         "Whether files in folders below the given folder are read too.",
         default=False,
-        macro=True,
         group="which files",
     )
     ignore_non_existing_folders: bool = field(
         "Whether a path without files gives no records instead of failing the run.",
         default=False,
-        macro=True,
-        name="ignoreNonExistingFolders",
         group="which files",
     )
     file_encoding: str = field(
         "Character encoding of text files: UTF-8, UTF-16, UTF-32, ISO-8859-1, Windows-1252, IBM01140 …",
         default="UTF-8",
-        macro=True,
-        name="fileEncoding",
         group="format of the files",
     )
     file_system_properties: str | None = field(
         "Hadoop properties as a JSON object of texts. Only textinputformat.record.delimiter, the text "
         "between two records of a text file, has an effect on this machine.",
         default=None,
-        macro=True,
-        name="fileSystemProperties",
         syntax="json",
         group="more",
     )
@@ -141,35 +118,19 @@ class FileSourceConfig(PluginConfig):
         "Largest number of bytes of a file that one task reads; a smaller number gives more parallel tasks. "
         "Used if files are read in Python (text with offsets).",
         default=128 * 1024 * 1024,
-        macro=True,
-        name="maxSplitSize",
         group="more",
     )
-    sample_size: int = field(
-        "How many lines schema detection reads.",
-        default=1000,
-        macro=True,
-        name="sampleSize",
-        group="more",
-    )
+    sample_size: int = field("How many lines schema detection reads.", default=1000, group="more")
     sheet: str = field(
         "Whether the sheet of a workbook is chosen by its number, from 0, or its name (xls).",
         default=BY_NUMBER,
         choices=(BY_NUMBER, "Sheet Name"),
-        macro=True,
         group="workbooks",
     )
-    sheet_value: str = field(
-        "Number or name of the sheet (xls).",
-        default="0",
-        macro=True,
-        name="sheetValue",
-        group="workbooks",
-    )
+    sheet_value: str = field("Number or name of the sheet (xls).", default="0", group="workbooks")
     ends_at_empty_row: bool = field(
         "Whether an empty row ends the sheet; otherwise it is a record of nulls (xls).",
         default=False,
-        macro=True,
         name="terminateIfEmptyRow",
         group="workbooks",
     )
@@ -177,7 +138,6 @@ class FileSourceConfig(PluginConfig):
         "Types of columns that are not detected, as 'column:type,column:type'. Types are boolean, bytes, "
         "double, float, int, long, string, date, time and timestamp.",
         default=None,
-        macro=True,
         form="{output-field}:{type},",
         group="more",
     )
@@ -186,7 +146,6 @@ class FileSourceConfig(PluginConfig):
         "Whether each task reads the first line of the first file as its first record, and leaves out the "
         "first line of each file. For parse-as-csv with a header behind it, which every task needs (text).",
         default=False,
-        macro=True,
         name="copyHeader",
         group="more",
     )

@@ -11,49 +11,29 @@ _GROUP = "Amazon S3, without effect here"
 _PATH: Final = re.compile(r"s3[an]?://[^/]+(/.*)?", re.DOTALL)
 
 
-class AmazonAccountConfig(PluginConfig):
+class AmazonAccountConfig(PluginConfig, macros=True, rename="camel"):
     """Connection, credentials and region."""
 
     use_connection: bool = field(
         "Whether a connection of the instance supplies the account.",
         default=False,
-        name="useConnection",
         group=_GROUP,
+        macro=False,
     )
-    connection: str | None = field(
-        "The connection, as ${conn(name)}.", default=None, macro=True, group=_GROUP
-    )
+    connection: str | None = field("The connection, as ${conn(name)}.", default=None, group=_GROUP)
     authentication_method: str | None = field(
-        "Authentication method: Access Credentials or IAM.",
-        default=None,
-        macro=True,
-        name="authenticationMethod",
-        group=_GROUP,
+        "Authentication method: Access Credentials or IAM.", default=None, group=_GROUP
     )
     access_id: str | None = field(
-        "Access ID. It is not used here.",
-        default=None,
-        macro=True,
-        name="accessID",
-        group=_GROUP,
+        "Access ID. It is not used here.", default=None, name="accessID", group=_GROUP
     )
     access_key: str | None = field(
-        "Access key. It is not used here.",
-        default=None,
-        macro=True,
-        secret=True,
-        name="accessKey",
-        group=_GROUP,
+        "Access key. It is not used here.", default=None, secret=True, group=_GROUP
     )
     session_token: str | None = field(
-        "Session token. It is not used here.",
-        default=None,
-        macro=True,
-        secret=True,
-        name="sessionToken",
-        group=_GROUP,
+        "Session token. It is not used here.", default=None, secret=True, group=_GROUP
     )
-    region: str | None = field("Region.", default=None, macro=True, group=_GROUP)
+    region: str | None = field("Region.", default=None, group=_GROUP)
 
 
 def check_path(

@@ -26,45 +26,37 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class FileSetConfig(AmazonAccountConfig):
+class FileSetConfig(AmazonAccountConfig, macros=True, rename="camel"):
     """The properties of the sinks of CDAP 3 and 4."""
 
     reference_name: str | None = field(
         "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
-        name="referenceName",
+        macro=False,
     )
     base_path: str = field(
         "Folder of S3 to write into: s3n://bucket/folder. [locations] in localcdap.toml names the local "
         'folder of the bucket: "s3n://bucket" = "data/bucket".',
-        macro=True,
-        name="basePath",
     )
     path_format: str = field(
         "Folder inside the path, named after the run's logical start time in UTC by a Java time pattern.",
         default="yyyy-MM-dd-HH-mm",
-        macro=True,
-        name="pathFormat",
     )
-    schema: Schema = field("The fields of the files: fields of the input.", macro=True)
+    schema: Schema = field("The fields of the files: fields of the input.")
     codec: str | None = field(
         "Compression of the files, such as Snappy, Deflate or GZip.",
         default=None,
         name="compressionCodec",
+        macro=False,
     )
     file_system_properties: str | None = field(
         "Hadoop properties as a JSON object of texts; without effect here.",
         default=None,
-        macro=True,
-        name="fileSystemProperties",
         syntax="json",
         group="more",
     )
     enable_encryption: bool = field(
-        "Without effect: files are not encrypted here.",
-        default=False,
-        name="enableEncryption",
-        group="more",
+        "Without effect: files are not encrypted here.", default=False, group="more", macro=False
     )
 
 
@@ -109,27 +101,20 @@ class _FileSet(BatchSink):
 
 
 @plugin(
-    type="batchsink",
-    name="S3Avro",
-    description="Local: writes Avro files into the local folder of a bucket of S3.",
+    name="S3Avro", description="Local: writes Avro files into the local folder of a bucket of S3."
 )
 @capability(Capabilities.Mode.NATIVE)
 class S3Avro(_FileSet):
     format = "avro"
 
 
-@plugin(
-    type="batchsink",
-    name="S3BatchSink",
-    description="Local: the sink S3Avro under its name in CDAP 3.2.",
-)
+@plugin(name="S3BatchSink", description="Local: the sink S3Avro under its name in CDAP 3.2.")
 @capability(Capabilities.Mode.NATIVE)
 class S3BatchSink(_FileSet):
     format = "avro"
 
 
 @plugin(
-    type="batchsink",
     name="S3Parquet",
     description="Local: writes Parquet files into the local folder of a bucket of S3.",
 )

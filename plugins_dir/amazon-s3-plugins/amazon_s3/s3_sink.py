@@ -26,11 +26,7 @@ class S3SinkConfig(AmazonAccountConfig, FileSinkConfig):
     )
 
 
-@plugin(
-    type="batchsink",
-    name="S3",
-    description="Local: writes files into the local folder of a bucket of S3.",
-)
+@plugin(name="S3", description="Local: writes files into the local folder of a bucket of S3.")
 @capability(Capabilities.Mode.NATIVE)
 class S3Sink(FilesSink):
     Config = S3SinkConfig

@@ -22,11 +22,7 @@ class S3SourceConfig(AmazonAccountConfig, FileSourceConfig):
     )
 
 
-@plugin(
-    type="batchsource",
-    name="S3",
-    description="Local: reads files from the local folder of a bucket of S3.",
-)
+@plugin(name="S3", description="Local: reads files from the local folder of a bucket of S3.")
 @capability(Capabilities.Mode.NATIVE)
 class S3Source(FilesSource):
     Config = S3SourceConfig

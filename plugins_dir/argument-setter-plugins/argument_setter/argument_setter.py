@@ -15,7 +15,6 @@ _PAUSE_S: Final = 1.0
 
 
 @plugin(
-    type="action",
     name="ArgumentSetter",
     description="Sets arguments of the run from a JSON document of a web service.",
 )

@@ -33,7 +33,6 @@ _UNKNOWN_VARIABLE: Final = (
 
 
 @plugin(
-    type="condition",
     name="Conditional",
     description="Takes one of two branches, by an expression about the run so far.",
 )

@@ -21,46 +21,39 @@ _PLAIN, _SSL, _TLS = "SMTP", "SMTPS", "TLS"
 _TIMEOUT_S: Final = 60.0
 
 
-class EmailConfig(PostActionConfig):
+class EmailConfig(PostActionConfig, macros=True):
     """The properties of the Email post action."""
 
-    recipients: list[str] = field("Addresses of the recipients, comma-separated.", macro=True)
-    sender: str = field("Address of the sender.", macro=True)
-    subject: str = field("Subject of the mail.", macro=True)
-    message: str = field("Text of the mail.", macro=True, syntax="text")
-    user: str | None = field(
-        "User name at the mail server.", default=None, macro=True, name="username"
-    )
+    recipients: list[str] = field("Addresses of the recipients, comma-separated.")
+    sender: str = field("Address of the sender.")
+    subject: str = field("Subject of the mail.")
+    message: str = field("Text of the mail.", syntax="text")
+    user: str | None = field("User name at the mail server.", default=None, name="username")
     password: str | None = field(
-        "Password of the user.", default=None, macro=True, secret=True, name="password"
+        "Password of the user.", default=None, secret=True, name="password"
     )
     protocol: str = field(
         "Protocol: SMTP is not encrypted, SMTPS is encrypted from the start, TLS is encrypted after "
         "STARTTLS.",
         default=_PLAIN,
         choices=[_PLAIN, _SSL, _TLS],
-        macro=True,
     )
-    host: str = field("Host name of the mail server.", default="localhost", macro=True)
-    port: int = field("Port of the mail server.", default=25, macro=True)
+    host: str = field("Host name of the mail server.", default="localhost")
+    port: int = field("Port of the mail server.", default=25)
     java_properties: str | None = field(
         "Properties of JavaMail; without effect here.",
         default=None,
-        macro=True,
         name="configurableJavaMailProperties",
     )
     token: bool = field(
         "Must be false: workflow tokens do not exist here.",
         default=False,
         name="includeWorkflowToken",
+        macro=False,
     )
 
 
-@plugin(
-    type="postaction",
-    name="Email",
-    description="Sends a mail when the run has ended.",
-)
+@plugin(name="Email", description="Sends a mail when the run has ended.")
 class Email(PostAction):
     Config = EmailConfig
     config: EmailConfig

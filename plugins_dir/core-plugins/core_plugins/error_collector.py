@@ -16,7 +16,6 @@ from localcdap.api import (
 
 
 @plugin(
-    type="errortransform",
     name="ErrorCollector",
     description=(
         "Turns the error records of earlier stages into records with additional fields: the error "
@@ -26,18 +25,16 @@ from localcdap.api import (
 class ErrorCollector(ErrorTransform):
     one_to_one = True
 
-    class Config(PluginConfig):
+    class Config(PluginConfig, rename="camel"):
         message_field: str | None = field(
             description=(
                 "Field for the error message, a string. If not set, there is no such field."
             ),
             default=None,
-            name="messageField",
         )
         code_field: str | None = field(
             description="Field for the error code, an int. If not set, there is no such field.",
             default=None,
-            name="codeField",
         )
         stage_field: str | None = field(
             description=(
@@ -45,7 +42,6 @@ class ErrorCollector(ErrorTransform):
                 "is no such field."
             ),
             default=None,
-            name="stageField",
         )
 
     config: Config

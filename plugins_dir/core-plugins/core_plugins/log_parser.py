@@ -82,7 +82,6 @@ class LogLineError(ValueError):
 
 
 @plugin(
-    type="transform",
     name="LogParser",
     description=(
         "Parses lines of web server logs (CLF, S3, Cloudfront) into URI, IP, browser, device, HTTP "

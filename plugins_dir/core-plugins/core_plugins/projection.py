@@ -38,7 +38,6 @@ _TYPES = {
 
 
 @plugin(
-    type="transform",
     name="Projection",
     description="Drops or keeps fields, then converts some to another type, then renames some.",
 )

@@ -38,7 +38,6 @@ class DatabaseActionBase(Action):
 
 
 @plugin(
-    type="action",
     name="Database",
     description="Executes an SQL statement in a database, with a JDBC driver that you supply.",
 )
@@ -48,7 +47,6 @@ class DatabaseAction(DatabaseActionBase):
 
 
 @plugin(
-    type="postaction",
     name="DatabaseQuery",
     description="Executes an SQL statement in a database when the run has ended.",
 )

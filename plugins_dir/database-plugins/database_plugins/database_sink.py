@@ -30,57 +30,51 @@ if TYPE_CHECKING:
 _TABLE = "tableName"
 
 
-class DatabaseSinkConfig(JdbcConfig):
+class DatabaseSinkConfig(JdbcConfig, macros=True):
     """The properties of sinks of databases."""
 
     reference_name: str | None = field(
         "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
         name="referenceName",
+        macro=False,
     )
     table: str = field(
         "Table to insert rows into, with its schema if needed: sales.orders. It must exist.",
-        macro=True,
         name=_TABLE,
     )
     schema_name: str | None = field(
         "Schema of the table; by default, the one in its name or the default schema of the user.",
         default=None,
-        macro=True,
         name="dbSchemaName",
     )
     columns: list[str] = field(
         "Fields to write, each into the column of its name; by default, all fields of the input.",
         default=[],
-        macro=True,
         form="{input-field},",
     )
     operation: str = field(
         "Operation; only insert is supported.",
         default="insert",
         choices=("insert",),
-        macro=True,
         name="operationName",
         group="more",
     )
     table_key: str | None = field(
         "Fields that identify a row, for updates. Must be empty, because only inserts are supported.",
         default=None,
-        macro=True,
         name="relationTableKey",
         group="more",
     )
     name_case: str | None = field(
         "Case of column names; without effect, because columns are found in any case.",
         default=None,
-        macro=True,
         name="columnNameCase",
         group="more",
     )
     isolation: str = field(
         "Isolation level of the transaction in which all rows are written.",
         default="TRANSACTION_SERIALIZABLE",
-        macro=True,
         name="transactionIsolationLevel",
         group="more",
     )
@@ -160,7 +154,6 @@ class DatabaseSinkBase(BatchSink):
 
 
 @plugin(
-    type="batchsink",
     name="Database",
     description="Inserts each record as a row into a table, with a JDBC driver that you supply.",
 )

@@ -49,17 +49,16 @@ _READ_AS: Final = {
 _CASES: Final = ("No change", "Upper", "Lower")
 
 
-class DatabaseSourceConfig(JdbcConfig):
+class DatabaseSourceConfig(JdbcConfig, macros=True, rename="camel"):
     """The properties of sources of databases."""
 
     reference_name: str | None = field(
         "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
-        name="referenceName",
+        macro=False,
     )
     query: str = field(
         "SELECT statement whose rows are read. '$CONDITIONS' in it stands for the condition of each split.",
-        macro=True,
         name="importQuery",
         syntax="sql",
     )
@@ -67,7 +66,6 @@ class DatabaseSourceConfig(JdbcConfig):
         "Query type; only nativeQuery is supported.",
         default="nativeQuery",
         choices=("nativeQuery",),
-        macro=True,
         name="importQueryType",
         group="more",
     )
@@ -75,60 +73,47 @@ class DatabaseSourceConfig(JdbcConfig):
         "Schema of the records: columns of the query. Other columns are dropped; a field that the query "
         "lacks is null.",
         default=None,
-        macro=True,
     )
     splits: int = field(
         f"Number of splits that are read in parallel, at most {_MAX_SPLITS}. More than one require "
         "'splitBy' and 'boundingQuery'.",
         default=1,
-        macro=True,
         name="numSplits",
         group="reading in parts",
     )
     split_by: str | None = field(
         "Numeric column that splits the rows; with a column of another type, there is one split.",
         default=None,
-        macro=True,
-        name="splitBy",
         group="reading in parts",
     )
     bounding_query: str | None = field(
         "Query of the smallest and the largest value of the column: SELECT MIN(id), MAX(id) FROM t.",
         default=None,
-        macro=True,
-        name="boundingQuery",
         syntax="sql",
         group="reading in parts",
     )
     fetch_size: int = field(
-        "Number of rows that the driver fetches at once.",
-        default=1000,
-        macro=True,
-        name="fetchSize",
-        group="more",
+        "Number of rows that the driver fetches at once.", default=1000, group="more"
     )
     name_case: str = field(
         "Case of the field names.",
         default=_CASES[0],
         choices=_CASES,
-        macro=True,
         name="columnNameCase",
         group="more",
     )
     pattern: str | None = field(
         "Regular expression of the parts of column names that are replaced.",
         default=None,
-        macro=True,
         name="patternToReplace",
         group="more",
     )
     replacement: str = field(
-        "Replacement of these parts.", default="", macro=True, name="replaceWith", group="more"
+        "Replacement of these parts.", default="", name="replaceWith", group="more"
     )
     isolation: str = field(
         "Isolation level; without effect, because reading uses the database's default.",
         default="TRANSACTION_SERIALIZABLE",
-        macro=True,
         name="transactionIsolationLevel",
         group="more",
     )
@@ -258,27 +243,24 @@ class DatabaseSourceBase(BatchSource):
 
 
 @plugin(
-    type="batchsource",
     name="Database",
     description="Reads the rows of a query from a database, with a JDBC driver that you supply.",
 )
 class DatabaseSource(DatabaseSourceBase):
     """Timestamps without a time zone are read as UTC."""
 
-    class Config(DatabaseSourceConfig, DatabaseConfig):
+    class Config(DatabaseSourceConfig, DatabaseConfig, macros=True):
         """Any database, with properties of CDAP 3.2."""
 
         count_query: str | None = field(
             "Query of the number of rows; without effect, because 'numSplits' splits the rows.",
             default=None,
-            macro=True,
             name="countQuery",
             group="more",
         )
         table: str | None = field(
             "Table that the query reads; without effect.",
             default=None,
-            macro=True,
             name="tableName",
             group="more",
         )

@@ -41,7 +41,7 @@ class JdbcContext(Protocol):
     def read_error_text(self, error: Exception) -> str: ...
 
 
-class JdbcConfig(PluginConfig):
+class JdbcConfig(PluginConfig, macros=True):
     """The properties of a database connection. A subclass defines the connection string."""
 
     use_connection: bool = field(
@@ -49,36 +49,35 @@ class JdbcConfig(PluginConfig):
         default=False,
         name="useConnection",
         group="more",
+        macro=False,
     )
-    connection: str | None = field(
-        "The connection, as ${conn(name)}.", default=None, macro=True, group="more"
-    )
+    connection: str | None = field("The connection, as ${conn(name)}.", default=None, group="more")
     driver: str = field(
         "Name of the JDBC driver. Its jar is 'jdbc/NAME.jar' in the instance's folder, or the one that "
         '[locations] in localcdap.toml names: "jdbc://NAME" = "driver.jar".',
         name="jdbcPluginName",
+        macro=False,
     )
     driver_type: str = field(
         "Type of the driver's plugin in CDAP; without effect.",
         default="jdbc",
         name="jdbcPluginType",
         group="more",
+        macro=False,
     )
-    user: str | None = field("User name.", default=None, macro=True, group="account")
+    user: str | None = field("User name.", default=None, group="account")
     password: str | None = field(
-        "Password of the user.", default=None, macro=True, secret=True, group="account"
+        "Password of the user.", default=None, secret=True, group="account"
     )
     arguments: str | None = field(
         "Arguments of the driver, as useSSL=false;connectTimeout=5000.",
         default=None,
-        macro=True,
         name="connectionArguments",
         group="more",
     )
     auto_commit: bool = field(
         "Whether each statement is a separate transaction.",
         default=False,
-        macro=True,
         name="enableAutoCommit",
         group="more",
     )

@@ -88,40 +88,31 @@ class CloudSqlMysqlConfig(CloudSqlConfig):
     _private, _port = "jdbc:mysql://{}:{}/{}", 3306
 
 
-@plugin(type="batchsource", name="Mysql", description="Reads the rows of a query from MySQL.")
+@plugin(name="Mysql", description="Reads the rows of a query from MySQL.")
 class MysqlSource(DatabaseSourceBase):
     class Config(DatabaseSourceConfig, MysqlConfig):
         """MySQL."""
 
 
-@plugin(
-    type="batchsink",
-    name="Mysql",
-    description="Inserts each record as a row into a table of MySQL.",
-)
+@plugin(name="Mysql", description="Inserts each record as a row into a table of MySQL.")
 class MysqlSink(DatabaseSinkBase):
     class Config(DatabaseSinkConfig, MysqlConfig):
         """MySQL."""
 
 
-@plugin(type="action", name="Mysql", description="Executes an SQL statement in MySQL.")
+@plugin(name="Mysql", description="Executes an SQL statement in MySQL.")
 class MysqlAction(DatabaseActionBase):
     class Config(StatementConfig, MysqlConfig):
         """MySQL."""
 
 
-@plugin(
-    type="batchsource",
-    name="CloudSQLMySQL",
-    description="Reads the rows of a query from MySQL at Cloud SQL.",
-)
+@plugin(name="CloudSQLMySQL", description="Reads the rows of a query from MySQL at Cloud SQL.")
 class CloudSqlMysqlSource(DatabaseSourceBase):
     class Config(DatabaseSourceConfig, CloudSqlMysqlConfig):
         """MySQL at Cloud SQL."""
 
 
 @plugin(
-    type="batchsink",
     name="CloudSQLMySQL",
     description="Inserts each record as a row into a table of MySQL at Cloud SQL.",
 )
@@ -130,11 +121,7 @@ class CloudSqlMysqlSink(DatabaseSinkBase):
         """MySQL at Cloud SQL."""
 
 
-@plugin(
-    type="action",
-    name="CloudSQLMySQL",
-    description="Executes an SQL statement in MySQL at Cloud SQL.",
-)
+@plugin(name="CloudSQLMySQL", description="Executes an SQL statement in MySQL at Cloud SQL.")
 class CloudSqlMysqlAction(DatabaseActionBase):
     class Config(StatementConfig, CloudSqlMysqlConfig):
         """MySQL at Cloud SQL."""

@@ -39,34 +39,26 @@ class PostgresTableConfig(DatabaseSinkConfig):
         return ".".join(f'"{p}"' if _PLAIN.fullmatch(p) else p for p in parts if p)
 
 
-@plugin(
-    type="batchsource", name="Postgres", description="Reads the rows of a query from PostgreSQL."
-)
+@plugin(name="Postgres", description="Reads the rows of a query from PostgreSQL.")
 class PostgresSource(DatabaseSourceBase):
     class Config(DatabaseSourceConfig, PostgresConfig):
         """PostgreSQL."""
 
 
-@plugin(
-    type="batchsink",
-    name="Postgres",
-    description="Inserts each record as a row into a table of PostgreSQL.",
-)
+@plugin(name="Postgres", description="Inserts each record as a row into a table of PostgreSQL.")
 class PostgresSink(DatabaseSinkBase):
     class Config(PostgresTableConfig, PostgresConfig):
         """PostgreSQL."""
 
 
-@plugin(type="action", name="Postgres", description="Executes an SQL statement in PostgreSQL.")
+@plugin(name="Postgres", description="Executes an SQL statement in PostgreSQL.")
 class PostgresAction(DatabaseActionBase):
     class Config(StatementConfig, PostgresConfig):
         """PostgreSQL."""
 
 
 @plugin(
-    type="batchsource",
-    name="CloudSQLPostgreSQL",
-    description="Reads the rows of a query from PostgreSQL at Cloud SQL.",
+    name="CloudSQLPostgreSQL", description="Reads the rows of a query from PostgreSQL at Cloud SQL."
 )
 class CloudSqlPostgresSource(DatabaseSourceBase):
     class Config(DatabaseSourceConfig, CloudSqlPostgresConfig):
@@ -74,7 +66,6 @@ class CloudSqlPostgresSource(DatabaseSourceBase):
 
 
 @plugin(
-    type="batchsink",
     name="CloudSQLPostgreSQL",
     description="Inserts each record as a row into a table of PostgreSQL at Cloud SQL.",
 )
@@ -84,9 +75,7 @@ class CloudSqlPostgresSink(DatabaseSinkBase):
 
 
 @plugin(
-    type="action",
-    name="CloudSQLPostgreSQL",
-    description="Executes an SQL statement in PostgreSQL at Cloud SQL.",
+    name="CloudSQLPostgreSQL", description="Executes an SQL statement in PostgreSQL at Cloud SQL."
 )
 class CloudSqlPostgresAction(DatabaseActionBase):
     class Config(StatementConfig, CloudSqlPostgresConfig):

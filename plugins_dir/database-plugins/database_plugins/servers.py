@@ -24,24 +24,22 @@ def _timeout_field() -> Any:
     )
 
 
-class ServerConfig(JdbcConfig):
+class ServerConfig(JdbcConfig, macros=True):
     """A database on a server."""
 
     _url: ClassVar[str]
     _port: ClassVar[int]
 
-    host: str = field("Host name of the server.", default="localhost", macro=True)
-    port: int = field(
-        "Port of the server, by default the usual one of the database.", default=0, macro=True
-    )
-    database: str = field("Name of the database.", macro=True)
+    host: str = field("Host name of the server.", default="localhost")
+    port: int = field("Port of the server, by default the usual one of the database.", default=0)
+    database: str = field("Name of the database.")
     timeout: str | None = _timeout_field()
 
     def get_url(self) -> str:
         return self._url.format(self.host.strip(), self.port or self._port, self.database.strip())
 
 
-class CloudSqlConfig(JdbcConfig):
+class CloudSqlConfig(JdbcConfig, macros=True, rename="camel"):
     """A database of a Cloud SQL instance.
 
     Google's socket factory connects to a public instance; its jar must be in the folder of the driver.
@@ -53,22 +51,16 @@ class CloudSqlConfig(JdbcConfig):
 
     connection_name: str = field(
         "Instance: project:region:name of a public one, the address of a private one.",
-        macro=True,
-        name="connectionName",
     )
     instance_type: str = field(
         "Whether the instance is public or private. A server of yours that replaces it is private.",
         default="public",
         choices=("public", _PRIVATE),
-        macro=True,
-        name="instanceType",
     )
     port: int = field(
-        "Port of a private instance, by default the usual one of the database.",
-        default=0,
-        macro=True,
+        "Port of a private instance, by default the usual one of the database.", default=0
     )
-    database: str = field("Name of the database.", macro=True)
+    database: str = field("Name of the database.")
     timeout: str | None = _timeout_field()
 
     def get_url(self) -> str:

@@ -10,60 +10,50 @@ WITHOUT_EFFECT: Final = "Google Cloud, without effect here"
 """The group of the properties that have no effect on this machine."""
 
 
-class GoogleAccountConfig(PluginConfig):
+class GoogleAccountConfig(PluginConfig, macros=True, rename="camel"):
     """Project, connection and service account."""
 
     use_connection: bool = field(
         "Whether a connection of the instance supplies the account and the project.",
         default=False,
-        name="useConnection",
         group=WITHOUT_EFFECT,
+        macro=False,
     )
     connection: str | None = field(
-        "The connection, as ${conn(name)}.", default=None, macro=True, group=WITHOUT_EFFECT
+        "The connection, as ${conn(name)}.", default=None, group=WITHOUT_EFFECT
     )
     project: str | None = field(
         "Project; 'auto-detect' stands for the configured project.",
         default=None,
-        macro=True,
         group=WITHOUT_EFFECT,
     )
     service_account_type: str | None = field(
-        "Form of the service account: filePath or JSON.",
-        default=None,
-        macro=True,
-        name="serviceAccountType",
-        group=WITHOUT_EFFECT,
+        "Form of the service account: filePath or JSON.", default=None, group=WITHOUT_EFFECT
     )
     service_file_path: str | None = field(
         "File with the key of the service account. It is not read here.",
         default=None,
-        macro=True,
-        name="serviceFilePath",
         group=WITHOUT_EFFECT,
     )
     service_account_json: str | None = field(
         "Key of the service account. It is not used here.",
         default=None,
-        macro=True,
         secret=True,
         name="serviceAccountJSON",
         group=WITHOUT_EFFECT,
     )
 
 
-class BigQueryConfig(GoogleAccountConfig):
+class BigQueryConfig(GoogleAccountConfig, rename="camel"):
     """Properties of plugins that read or write tables of a dataset."""
 
     reference_name: str | None = field(
         "Name of this stage in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
-        name="referenceName",
     )
     dataset_project: str | None = field(
         "Project of the dataset; projects are ignored here.",
         default=None,
         macro=True,
-        name="datasetProject",
         group=WITHOUT_EFFECT,
     )

@@ -20,11 +20,7 @@ from localcdap.plugin_lib.web_requests import TIMEOUT_MS, WebRequestConfig
 _PAUSE_S: Final = 1.0
 
 
-@plugin(
-    type="postaction",
-    name="HTTPCallback",
-    description="Sends a request to a web service when the run has ended.",
-)
+@plugin(name="HTTPCallback", description="Sends a request to a web service when the run has ended.")
 class HttpCallback(PostAction):
     """Every response of the service is logged; as in CDAP, an error status is not a failure."""
 

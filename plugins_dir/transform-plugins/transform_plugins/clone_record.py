@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _LARGEST: Final = 2**31 - 1
 
 
-@plugin(type="transform", name="CloneRecord", description="Makes copies of every record.")
+@plugin(name="CloneRecord", description="Makes copies of every record.")
 class CloneRecord(Transform):
     class Config(PluginConfig):
         copies: int = field(

@@ -34,7 +34,6 @@ class NormalizedField(NamedTuple):
 
 
 @plugin(
-    type="transform",
     name="Normalize",
     description=(
         "Emits one record for each chosen field that is not null, with the field's name, its value and "

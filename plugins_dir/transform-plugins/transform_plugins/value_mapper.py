@@ -40,7 +40,6 @@ class ValueMapping(NamedTuple):
 
 
 @plugin(
-    type="transform",
     name="ValueMapper",
     description="Replaces the values of fields by their entries in lookup tables of this namespace.",
 )

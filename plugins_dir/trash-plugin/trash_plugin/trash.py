@@ -11,11 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@plugin(
-    type="batchsink",
-    name="Trash",
-    description="Computes and counts all records, and discards them.",
-)
+@plugin(name="Trash", description="Computes and counts all records, and discards them.")
 class Trash(BatchSink):
     class Config(PluginConfig):
         reference_name: str | None = field(

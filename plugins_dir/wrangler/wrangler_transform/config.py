@@ -33,23 +33,20 @@ def fails_for_errors(version: str | None, arguments: Mapping[str, str]) -> bool:
     return found is None or (int(found[1]), int(found[2] or 0)) >= _FIRST_VERSION
 
 
-class WranglerConfig(PluginConfig):
+class WranglerConfig(PluginConfig, macros=True, rename="camel"):
     input_field: str = field(
         description="The input field that is wrangled, or '*' for all fields.",
         default="*",
-        macro=True,
         name="field",
     )
     precondition: str | None = field(
         description="A JEXL expression. Records for which it is true are dropped.",
         default=None,
-        macro=True,
         syntax="jexl",
     )
     precondition_sql: str | None = field(
         description="An SQL condition, instead of a recipe. Records for which it is false are dropped.",
         default=None,
-        macro=True,
         name="preconditionSQL",
         syntax="sql",
     )
@@ -57,20 +54,15 @@ class WranglerConfig(PluginConfig):
         description="The language of the condition: JEXL or SQL.",
         default=None,
         choices=["JEXL", "SQL"],
-        macro=True,
-        name="preconditionLanguage",
     )
     expression_language: str | None = field(
         description="The older name of preconditionLanguage.",
         default=None,
         choices=["JEXL", "SQL"],
-        macro=True,
-        name="expressionLanguage",
     )
     directives: str = field(
         description="The recipe: one directive a line, or ended by semicolons.",
         default="",
-        macro=True,
         syntax="wrangler",
         uses=NamedPlugins("directive", after="#pragma load-directives"),
     )
@@ -78,6 +70,7 @@ class WranglerConfig(PluginConfig):
         description="The user-defined directives that the recipe uses.",
         default=[],
         form="{plugin:directive},",
+        macro=False,
     )
     schema: Schema | None = field(
         description=(
@@ -85,7 +78,6 @@ class WranglerConfig(PluginConfig):
             "before the run."
         ),
         default=None,
-        macro=True,
     )
     on_error: str | None = field(
         description=(
@@ -94,16 +86,15 @@ class WranglerConfig(PluginConfig):
         ),
         default=None,
         choices=[FAIL, SKIP, SEND],
-        macro=True,
         name="on-error",
     )
     threshold: str | None = field(
-        description="A property of older versions; has no effect.", default=None, macro=True
+        description="A property of older versions; has no effect.", default=None
     )
     workspace_id: str | None = field(
         description="The place of the sample in CDAP's studio; has no effect.",
         default=None,
-        name="workspaceId",
+        macro=False,
     )
 
     @property

@@ -38,11 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@plugin(
-    type="transform",
-    name="Wrangler",
-    description="Cleans and reshapes records with a recipe of directives.",
-)
+@plugin(name="Wrangler", description="Cleans and reshapes records with a recipe of directives.")
 class Wrangler(Transform):
     """The recipe is compiled: directives become Spark expressions where Spark has equivalent ones, and the
     rest runs in batches. ``localcdap run --explain`` shows where each directive runs.

@@ -27,7 +27,6 @@ _AUTHORITY: Final = re.compile(r"//([^/?#]*)")
 
 
 @plugin(
-    type="directive",
     name="split-email",
     description="Splits a mail address to the columns <column>_account and <column>_domain.",
 )
@@ -76,7 +75,6 @@ def split_mail_address(text: str) -> tuple[str | None, str | None]:
 
 
 @plugin(
-    type="directive",
     name="split-url",
     description="Splits a URL to columns: protocol, authority, host, port, path, query, filename.",
 )

@@ -39,7 +39,7 @@ class _SparkText(TextMap):
         frame.put(self.column, changed, schema)
 
 
-@plugin(type="directive", name="uppercase", description="Changes texts to upper case.")
+@plugin(name="uppercase", description="Changes texts to upper case.")
 class Uppercase(_SparkText):
     categories = ("transform",)
     examples = ("uppercase :name",)
@@ -49,7 +49,7 @@ class Uppercase(_SparkText):
         return text.upper()
 
 
-@plugin(type="directive", name="lowercase", description="Changes texts to lower case.")
+@plugin(name="lowercase", description="Changes texts to lower case.")
 class Lowercase(_SparkText):
     categories = ("transform",)
     examples = ("lowercase :email",)
@@ -60,7 +60,6 @@ class Lowercase(_SparkText):
 
 
 @plugin(
-    type="directive",
     name="titlecase",
     description="Changes the first letter of each word to upper case, the others to lower case.",
 )
@@ -78,7 +77,7 @@ def _to_title_case(letter: str) -> str:
     return titled if len(titled) == 1 else letter
 
 
-@plugin(type="directive", name="trim", description="Removes the spaces at both ends of texts.")
+@plugin(name="trim", description="Removes the spaces at both ends of texts.")
 class Trim(_SparkText):
     categories = ("transform",)
     examples = ("trim :name",)
@@ -89,7 +88,7 @@ class Trim(_SparkText):
         return text.strip(SPACES)
 
 
-@plugin(type="directive", name="ltrim", description="Removes the spaces at the start of texts.")
+@plugin(name="ltrim", description="Removes the spaces at the start of texts.")
 class LeftTrim(_SparkText):
     categories = ("transform",)
     examples = ("ltrim :name",)
@@ -100,7 +99,7 @@ class LeftTrim(_SparkText):
         return text.lstrip(SPACES)
 
 
-@plugin(type="directive", name="rtrim", description="Removes the spaces at the end of texts.")
+@plugin(name="rtrim", description="Removes the spaces at the end of texts.")
 class RightTrim(_SparkText):
     categories = ("transform",)
     examples = ("rtrim :name",)

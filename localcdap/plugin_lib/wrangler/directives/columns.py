@@ -41,7 +41,7 @@ def find_column(row: Row, name: str) -> str:
     return found
 
 
-@plugin(type="directive", name="rename", description="Renames a column.")
+@plugin(name="rename", description="Renames a column.")
 class Rename(Directive):
     categories = ("column",)
     examples = ("rename :fname :first_name",)
@@ -87,7 +87,7 @@ class Rename(Directive):
         frame.rename({found: self.target})
 
 
-@plugin(type="directive", name="copy", description="Copies the values of a column to another one.")
+@plugin(name="copy", description="Copies the values of a column to another one.")
 class Copy(Directive):
     categories = ("column",)
     examples = ("copy :name :original_name", "copy :name :backup true")
@@ -132,9 +132,7 @@ class Copy(Directive):
             frame.put(self.destination, frame.column(source), schema)
 
 
-@plugin(
-    type="directive", name="swap", description="Gives each of two columns the name of the other."
-)
+@plugin(name="swap", description="Gives each of two columns the name of the other.")
 class Swap(Directive):
     categories = ("column",)
     examples = ("swap :first_name :last_name",)
@@ -161,7 +159,7 @@ class Swap(Directive):
         frame.rename({left: self.right, right: self.left})
 
 
-@plugin(type="directive", name="drop", description="Drops columns.")
+@plugin(name="drop", description="Drops columns.")
 class Drop(Directive):
     categories = ("column",)
     examples = ("drop :body", "drop :body,:id")
@@ -183,7 +181,7 @@ class Drop(Directive):
             frame.remove(name)
 
 
-@plugin(type="directive", name="keep", description="Keeps columns and drops all others.")
+@plugin(name="keep", description="Keeps columns and drops all others.")
 class Keep(Directive):
     categories = ("column",)
     examples = ("keep :id,:name",)

@@ -69,9 +69,7 @@ class Conditional(Directive):
         return value
 
 
-@plugin(
-    type="directive", name="filter-row", description="Drops the rows for which a condition is true."
-)
+@plugin(name="filter-row", description="Drops the rows for which a condition is true.")
 class FilterRow(Conditional):
     categories = ("row", "data-quality")
     examples = ("filter-row exp:{age < 18}", "filter-row exp:{country == 'US'} false")
@@ -88,7 +86,7 @@ class FilterRow(Conditional):
         frame.keep_where(~met if self.type else met)
 
 
-@plugin(type="directive", name="fail", description="Fails when a condition is true for a row.")
+@plugin(name="fail", description="Fails when a condition is true for a row.")
 class Fail(Conditional):
     categories = ("row", "data-quality")
     examples = ("fail exp:{count < 0}",)
@@ -132,7 +130,6 @@ class _SendDirective(Conditional):
 
 
 @plugin(
-    type="directive",
     name="send-to-error",
     description="Sends the rows for which a condition is true to the error port.",
 )
@@ -152,7 +149,6 @@ class SendToError(_SendDirective):
 
 
 @plugin(
-    type="directive",
     name="send-to-error-and-continue",
     description="Sends the rows for which a condition is true to the error port, and counts the tested and "
     "the sent rows in the variables dq_total and dq_failure.",

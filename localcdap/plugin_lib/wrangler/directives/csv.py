@@ -43,7 +43,6 @@ _PARTS: Final = "__parts"
 
 
 @plugin(
-    type="directive",
     name="parse-as-csv",
     description="Parses a text as CSV to the columns <column>_1, <column>_2 and so on, or to the columns "
     "that the first row names.",

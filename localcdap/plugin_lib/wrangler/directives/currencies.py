@@ -29,9 +29,7 @@ class _CurrencyDirective(Directive):
 
 
 @plugin(
-    type="directive",
-    name="parse-as-currency",
-    description="Reads amounts of money, such as $1,234.56, as numbers.",
+    name="parse-as-currency", description="Reads amounts of money, such as $1,234.56, as numbers."
 )
 class ParseAsCurrency(_CurrencyDirective):
     categories = ("currency",)
@@ -51,11 +49,7 @@ class ParseAsCurrency(_CurrencyDirective):
             raise make_error_row(str(error), 1, self.directive_name()) from None
 
 
-@plugin(
-    type="directive",
-    name="format-as-currency",
-    description="Writes floating-point numbers as amounts of money.",
-)
+@plugin(name="format-as-currency", description="Writes floating-point numbers as amounts of money.")
 class FormatAsCurrency(_CurrencyDirective):
     categories = ("currency",)
     examples = ("format-as-currency :amount :price 'en_US'",)

@@ -23,7 +23,6 @@ from localcdap.plugin_lib.wrangler.values.conversion import KINDS
 
 
 @plugin(
-    type="directive",
     name="data-model-map-column",
     description="Gives a column the type and the name of a field of a data model.",
 )

@@ -64,9 +64,7 @@ class _FormatDirective(PatternDirective):
             row[found] = self.pattern.format(self.read_time(value))
 
 
-@plugin(
-    type="directive", name="format-date", description="Formats timestamps and dates by a pattern."
-)
+@plugin(name="format-date", description="Formats timestamps and dates by a pattern.")
 class FormatDate(_FormatDirective):
     categories = ("date", "format")
     examples = ("format-date :date 'MM/dd/yyyy'",)
@@ -82,7 +80,6 @@ class FormatDate(_FormatDirective):
 
 
 @plugin(
-    type="directive",
     name="format-unix-timestamp",
     description="Formats Unix time by a pattern, in UTC. CDAP documents this directive but no longer has it: "
     "there, use parse-timestamp and format-date.",
@@ -110,7 +107,6 @@ class FormatUnixTimestamp(_FormatDirective):
 
 
 @plugin(
-    type="directive",
     name="diff-date",
     description="Subtracts two timestamps: milliseconds, positive when the second is earlier.",
 )
@@ -159,7 +155,6 @@ class DiffDate(Directive):
 
 
 @plugin(
-    type="directive",
     name="parse-as-date",
     description="Finds the dates in a text, in any notation, and puts them into the columns "
     "<column>_1, <column>_2 and so on. Of alternatives such as 'next wed or thurs' the first one is taken.",

@@ -59,9 +59,7 @@ class _DatetimeChange(ColumnMap):
         return self.convert(value)
 
 
-@plugin(
-    type="directive", name="current-datetime", description="Puts the present time into a column."
-)
+@plugin(name="current-datetime", description="Puts the present time into a column.")
 class CurrentDatetime(TimeZoneDirective):
     categories = ("datetime",)
     examples = ("current-datetime :loaded_at", "current-datetime :loaded_at 'Europe/Paris'")
@@ -75,9 +73,7 @@ class CurrentDatetime(TimeZoneDirective):
         row.put(self.column, datetime.datetime.now(self.zone).replace(tzinfo=None))
 
 
-@plugin(
-    type="directive", name="datetime-to-timestamp", description="Converts datetimes to timestamps."
-)
+@plugin(name="datetime-to-timestamp", description="Converts datetimes to timestamps.")
 class DatetimeToTimestamp(TimeZoneDirective, _DatetimeChange):
     categories = ("datetime",)
     examples = ("datetime-to-timestamp :at", "datetime-to-timestamp :at 'America/New_York'")
@@ -104,9 +100,7 @@ class DatetimeToTimestamp(TimeZoneDirective, _DatetimeChange):
 
 
 @plugin(
-    type="directive",
-    name="timestamp-to-datetime",
-    description="Converts timestamps to datetimes, without the zone.",
+    name="timestamp-to-datetime", description="Converts timestamps to datetimes, without the zone."
 )
 class TimestampToDatetime(DatetimeMap):
     categories = ("datetime",)
@@ -130,11 +124,7 @@ class TimestampToDatetime(DatetimeMap):
         frame.put(self.column, frame.column(self.column).cast("timestamp_ntz"), made)
 
 
-@plugin(
-    type="directive",
-    name="parse-as-datetime",
-    description="Reads a text as a datetime by a pattern.",
-)
+@plugin(name="parse-as-datetime", description="Reads a text as a datetime by a pattern.")
 class ParseAsDatetime(PatternDirective, DatetimeMap):
     categories = ("parser", "datetime")
     examples = ("parse-as-datetime :at \"yyyy-MM-dd'T'HH:mm:ss\"",)
@@ -148,7 +138,7 @@ class ParseAsDatetime(PatternDirective, DatetimeMap):
             raise self.make_error_row(f"column '{self.column}': {error}", 2) from None
 
 
-@plugin(type="directive", name="format-datetime", description="Formats datetimes by a pattern.")
+@plugin(name="format-datetime", description="Formats datetimes by a pattern.")
 class FormatDatetime(PatternDirective, _DatetimeChange):
     categories = ("format", "datetime")
     examples = ("format-datetime :at 'MM/dd/yyyy HH:mm'",)

@@ -23,11 +23,7 @@ from localcdap.plugin_lib.wrangler.values.digests import (
 )
 
 
-@plugin(
-    type="directive",
-    name="hash",
-    description="Replaces a column by its digest, for instance SHA-256.",
-)
+@plugin(name="hash", description="Replaces a column by its digest, for instance SHA-256.")
 class Hash(Directive):
     categories = ("transform", "hash")
     examples = ("hash :ssn 'SHA-256' true",)

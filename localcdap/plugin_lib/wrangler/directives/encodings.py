@@ -64,7 +64,6 @@ class _EncodingDirective(Directive):
 
 
 @plugin(
-    type="directive",
     name="encode",
     description="Puts the base64, base32 or hex form of a column into <column>_encode_<method>.",
 )
@@ -100,7 +99,6 @@ class Encode(_EncodingDirective):
 
 
 @plugin(
-    type="directive",
     name="decode",
     description="Decodes base64, base32 or hex into the column <column>_decode_<method>.",
 )
@@ -139,7 +137,7 @@ def _decode_letters(value: bytes, foreign: bytes, bits: int, prepare: Any) -> by
     return decode(padded)[:count]
 
 
-@plugin(type="directive", name="url-encode", description="Encodes texts for the query of a URL.")
+@plugin(name="url-encode", description="Encodes texts for the query of a URL.")
 class UrlEncode(Directive):
     categories = ("transform",)
     examples = ("url-encode :name",)
@@ -165,7 +163,7 @@ class UrlEncode(Directive):
         frame.put(self.column, f.url_encode(value), schema)
 
 
-@plugin(type="directive", name="url-decode", description="Decodes texts from the query of a URL.")
+@plugin(name="url-decode", description="Decodes texts from the query of a URL.")
 class UrlDecode(Directive):
     categories = ("transform",)
     examples = ("url-decode :name",)
@@ -197,7 +195,7 @@ class UrlDecode(Directive):
         frame.put(self.column, f.when(~is_wrong, f.try_url_decode(value)), schema.as_nullable)
 
 
-@plugin(type="directive", name="set-charset", description="Reads bytes as text of a character set.")
+@plugin(name="set-charset", description="Reads bytes as text of a character set.")
 class SetCharset(Directive):
     categories = ("language",)
     examples = ("set-charset :body 'UTF-8'",)

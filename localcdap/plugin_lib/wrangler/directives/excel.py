@@ -19,7 +19,6 @@ from localcdap.plugin_lib.wrangler.formats.excel import ExcelError, read_sheet
 
 
 @plugin(
-    type="directive",
     name="parse-as-excel",
     description="Makes a row of each row of a sheet (xlsx), with columns A, B, … or those that the first row "
     "names; fwd and bkd count them from the start and from the end. All values are texts.",

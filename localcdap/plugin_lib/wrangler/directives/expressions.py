@@ -18,11 +18,7 @@ from localcdap.api.directive import (
 from localcdap.plugin_lib.wrangler.directives.conditions import Conditional
 
 
-@plugin(
-    type="directive",
-    name="set-column",
-    description="Puts the value of an expression into a column.",
-)
+@plugin(name="set-column", description="Puts the value of an expression into a column.")
 class SetColumn(Directive):
     categories = ("transform",)
     examples = ("set-column :name exp:{string:upperCase(first) + ' ' + last}",)
@@ -48,7 +44,6 @@ class SetColumn(Directive):
 
 
 @plugin(
-    type="directive",
     name="set-variable",
     description="Sets a transient variable, which later directives can read for the same record.",
 )
@@ -72,9 +67,7 @@ class SetVariable(Directive):
 
 
 @plugin(
-    type="directive",
-    name="increment-variable",
-    description="Adds to a transient variable when a condition is true.",
+    name="increment-variable", description="Adds to a transient variable when a condition is true."
 )
 class IncrementVariable(Conditional):
     categories = ("transient",)

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 
 @plugin(
-    type="directive",
-    name="fill-null-or-empty",
-    description="Puts a value where a column is null, empty or missing.",
+    name="fill-null-or-empty", description="Puts a value where a column is null, empty or missing."
 )
 class FillNullOrEmpty(Directive):
     categories = ("transform",)
@@ -61,7 +59,7 @@ class FillNullOrEmpty(Directive):
         frame.put(self.column, filled, Schema.STRING)
 
 
-@plugin(type="directive", name="merge", description="Joins two columns to a third one.")
+@plugin(name="merge", description="Joins two columns to a third one.")
 class Merge(Directive):
     categories = ("column",)
     examples = ("merge :first :last :fullname ' '",)
@@ -108,9 +106,7 @@ class Merge(Directive):
             frame.put(self.destination, joined, Schema.STRING)
 
 
-@plugin(
-    type="directive", name="generate-uuid", description="Puts a random identifier into a column."
-)
+@plugin(name="generate-uuid", description="Puts a random identifier into a column.")
 class GenerateUuid(Directive):
     categories = ("transform", "uuid")
     examples = ("generate-uuid :id",)

@@ -21,9 +21,7 @@ from localcdap.plugin_lib.wrangler.directives.splits import find_regex_problem
 
 
 @plugin(
-    type="directive",
-    name="filter-empty-or-null",
-    description="Drops the rows in which all of the columns are null.",
+    name="filter-empty-or-null", description="Drops the rows in which all of the columns are null."
 )
 class FilterEmptyOrNull(Directive):
     categories = ("row", "data-quality")
@@ -47,7 +45,6 @@ class FilterEmptyOrNull(Directive):
 
 
 @plugin(
-    type="directive",
     name="filter-by-regex",
     description="Drops the rows in which a column matches a regular expression, or does not.",
 )

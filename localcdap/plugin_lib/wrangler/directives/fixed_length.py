@@ -25,7 +25,6 @@ _MAX_WIDTH: Final = 100_000
 
 
 @plugin(
-    type="directive",
     name="parse-as-fixed-length",
     description="Cuts a text into columns <column>_1, <column>_2 … of fixed widths; each record in "
     "the text becomes a row. A row without the column is dropped, as in the original.",

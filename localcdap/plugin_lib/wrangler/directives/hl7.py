@@ -17,7 +17,6 @@ from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, parse_hl7_messag
 
 
 @plugin(
-    type="directive",
     name="parse-as-hl7",
     description="Parses messages of HL7 version 2: fields become columns <column>_hl7_<segment>_<field>, "
     "components <column>_hl7_<segment>_<field>_<component>; repeated segments arrays.",

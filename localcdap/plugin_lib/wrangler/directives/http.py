@@ -24,7 +24,6 @@ CODE: Final = 500
 
 
 @plugin(
-    type="directive",
     name="invoke-http",
     description="Posts columns as a JSON object to a web service, one row at a time; the members of the "
     "object that it answers with become columns. Rows without an answer in 30 seconds go to the error port.",

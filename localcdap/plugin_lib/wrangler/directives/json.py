@@ -26,7 +26,6 @@ _JSON_TYPES: Final = (Type.RECORD, Type.MAP, Type.ARRAY, Type.UNION)
 
 
 @plugin(
-    type="directive",
     name="parse-as-json",
     description="Parses JSON: an object becomes columns <column>_<name>, an array rows. Rows whose value is "
     "null, missing or a single value are dropped, as in the original.",
@@ -66,7 +65,6 @@ class ParseAsJson(FlattenDirective):
 
 
 @plugin(
-    type="directive",
     name="json-path",
     description="Puts the values that a JSON path selects into a column. Rows whose value is null or missing "
     "are dropped, as in the original.",

@@ -18,7 +18,6 @@ from localcdap.plugin_lib.wrangler.formats.http_logs import LineError, LogFormat
 
 
 @plugin(
-    type="directive",
     name="parse-as-log",
     description="Parses lines of web server logs to columns such as ip_connection_client_host. Lines of "
     "another format only get the column log.parse.error.",

@@ -26,7 +26,6 @@ _DESCRIPTION: Final = slice(8, None)
 
 
 @plugin(
-    type="directive",
     name="catalog-lookup",
     description="Puts the description of a code into the column <column>_<catalog>_description. Catalogs "
     "are files such as icd-9_cm_codes.txt (published by CMS: codes of up to 7 characters, a space, the "
@@ -77,7 +76,6 @@ class CatalogLookup(Directive):
 
 
 @plugin(
-    type="directive",
     name="table-lookup",
     description="Looks the text of a column up among the keys of a table of this namespace, and puts each "
     "value of the row that is found, as text, into the column <column>_<field>.",

@@ -49,7 +49,7 @@ def read_text(row: Row, name: str) -> str:
     raise make_type_error(name, value)
 
 
-@plugin(type="directive", name="mask-number", description="Masks numbers that are written as text.")
+@plugin(name="mask-number", description="Masks numbers that are written as text.")
 class MaskNumber(Directive):
     categories = ("transform",)
     examples = ("mask-number :ssn 'xxx-xx-####'",)
@@ -126,7 +126,6 @@ def build_mask_regex(mask: str) -> tuple[str, str]:
 
 
 @plugin(
-    type="directive",
     name="mask-shuffle",
     description="Replaces each letter and digit by another one; equal values stay equal.",
 )
@@ -158,9 +157,7 @@ class MaskShuffle(Directive):
         frame.put(self.column, arrow_udf(shuffle, "string")(value), schema)
 
 
-@plugin(
-    type="directive", name="find-and-replace", description="Changes texts with a sed expression."
-)
+@plugin(name="find-and-replace", description="Changes texts with a sed expression.")
 class FindAndReplace(Directive):
     categories = ("transform",)
     examples = ("find-and-replace :body s/Washington/Wash/g",)
@@ -201,9 +198,7 @@ class FindAndReplace(Directive):
                 frame.put(name, changed, schema)
 
 
-@plugin(
-    type="directive", name="cut-character", description="Cuts characters out by their positions."
-)
+@plugin(name="cut-character", description="Cuts characters out by their positions.")
 class CutCharacter(Directive):
     categories = ("transform",)
     examples = ("cut-character :body :start 1-3", "cut-character :body :rest 5-")

@@ -92,7 +92,6 @@ class SchemaFileDirective(Directive):
 
 
 @plugin(
-    type="directive",
     name="parse-as-avro",
     description="Makes rows of Avro records in binary form or JSON. The schema is a file <schema-id>.avsc, "
     f"or <schema-id>-<version>.avsc, in the folder that the runtime argument '{ARGUMENT}' names.",
@@ -129,7 +128,6 @@ class ParseAsAvro(SchemaFileDirective):
 
 
 @plugin(
-    type="directive",
     name="parse-as-avro-file",
     description="Makes a row of each record of an Avro data file; nested records become columns "
     "<name>_<field>.",
@@ -157,7 +155,6 @@ class ParseAsAvroFile(Directive):
 
 
 @plugin(
-    type="directive",
     name="parse-as-protobuf",
     description="Makes a row of a message of Protocol Buffers. Its descriptors are a file <schema-id>.desc, "
     f"or <schema-id>-<version>.desc, in the folder that the runtime argument '{ARGUMENT}' names; protoc "

@@ -43,9 +43,7 @@ class RenameDirective(Directive):
 
 
 @plugin(
-    type="directive",
-    name="change-column-case",
-    description="Changes all column names to lower case or upper case.",
+    name="change-column-case", description="Changes all column names to lower case or upper case."
 )
 class ChangeColumnCase(RenameDirective):
     categories = ("column",)
@@ -59,7 +57,6 @@ class ChangeColumnCase(RenameDirective):
 
 
 @plugin(
-    type="directive",
     name="cleanse-column-names",
     description="Trims column names, lowers their case, and replaces all but letters and digits by _.",
 )
@@ -71,9 +68,7 @@ class CleanseColumnNames(RenameDirective):
         return _UNCLEAN.sub("_", name.strip(TRIM_CHARACTERS).lower())
 
 
-@plugin(
-    type="directive", name="columns-replace", description="Changes all names with a sed expression."
-)
+@plugin(name="columns-replace", description="Changes all names with a sed expression.")
 class ColumnsReplace(RenameDirective):
     categories = ("column",)
     examples = ("columns-replace s/^data_//g",)
@@ -90,7 +85,7 @@ class ColumnsReplace(RenameDirective):
         return self._sed.run(name)
 
 
-@plugin(type="directive", name="set-headers", description="Renames the columns in their order.")
+@plugin(name="set-headers", description="Renames the columns in their order.")
 class SetHeaders(Directive):
     categories = ("column",)
     examples = ("set-headers :id,:first_name,:last_name",)

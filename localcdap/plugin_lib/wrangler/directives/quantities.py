@@ -25,9 +25,7 @@ from localcdap.plugin_lib.wrangler.directives.native_helpers import (
 )
 
 
-@plugin(
-    type="directive", name="quantize", description="Replaces ranges of numbers by their labels."
-)
+@plugin(name="quantize", description="Replaces ranges of numbers by their labels.")
 class Quantize(Directive):
     categories = ("transform",)
     examples = ("quantize :age :group 0:17='minor',18:120='adult'",)

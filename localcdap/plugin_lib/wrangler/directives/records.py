@@ -19,11 +19,7 @@ from localcdap.api.schema import Schema, Type
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 
 
-@plugin(
-    type="directive",
-    name="create-record",
-    description="Makes a record of columns, in a new column.",
-)
+@plugin(name="create-record", description="Makes a record of columns, in a new column.")
 class CreateRecord(Directive):
     categories = ("column",)
     examples = ("create-record :address :street,:city",)
@@ -53,7 +49,6 @@ class CreateRecord(Directive):
 
 
 @plugin(
-    type="directive",
     name="flatten-record",
     description="Puts the values of a record into the columns <column>_<name>.",
 )
@@ -105,7 +100,6 @@ class FlattenRecord(Directive):
 
 
 @plugin(
-    type="directive",
     name="flatten",
     description="Makes a row of each element of lists; the other columns are repeated.",
 )

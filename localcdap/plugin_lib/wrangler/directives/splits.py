@@ -38,7 +38,6 @@ class _SplitDirective(Directive):
 
 
 @plugin(
-    type="directive",
     name="split-to-columns",
     description="Splits a text to the columns <column>_1, <column>_2 and so on.",
 )
@@ -62,7 +61,6 @@ class SplitToColumns(_SplitDirective):
 
 
 @plugin(
-    type="directive",
     name="split-to-rows",
     description="Makes a row of each part of a text; the other columns are repeated.",
 )
@@ -85,7 +83,6 @@ class SplitToRows(_SplitDirective):
 
 
 @plugin(
-    type="directive",
     name="set-record-delim",
     description="Makes a row of each part of a text and drops the other columns.",
 )
@@ -114,7 +111,6 @@ class SetRecordDelimiter(_SplitDirective):
 
 
 @plugin(
-    type="directive",
     name="split",
     description="Splits a text in two. Deprecated: use split-to-columns or split-to-rows.",
 )
@@ -146,7 +142,6 @@ class Split(_SplitDirective):
 
 
 @plugin(
-    type="directive",
     name="indexsplit",
     description="Cuts characters out by their positions. Deprecated: use cut-character.",
 )
@@ -175,7 +170,6 @@ class IndexSplit(Directive):
 
 
 @plugin(
-    type="directive",
     name="extract-regex-groups",
     description="Puts the groups of matches into the columns <column>_<match>_<group>.",
 )

@@ -24,7 +24,6 @@ KNOWN = ("hl7-fhir-r4",)
 
 
 @plugin(
-    type="directive",
     name="validate-standard",
     description="Sends records whose object does not conform to a standard to the error port. The schema is "
     f"the file <standard>.json in the folder that the runtime argument '{ARGUMENT}' names; that of "

@@ -21,7 +21,6 @@ _WORD_SEPARATOR: Final = re.compile(r"\W+", re.ASCII)
 
 
 @plugin(
-    type="directive",
     name="stemming",
     description="Puts the stems of English words into the column <column>_porter, as an array.",
 )

@@ -49,7 +49,7 @@ class _Comparison(Directive):
         row.add(self.destination, measured)
 
 
-@plugin(type="directive", name="text-distance", description="Measures the distance of two texts.")
+@plugin(name="text-distance", description="Measures the distance of two texts.")
 class TextDistance(_Comparison):
     categories = ("transform",)
     examples = ("text-distance block :name :other_name :distance",)
@@ -58,11 +58,7 @@ class TextDistance(_Comparison):
         return find_distance(self.method)
 
 
-@plugin(
-    type="directive",
-    name="text-metric",
-    description="Measures the similarity of two texts, 0 to 1.",
-)
+@plugin(name="text-metric", description="Measures the similarity of two texts, 0 to 1.")
 class TextMetric(_Comparison):
     categories = ("transform",)
     examples = ("text-metric jaro :name :other_name :likeness",)

@@ -30,7 +30,6 @@ from localcdap.plugin_lib.wrangler.directives.native_helpers import (
 
 
 @plugin(
-    type="directive",
     name="parse-as-simple-date",
     description="Reads a text as a timestamp by a pattern; times without a zone are in UTC.",
 )
@@ -74,7 +73,7 @@ class ParseAsSimpleDate(TimestampMap):
         frame.put(self.column, f.timestamp_micros(micros), Schema.TIMESTAMP.as_nullable)
 
 
-@plugin(type="directive", name="parse-timestamp", description="Reads Unix time as a timestamp.")
+@plugin(name="parse-timestamp", description="Reads Unix time as a timestamp.")
 class ParseTimestamp(TimestampMap):
     categories = ("parser", "date")
     examples = ("parse-timestamp :at", "parse-timestamp :at 'seconds'")

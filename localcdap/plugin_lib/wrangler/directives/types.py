@@ -54,7 +54,7 @@ _STRUCT_FORMATS: Final[dict[Schema | None, str]] = {
 """The struct format of numbers that become bytes, by their schema."""
 
 
-@plugin(type="directive", name="set-type", description="Converts a column to another type.")
+@plugin(name="set-type", description="Converts a column to another type.")
 class SetType(Directive):
     categories = ("column",)
     examples = (

@@ -12,11 +12,7 @@ from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 
 
-@plugin(
-    type="directive",
-    name="write-as-csv",
-    description="Writes the whole row as a line of CSV into a column.",
-)
+@plugin(name="write-as-csv", description="Writes the whole row as a line of CSV into a column.")
 class WriteAsCsv(Directive):
     categories = ("writer", "csv")
     examples = ("write-as-csv :body",)
@@ -34,7 +30,6 @@ class WriteAsCsv(Directive):
 
 
 @plugin(
-    type="directive",
     name="write-as-json-map",
     description="Writes the whole row as JSON into a column; null is left out.",
 )
@@ -51,11 +46,7 @@ class WriteAsJsonMap(Directive):
         row.put(self.column, write_json(row))
 
 
-@plugin(
-    type="directive",
-    name="write-as-json-object",
-    description="Puts a JSON object of columns into a column.",
-)
+@plugin(name="write-as-json-object", description="Puts a JSON object of columns into a column.")
 class WriteAsJsonObject(Directive):
     categories = ("writer", "json")
     examples = ("write-as-json-object :body :number,:text,:address",)

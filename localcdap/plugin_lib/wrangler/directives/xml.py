@@ -25,7 +25,6 @@ from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap
 
 
 @plugin(
-    type="directive",
     name="parse-as-xml",
     description="Checks that a text is XML that xpath and xpath-array can select from. The text stays.",
 )
@@ -84,7 +83,6 @@ class XPathDirective(Directive):
 
 
 @plugin(
-    type="directive",
     name="xpath",
     description="Puts the first text that an XPath selects into a column, null for nothing.",
 )
@@ -100,7 +98,6 @@ class XPath(XPathDirective):
 
 
 @plugin(
-    type="directive",
     name="xpath-array",
     description="Puts all texts that an XPath selects into a column, as an array.",
 )
@@ -116,7 +113,6 @@ class XPathArray(XPathDirective):
 
 
 @plugin(
-    type="directive",
     name="parse-xml-to-json",
     description="Opens XML: elements and attributes become columns <column>_<name>, repeated ones arrays.",
 )

@@ -3,7 +3,7 @@
 A directive is a class in a module of :mod:`localcdap.plugin_lib.wrangler.directives`, marked as a
 plugin of type ``directive`` and written as :mod:`localcdap.api.directive` says::
 
-    @plugin(type="directive", name="rename", description="Renames a column.")
+    @plugin(name="rename", description="Renames a column.")
     class Rename(Directive):
         categories = ("column",)
         source: str = argument.column("The column to rename.", name="source")

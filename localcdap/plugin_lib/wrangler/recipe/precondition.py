@@ -21,7 +21,7 @@ from localcdap.api.schema import Type
 NAME: Final = "precondition"
 
 
-@plugin(type="directive", name=NAME, description="Leaves records out.")
+@plugin(name=NAME, description="Leaves records out.")
 class Precondition(Directive):
     """Drops the records for which the condition is true (``Precondition.java`` of wrangler-transform).
 

@@ -35,7 +35,6 @@ class DeduplicateRule(NamedTuple):
 
 
 @plugin(
-    type="batchaggregator",
     name="Deduplicate",
     description=(
         "Keeps one of the records that have the same values in some fields, selected by the value of "
@@ -45,14 +44,12 @@ class DeduplicateRule(NamedTuple):
 class Deduplicate(BatchAggregator):
     """Of records that rank equally, ``min`` and ``max`` keep the last, ``any`` keeps the first."""
 
-    class Config(PluginConfig):
+    class Config(PluginConfig, macros=True, rename="camel"):
         unique_fields: list[str] = field(
             description=(
                 "Fields that make a record unique, comma-separated. If empty, whole records are compared."
             ),
             default=[],
-            macro=True,
-            name="uniqueFields",
             form="{input-field}",
         )
         filter_operation: str | None = field(
@@ -62,8 +59,6 @@ class Deduplicate(BatchAggregator):
                 "Example: 'cost:max'."
             ),
             default=None,
-            macro=True,
-            name="filterOperation",
             form="{input-field}:{function:max|min|any}",
         )
         num_partitions: int | None = num_partitions_field()

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 @plugin(
-    type="batchaggregator",
     name="Distinct",
     description=(
         "Removes duplicate records. With a list of fields, the output has only these fields."

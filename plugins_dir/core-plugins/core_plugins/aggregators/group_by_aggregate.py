@@ -27,18 +27,16 @@ if TYPE_CHECKING:
 
 
 @plugin(
-    type="batchaggregator",
     name="GroupByAggregate",
     description="Groups records by one or more fields and computes aggregates of each group.",
 )
 class GroupByAggregate(BatchAggregator):
-    class Config(PluginConfig):
+    class Config(PluginConfig, macros=True):
         group_by_fields: list[str] = field(
             description=(
                 "Fields to group by, comma-separated. They are the first output fields. Null is an ordinary "
                 "value."
             ),
-            macro=True,
             name="groupByFields",
             form="{input-field}",
         )
@@ -51,7 +49,6 @@ class GroupByAggregate(BatchAggregator):
                 "first, last and countNulls have a form with a condition: "
                 "\"total:sumIf(price):condition(city.equals('LA'))\"."
             ),
-            macro=True,
             form="{name}:{function:" + "|".join(FUNCTIONS) + "}({input-field}),",
         )
         num_partitions: int | None = num_partitions_field()

@@ -27,7 +27,6 @@ _PROPERTIES: Final = ("keyField", "nameField", "valueField")
 
 
 @plugin(
-    type="batchaggregator",
     name="RowDenormalizer",
     description=(
         "Combines the records of a key into one record: their names become fields, their values become "
@@ -37,32 +36,21 @@ _PROPERTIES: Final = ("keyField", "nameField", "valueField")
 class RowDenormalizer(BatchAggregator):
     """If a key has several values for a name, the last one is used."""
 
-    class Config(PluginConfig):
+    class Config(PluginConfig, macros=True, rename="camel"):
         key_field: str = field(
-            description="String field whose value groups the records.",
-            macro=True,
-            name="keyField",
-            form="{input-field}",
+            description="String field whose value groups the records.", form="{input-field}"
         )
         name_field: str = field(
-            description="String field with the names of output fields.",
-            macro=True,
-            name="nameField",
-            form="{input-field}",
+            description="String field with the names of output fields.", form="{input-field}"
         )
         value_field: str = field(
-            description="String field with the values of output fields.",
-            macro=True,
-            name="valueField",
-            form="{input-field}",
+            description="String field with the values of output fields.", form="{input-field}"
         )
         output_fields: list[str] = field(
             description=(
                 "Names that become output fields, comma-separated. Other names are dropped; a name that a "
                 "key lacks is null."
             ),
-            macro=True,
-            name="outputFields",
         )
         field_aliases: str = field(
             description=(
@@ -70,8 +58,6 @@ class RowDenormalizer(BatchAggregator):
                 "'ADDRESS:addr'."
             ),
             default="",
-            macro=True,
-            name="fieldAliases",
             form="{name}:{output field},",
         )
         num_partitions: int | None = num_partitions_field()

@@ -39,12 +39,11 @@ _FAIL: Final = "Exit on error"
 _TO_DATASET: Final = "Write to error dataset"
 
 
-class ExcelConfig(PluginConfig):
+class ExcelConfig(PluginConfig, rename="camel"):
     """The properties of the Excel source."""
 
     reference_name: str = field(
-        "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
-        name="referenceName",
+        "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'."
     )
     path: str = field(
         "Workbook, or folder with workbooks: .xlsx, .xlsm, .xlsb, .xls or .ods.",
@@ -80,9 +79,7 @@ class ExcelConfig(PluginConfig):
         default=_BY_NAME,
         choices=[_BY_NAME, _BY_NUMBER],
     )
-    sheet_value: str = field(
-        "Name of the sheet, or its number from 0.", macro=True, name="sheetValue"
-    )
+    sheet_value: str = field("Name of the sheet, or its number from 0.", macro=True)
     columns: list[str] = field(
         "Letters of the columns to read, as A,B. By default, all columns that have a type.",
         default=[],
@@ -95,9 +92,7 @@ class ExcelConfig(PluginConfig):
         form="{column}:{field},",
     )
     skip_first_row: bool = field(
-        "Whether the first row, which contains titles, is skipped.",
-        default=False,
-        name="skipFirstRow",
+        "Whether the first row, which contains titles, is skipped.", default=False
     )
     ends_at_empty_row: bool = field(
         "Whether an empty row fails the run. Otherwise it is skipped.",
@@ -105,10 +100,7 @@ class ExcelConfig(PluginConfig):
         name="terminateIfEmptyRow",
     )
     rows_limit: str | None = field(
-        "Largest number of rows of a sheet to read, by default all.",
-        default=None,
-        macro=True,
-        name="rowsLimit",
+        "Largest number of rows of a sheet to read, by default all.", default=None, macro=True
     )
     types: list[str] = field(
         f"Field types by column letter, as A:string,B:int. Types: {', '.join(TYPES)}. Columns without a "
@@ -131,7 +123,6 @@ class ExcelConfig(PluginConfig):
 
 
 @plugin(
-    type="batchsource",
     name="Excel",
     description="Reads the rows of a sheet of each workbook: .xlsx, .xlsm, .xlsb, .xls, .ods.",
 )

@@ -19,23 +19,18 @@ _WHICH: Final = (
 _CONTINUE: Final = "Whether the pipeline continues if a file cannot be {}. The log names the file."
 
 
-@plugin(
-    type="action",
-    name="FileMove",
-    description="Moves a file, or the files of a folder, to another path.",
-)
+@plugin(name="FileMove", description="Moves a file, or the files of a folder, to another path.")
 class FileMove(Action):
-    class Config(PluginConfig):
-        source: str = field("File or folder to move from.", macro=True, name="sourcePath")
+    class Config(PluginConfig, macros=True):
+        source: str = field("File or folder to move from.", name="sourcePath")
         target: str = field(
             "New path of the file; or a folder, if the path ends with '/' or a folder's files are moved. "
             "Missing folders are created. Existing files are not replaced.",
-            macro=True,
             name="destPath",
         )
-        file_regex: str | None = field(_WHICH, default=None, macro=True, name=_REGEX)
+        file_regex: str | None = field(_WHICH, default=None, name=_REGEX)
         continue_on_error: bool = field(
-            _CONTINUE.format("moved"), default=False, macro=True, name="continueOnError"
+            _CONTINUE.format("moved"), default=False, name="continueOnError"
         )
 
     config: Config
@@ -60,20 +55,13 @@ class FileMove(Action):
         _apply_to_each(context, files, move, "moved", config.continue_on_error)
 
 
-@plugin(
-    type="action",
-    name="FileDelete",
-    description="Deletes a file, or the contents of a folder.",
-)
+@plugin(name="FileDelete", description="Deletes a file, or the contents of a folder.")
 class FileDelete(Action):
-    class Config(PluginConfig):
-        path: str = field(
-            "File to delete, or folder whose files and subfolders are deleted.",
-            macro=True,
-        )
-        file_regex: str | None = field(_WHICH, default=None, macro=True, name=_REGEX)
+    class Config(PluginConfig, macros=True):
+        path: str = field("File to delete, or folder whose files and subfolders are deleted.")
+        file_regex: str | None = field(_WHICH, default=None, name=_REGEX)
         continue_on_error: bool = field(
-            _CONTINUE.format("deleted"), default=False, macro=True, name="continueOnError"
+            _CONTINUE.format("deleted"), default=False, name="continueOnError"
         )
 
     config: Config

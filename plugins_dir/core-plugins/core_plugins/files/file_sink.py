@@ -7,7 +7,6 @@ from localcdap.plugin_lib.files.sink import FilesSink
 
 
 @plugin(
-    type="batchsink",
     name="File",
     description="Writes files of delimited text, JSON, Avro, Parquet or ORC into a new folder.",
 )

@@ -7,7 +7,6 @@ from localcdap.plugin_lib.files.source import FilesSource
 
 
 @plugin(
-    type="batchsource",
     name="File",
     description="Reads files: delimited text, JSON, Avro, Parquet, ORC, lines of text, or whole files.",
 )

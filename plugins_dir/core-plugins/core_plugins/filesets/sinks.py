@@ -34,52 +34,46 @@ _CLEAN: Final = (
 )
 
 
-class FilesetSinkConfig(PluginConfig):
+class FilesetSinkConfig(PluginConfig, macros=True, rename="camel"):
     """The properties of all sinks of file sets."""
 
-    name: str = field(_NAME, macro=True)
-    base_path: str | None = field(_BASE, default=None, macro=True, name="basePath")
-    schema: Schema | None = field(
-        "Fields that are written: some or all fields of the input.", default=None, macro=True
+    name: str = field(_NAME)
+    base_path: str | None = field(
+        _BASE,
+        default=None,
     )
-    clean: str | None = field(_CLEAN, default=None, macro=True, name="cleanPartitionsOlderThan")
+    schema: Schema | None = field(
+        "Fields that are written: some or all fields of the input.", default=None
+    )
+    clean: str | None = field(_CLEAN, default=None, name="cleanPartitionsOlderThan")
     codec: str | None = field(
         "Compression of the format, such as None, Snappy, GZip or Deflate.",
         default=None,
-        macro=True,
         name="compressionCodec",
     )
     file_properties: str | None = field(
-        "Hadoop properties; without effect on this machine.",
-        default=None,
-        macro=True,
-        name="fileProperties",
-        syntax="json",
+        "Hadoop properties; without effect on this machine.", default=None, syntax="json"
     )
 
 
-class TimedSinkConfig(FilesetSinkConfig):
+class TimedSinkConfig(FilesetSinkConfig, macros=True):
     """The properties of sinks of partitions by time."""
 
     path_format: str = field(
         "Folder of the partition in the file set, as a Java time pattern. By default it is yyyy-MM-dd/HH-mm "
         "followed by the time in milliseconds.",
         default="",
-        macro=True,
         name="filePathFormat",
     )
-    time_zone: str = field(
-        "Time zone of the folder's name.", default="UTC", macro=True, name="timeZone"
-    )
+    time_zone: str = field("Time zone of the folder's name.", default="UTC", name="timeZone")
     offset: str = field(
         "Duration between the partition's time and the later logical start time, as 1h.",
         default="",
-        macro=True,
         name="partitionOffset",
     )
 
 
-class TimedOrcSinkConfig(TimedSinkConfig):
+class TimedOrcSinkConfig(TimedSinkConfig, rename="camel"):
     """The properties of the sink of ORC files, whose storage Spark arranges here."""
 
     chunk_size: str | None = field(
@@ -87,16 +81,12 @@ class TimedOrcSinkConfig(TimedSinkConfig):
         default=None,
         name="compressionChunkSize",
     )
-    stripe_size: str | None = field(
-        "Bytes of a stripe; without effect here.", default=None, name="stripeSize"
-    )
+    stripe_size: str | None = field("Bytes of a stripe; without effect here.", default=None)
     index_stride: str | None = field(
-        "Rows between two entries of the index; without effect here.",
-        default=None,
-        name="indexStride",
+        "Rows between two entries of the index; without effect here.", default=None
     )
     create_index: str | None = field(
-        "Whether files have an index; without effect here.", default=None, name="createIndex"
+        "Whether files have an index; without effect here.", default=None
     )
 
 
@@ -188,57 +178,33 @@ def _describe(what: str, format: str) -> str:
     return f"Writes {what} of a file set in {format}, as CDAP 3 to 5 did."
 
 
-@plugin(
-    type="batchsink",
-    name="TPFSAvro",
-    description=_describe("a partition by time", "Avro"),
-)
+@plugin(name="TPFSAvro", description=_describe("a partition by time", "Avro"))
 class TimedAvroSink(TimedSink):
     format = "avro"
 
 
-@plugin(
-    type="batchsink",
-    name="TPFSParquet",
-    description=_describe("a partition by time", "Parquet"),
-)
+@plugin(name="TPFSParquet", description=_describe("a partition by time", "Parquet"))
 class TimedParquetSink(TimedSink):
     format = "parquet"
 
 
-@plugin(
-    type="batchsink",
-    name="TPFSOrc",
-    description=_describe("a partition by time", "ORC"),
-)
+@plugin(name="TPFSOrc", description=_describe("a partition by time", "ORC"))
 class TimedOrcSink(TimedSink):
     Config = TimedOrcSinkConfig
     format = "orc"
 
 
-@plugin(
-    type="batchsink",
-    name="SnapshotAvro",
-    description=_describe("a snapshot", "Avro"),
-)
+@plugin(name="SnapshotAvro", description=_describe("a snapshot", "Avro"))
 class SnapshotAvroSink(FilesetSink):
     format = "avro"
 
 
-@plugin(
-    type="batchsink",
-    name="SnapshotParquet",
-    description=_describe("a snapshot", "Parquet"),
-)
+@plugin(name="SnapshotParquet", description=_describe("a snapshot", "Parquet"))
 class SnapshotParquetSink(FilesetSink):
     format = "parquet"
 
 
-@plugin(
-    type="batchsink",
-    name="SnapshotText",
-    description=_describe("a snapshot", "delimited text"),
-)
+@plugin(name="SnapshotText", description=_describe("a snapshot", "delimited text"))
 class SnapshotTextSink(FilesetSink):
     Config = TextSinkConfig
     format = "delimited"

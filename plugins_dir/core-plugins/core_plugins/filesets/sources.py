@@ -29,32 +29,28 @@ _BASE: Final = "Folder of the file set, instead of the one named after it."
 _TEXT: Final = Schema.record("textfile", [("offset", Schema.LONG), ("body", Schema.STRING)])
 
 
-class FilesetSourceConfig(PluginConfig):
+class FilesetSourceConfig(PluginConfig, macros=True, rename="camel"):
     """The properties of all sources of file sets."""
 
-    name: str = field(_NAME, macro=True)
-    base_path: str | None = field(_BASE, default=None, macro=True, name="basePath")
-    schema: Schema | None = field("Schema of the records.", default=None, macro=True)
-    file_properties: str | None = field(
-        "Hadoop properties; without effect on this machine.",
+    name: str = field(_NAME)
+    base_path: str | None = field(
+        _BASE,
         default=None,
-        macro=True,
-        name="fileProperties",
-        syntax="json",
+    )
+    schema: Schema | None = field("Schema of the records.", default=None)
+    file_properties: str | None = field(
+        "Hadoop properties; without effect on this machine.", default=None, syntax="json"
     )
 
 
-class TimedSourceConfig(FilesetSourceConfig):
+class TimedSourceConfig(FilesetSourceConfig, macros=True):
     """The properties of sources of partitions by time."""
 
     duration: str = field(
-        "Length of the time range of the partitions to read, as 1d. It ends at the logical start time.",
-        macro=True,
+        "Length of the time range of the partitions to read, as 1d. It ends at the logical start time."
     )
     delay: str = field(
-        "Duration from the end of this time range to the logical start time, as 1h.",
-        default="",
-        macro=True,
+        "Duration from the end of this time range to the logical start time, as 1h.", default=""
     )
 
 
@@ -140,43 +136,31 @@ def _describe(what: str, format: str) -> str:
     return f"Reads {what} of a file set in {format}, as CDAP 3 to 5 did."
 
 
-@plugin(type="batchsource", name="TPFSAvro", description=_describe("partitions by time", "Avro"))
+@plugin(name="TPFSAvro", description=_describe("partitions by time", "Avro"))
 class TimedAvroSource(TimedSource):
     format = "avro"
 
 
-@plugin(
-    type="batchsource", name="TPFSParquet", description=_describe("partitions by time", "Parquet")
-)
+@plugin(name="TPFSParquet", description=_describe("partitions by time", "Parquet"))
 class TimedParquetSource(TimedSource):
     format = "parquet"
 
 
-@plugin(type="batchsource", name="TPFSOrc", description=_describe("partitions by time", "ORC"))
+@plugin(name="TPFSOrc", description=_describe("partitions by time", "ORC"))
 class TimedOrcSource(TimedSource):
     format = "orc"
 
 
-@plugin(
-    type="batchsource", name="SnapshotAvro", description=_describe("the latest snapshot", "Avro")
-)
+@plugin(name="SnapshotAvro", description=_describe("the latest snapshot", "Avro"))
 class SnapshotAvroSource(FilesetSource):
     format = "avro"
 
 
-@plugin(
-    type="batchsource",
-    name="SnapshotParquet",
-    description=_describe("the latest snapshot", "Parquet"),
-)
+@plugin(name="SnapshotParquet", description=_describe("the latest snapshot", "Parquet"))
 class SnapshotParquetSource(FilesetSource):
     format = "parquet"
 
 
-@plugin(
-    type="batchsource",
-    name="SnapshotText",
-    description=_describe("the latest snapshot", "lines of text"),
-)
+@plugin(name="SnapshotText", description=_describe("the latest snapshot", "lines of text"))
 class SnapshotTextSource(FilesetSource):
     format = "text"

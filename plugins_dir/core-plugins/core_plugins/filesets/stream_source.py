@@ -48,7 +48,6 @@ _LINE: Final = r'^(\S+) (\S+) (\S+) \[([^\]]+)\] "([^"]*)" (\S+) (\S+)(?: "([^"]
 
 
 @plugin(
-    type="batchsource",
     name="Stream",
     description=(
         "Reads events of a stream of CDAP 3 to 5: the lines of the files in the stream's folder."

@@ -45,7 +45,6 @@ _DEFINING: Final = (
 
 
 @plugin(
-    type="batchjoiner",
     name="Joiner",
     description=(
         "Joins the records of two or more inputs. Records of required inputs come out only when "
@@ -56,14 +55,12 @@ _DEFINING: Final = (
 class Joiner(BatchJoiner):
     """Skewed keys are split by Spark itself, so the distribution properties are checked and no more."""
 
-    class Config(PluginConfig):
+    class Config(PluginConfig, macros=True, rename="camel"):
         selected_fields: str = field(
             description=(
                 "The output fields, in order: a comma-separated list of 'stage.field' or "
                 "'stage.field as alias'. Output names must be unique."
             ),
-            macro=True,
-            name="selectedFields",
             form="{joined-field},",
         )
         required_inputs: list[str] = field(
@@ -72,15 +69,11 @@ class Joiner(BatchJoiner):
                 "outer join that keeps every match of these. None: full outer join."
             ),
             default=[],
-            macro=True,
-            name="requiredInputs",
             form="{input-stage}",
         )
         condition_type: str = field(
             description="basic: join on equal keys. advanced: join on an SQL condition.",
             default=BASIC,
-            macro=True,
-            name="conditionType",
             form="{condition:basic|advanced}",
         )
         join_keys: str = field(
@@ -89,15 +82,11 @@ class Joiner(BatchJoiner):
                 "several comparisons. Each comparison names every input."
             ),
             default="",
-            macro=True,
-            name="joinKeys",
             form="{join-keys}",
         )
         input_aliases: str = field(
             description="Short names of inputs for the condition: 'stage=alias;stage2=alias2'.",
             default="",
-            macro=True,
-            name="inputAliases",
         )
         condition_expression: str = field(
             description=(
@@ -105,8 +94,6 @@ class Joiner(BatchJoiner):
                 "'p.price > o.budget and p.kind = o.kind'."
             ),
             default="",
-            macro=True,
-            name="conditionExpression",
             syntax="sql",
         )
         in_memory_inputs: list[str] = field(
@@ -115,43 +102,32 @@ class Joiner(BatchJoiner):
                 "large input faster."
             ),
             default=[],
-            macro=True,
-            name="inMemoryInputs",
             form="{input-stage}",
             group="performance",
         )
         join_null_keys: bool = field(
             description="Whether null keys are equal to each other (unlike in SQL).",
             default=True,
-            macro=True,
-            name="joinNullKeys",
         )
         num_partitions: int | None = field(
             description="Number of partitions of the result. If empty, the engine decides.",
             default=None,
-            macro=True,
-            name="numPartitions",
             group="performance",
         )
         most_skewed_input: str | None = field(
             description="The input with the most skewed keys; it becomes the left side.",
             default=None,
-            macro=True,
-            name="mostSkewedInput",
             form="{input-stage}",
             group="performance",
         )
         distribution_enabled: bool = field(
             description="Whether one input has a few keys with very many records.",
             default=False,
-            macro=True,
-            name="distributionEnabled",
             group="performance",
         )
         distribution_stage: str | None = field(
             description="The input with these keys. Required if distribution is enabled.",
             default=None,
-            macro=True,
             name="distributionStageName",
             form="{input-stage}",
             group="performance",
@@ -159,14 +135,11 @@ class Joiner(BatchJoiner):
         distribution_factor: int | None = field(
             description="How many parts a key is split into. Required if distribution is enabled.",
             default=None,
-            macro=True,
-            name="distributionFactor",
             group="performance",
         )
         schema: Schema | None = field(
             description="The output schema. Required if the schema of an input is not known.",
             default=None,
-            macro=True,
         )
 
     config: Config

@@ -108,7 +108,6 @@ class ScriptTransform(Transform):
 
 
 @plugin(
-    type="transform",
     name="JavaScript",
     description="Runs a JavaScript function on each record, which emits any number of records.",
 )

@@ -23,7 +23,6 @@ _FILTERING: Final = """
 
 
 @plugin(
-    type="transform",
     name="Script",
     description="Runs a JavaScript function on each record, which returns the output record.",
 )
@@ -52,7 +51,6 @@ class Script(JavaScript):
 
 
 @plugin(
-    type="transform",
     name="ScriptFilter",
     description="Drops the records for which a JavaScript function returns true.",
 )

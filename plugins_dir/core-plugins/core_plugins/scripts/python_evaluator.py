@@ -36,7 +36,6 @@ _FUNCTION: Final = "transform"
 
 
 @plugin(
-    type="transform",
     name="PythonEvaluator",
     description="Runs a Python function on each record, which emits any number of records.",
 )

@@ -30,7 +30,6 @@ _NAME: Final = "Name of the table in this namespace"
 
 
 @plugin(
-    type="batchsource",
     name="KVTable",
     description="Reads all keys and values of a key-value table, as they are when the run starts.",
 )
@@ -61,29 +60,25 @@ def _to_bytes(rows: DataFrame, name: str) -> Column:
 
 
 @plugin(
-    type="batchsink",
     name="KVTable",
     description="Writes a key and a value of each record into a key-value table; existing keys are replaced.",
 )
 class KeyValueSink(BatchSink):
     """Strings are stored as strings, so that SQL can read them."""
 
-    class Config(PluginConfig):
+    class Config(PluginConfig, macros=True):
         name: str = field(
-            f"{_NAME}. It is created with the columns 'key' and 'value' if it does not exist.",
-            macro=True,
+            f"{_NAME}. It is created with the columns 'key' and 'value' if it does not exist."
         )
         key_field: str = field(
             "Field that is the key, bytes or string. Of several records with the same key, the last is kept.",
             default=KEY,
-            macro=True,
             name="key.field",
             form="{input-field}",
         )
         value_field: str = field(
             "Field that is the value, bytes or string.",
             default=VALUE,
-            macro=True,
             name="value.field",
             form="{input-field}",
         )

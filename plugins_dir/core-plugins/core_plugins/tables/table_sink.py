@@ -30,31 +30,27 @@ _KEY = "schema.row.field"
 
 
 @plugin(
-    type="batchsink",
     name="Table",
     description="Writes each record as a row of a table; a row with the same key is replaced.",
 )
 class TableSink(BatchSink):
-    class Config(PluginConfig):
+    class Config(PluginConfig, macros=True):
         name: str = field(
-            "Name of the table in this namespace; it is created if it does not exist.", macro=True
+            "Name of the table in this namespace; it is created if it does not exist."
         )
         schema: Schema | None = field(
             "Columns of the table: fields of the input, of simple types. By default, all fields of the "
             "input.",
             default=None,
-            macro=True,
         )
         row_field: str = field(
             "Field that is the key of a row. Of several records with the same key, the last is kept.",
-            macro=True,
             name=_KEY,
             form="{input-field}",
         )
         is_case_sensitive: bool = field(
             "Whether the key is written as the field; otherwise the field may have another case (CDAP 3).",
             default=True,
-            macro=True,
             name="case.sensitive.row.field",
         )
 

@@ -21,25 +21,20 @@ if TYPE_CHECKING:
 
 
 @plugin(
-    type="batchsource",
     name="Table",
     description="Reads all rows of a table of this namespace, as they are when the run starts.",
 )
 class TableSource(BatchSource):
-    class Config(PluginConfig):
-        name: str = field(
-            "Name of the table. It must exist; 'localcdap tables' lists all tables.", macro=True
-        )
+    class Config(PluginConfig, macros=True):
+        name: str = field("Name of the table. It must exist; 'localcdap tables' lists all tables.")
         schema: Schema | None = field(
             "Schema of the records: columns of the table, of simple types. Other columns are not read; "
             "a field that the table lacks is null.",
             default=None,
-            macro=True,
         )
         row_field: str | None = field(
             "Field with the key of the row. It must be in the schema and must not be nullable.",
             default=None,
-            macro=True,
             name="schema.row.field",
             form="{output-field}",
         )

@@ -24,25 +24,21 @@ _CONDITIONS: Final = "argumentSelectionConditions"
 
 
 @plugin(
-    type="action",
     name="BigQueryArgumentSetter",
     description="Local: sets arguments of the run from the one row of a table that conditions select.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQueryArgumentSetter(Action):
-    class Config(BigQueryConfig):
-        dataset: str = field("Dataset of the table.", macro=True)
-        table: str = field("Table with the arguments, one column for each.", macro=True)
+    class Config(BigQueryConfig, macros=True):
+        dataset: str = field("Dataset of the table.")
+        table: str = field("Table with the arguments, one column for each.")
         conditions: str = field(
             "Columns and values that select the row, as feed=marketing;date=20200427. Exactly one row must "
             "match.",
-            macro=True,
             name=_CONDITIONS,
         )
         columns: list[str] = field(
-            "Columns that become arguments, comma-separated.",
-            macro=True,
-            name="argumentsColumns",
+            "Columns that become arguments, comma-separated.", name="argumentsColumns"
         )
 
     config: Config

@@ -26,112 +26,75 @@ _RETRIES: Final = "retries, without effect here"
 _UNKNOWN_FUNCTION: Final = re.compile(r"Function with name (\w+) does not exist")
 
 
-class BigQueryExecuteConfig(GoogleAccountConfig):
+class BigQueryExecuteConfig(GoogleAccountConfig, macros=True, rename="camel"):
     """The properties of the BigQueryExecute action."""
 
     sql: str = field(
         "Queries and statements in BigQuery's SQL, separated by semicolons. All take effect, or none.",
-        macro=True,
         syntax="sql",
     )
     dialect: str = field(
         "SQL dialect; it must be standard, because the legacy dialect is not translated.",
         default="standard",
         choices=["standard", "legacy"],
-        macro=True,
     )
     store_results: bool = field(
         "Whether the rows of a query are stored in the table below, if one is set.",
         default=True,
-        macro=True,
-        name="storeResults",
     )
-    dataset: str | None = field("Dataset of the table to store rows in.", default=None, macro=True)
+    dataset: str | None = field("Dataset of the table to store rows in.", default=None)
     table: str | None = field(
-        "Table to store rows in; it must not exist, or must be empty.", default=None, macro=True
+        "Table to store rows in; it must not exist, or must be empty.", default=None
     )
     row_as_arguments: bool = field(
         "Whether the columns of the first row become arguments of the run, for macros of later stages.",
         default=False,
-        macro=True,
-        name="rowAsArguments",
     )
     mode: str = field(
         "Priority of the job.",
         default="batch",
         choices=["batch", "interactive"],
-        macro=True,
         group=WITHOUT_EFFECT,
     )
     use_cache: bool = field(
-        "Whether cached results may be used.",
-        default=False,
-        macro=True,
-        name="useCache",
-        group=WITHOUT_EFFECT,
+        "Whether cached results may be used.", default=False, group=WITHOUT_EFFECT
     )
-    location: str | None = field(
-        "Region of the job.", default=None, macro=True, group=WITHOUT_EFFECT
-    )
+    location: str | None = field("Region of the job.", default=None, group=WITHOUT_EFFECT)
     dataset_project: str | None = field(
-        "Project of the dataset; projects are ignored here.",
-        default=None,
-        macro=True,
-        name="datasetProject",
-        group=WITHOUT_EFFECT,
+        "Project of the dataset; projects are ignored here.", default=None, group=WITHOUT_EFFECT
     )
-    cmek_key: str | None = field(
-        "Key that encrypts the table.",
-        default=None,
-        macro=True,
-        name="cmekKey",
-        group=WITHOUT_EFFECT,
-    )
-    job_labels: str | None = field(
-        "Labels of the job.", default=None, macro=True, name="jobLabels", group=WITHOUT_EFFECT
-    )
+    cmek_key: str | None = field("Key that encrypts the table.", default=None, group=WITHOUT_EFFECT)
+    job_labels: str | None = field("Labels of the job.", default=None, group=WITHOUT_EFFECT)
     retries: bool = field(
         "Whether the job is retried if BigQuery fails.",
         default=True,
-        macro=True,
         name="retryOnBackendError",
         group=_RETRIES,
     )
     first_pause: str | None = field(
-        "Seconds before the first retry.",
-        default=None,
-        macro=True,
-        name="initialRetryDuration",
-        group=_RETRIES,
+        "Seconds before the first retry.", default=None, name="initialRetryDuration", group=_RETRIES
     )
     longest_pause: str | None = field(
         "Longest time between two retries, in seconds.",
         default=None,
-        macro=True,
         name="maxRetryDuration",
         group=_RETRIES,
     )
     most_retries: str | None = field(
-        "Largest number of retries.", default=None, macro=True, name="maxRetryCount", group=_RETRIES
+        "Largest number of retries.", default=None, name="maxRetryCount", group=_RETRIES
     )
     multiplier: str | None = field(
         "Factor by which each pause is longer than the one before.",
         default=None,
-        macro=True,
         name="retryMultiplier",
         group=_RETRIES,
     )
     read_timeout: str | None = field(
-        "Seconds to wait for a response.",
-        default=None,
-        macro=True,
-        name="readTimeout",
-        group=_RETRIES,
+        "Seconds to wait for a response.", default=None, group=_RETRIES
     )
 
 
 @plugin(
-    type="action",
     name="BigQueryExecute",
     description="Local: executes SQL of BigQuery on the local tables with the names of BigQuery's.",
 )

@@ -32,66 +32,47 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-class BigQueryMultiConfig(BigQueryConfig):
+class BigQueryMultiConfig(BigQueryConfig, macros=True, rename="camel"):
     """The properties of the BigQueryMultiTable sink."""
 
-    dataset: str = field("Dataset of the tables.", macro=True)
+    dataset: str = field("Dataset of the tables.")
     split_field: str = field(
         "Field that names the table of a record. The run argument 'multisink.NAME' is the schema of a "
         "table; records of other tables are dropped.",
         default="tablename",
-        macro=True,
         name=SPLIT,
         form="{input-field}",
     )
     truncate: bool = field(
         "Whether the tables are emptied and their columns replaced first.",
         default=False,
-        macro=True,
         name="truncateTable",
     )
     relaxes: bool = field(
         "Whether columns may be added to the tables and made nullable.",
         default=False,
-        macro=True,
         name="allowSchemaRelaxation",
     )
     flexible: str = flexible_field()
-    location: str | None = field(
-        "Region of the dataset.", default=None, macro=True, group=WITHOUT_EFFECT
-    )
-    bucket: str | None = field(
-        "Bucket for temporary files.", default=None, macro=True, group=WITHOUT_EFFECT
-    )
+    location: str | None = field("Region of the dataset.", default=None, group=WITHOUT_EFFECT)
+    bucket: str | None = field("Bucket for temporary files.", default=None, group=WITHOUT_EFFECT)
     chunk_size: str | None = field(
-        "Size of uploads.", default=None, macro=True, name="gcsChunkSize", group=WITHOUT_EFFECT
+        "Size of uploads.", default=None, name="gcsChunkSize", group=WITHOUT_EFFECT
     )
     cmek_key: str | None = field(
-        "Key that encrypts the tables.",
-        default=None,
-        macro=True,
-        name="cmekKey",
-        group=WITHOUT_EFFECT,
+        "Key that encrypts the tables.", default=None, group=WITHOUT_EFFECT
     )
     json_fields: str | None = field(
         "Fields that contain JSON; they stay strings here.",
         default=None,
-        macro=True,
         name="jsonStringFields",
         form="{input-field}",
         group=WITHOUT_EFFECT,
     )
-    job_labels: str | None = field(
-        "Labels of the job.",
-        default=None,
-        macro=True,
-        name="jobLabels",
-        group=WITHOUT_EFFECT,
-    )
+    job_labels: str | None = field("Labels of the job.", default=None, group=WITHOUT_EFFECT)
 
 
 @plugin(
-    type="batchsink",
     name="BigQueryMultiTable",
     description="Local: writes records into several local tables with the names of BigQuery's, by a field.",
 )

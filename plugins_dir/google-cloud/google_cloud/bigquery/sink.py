@@ -39,7 +39,6 @@ _ORDERS: Final = ("asc", "desc")
 
 
 @plugin(
-    type="batchsink",
     name="BigQueryTable",
     description="Local: writes into the local table with the name of a BigQuery table.",
 )

@@ -11,27 +11,22 @@ _UNITS = ("DAY", "HOUR", "MONTH", "YEAR", "DAILY", "HOURLY", "MONTHLY", "YEARLY"
 OPERATIONS = ("Insert", "Update", "Upsert")
 
 
-class BigQuerySinkConfig(BigQueryConfig):
+class BigQuerySinkConfig(BigQueryConfig, macros=True, rename="camel"):
     dataset: str = field(
-        "Dataset of the table. The table 'dataset.table' of this namespace stands for it.",
-        macro=True,
+        "Dataset of the table. The table 'dataset.table' of this namespace stands for it."
     )
-    table: str = field("Table to write into; it is created if it does not exist.", macro=True)
+    table: str = field("Table to write into; it is created if it does not exist.")
     schema: Schema | None = field(
-        "Columns of the table: fields of the input, by default all of them.",
-        default=None,
-        macro=True,
+        "Columns of the table: fields of the input, by default all of them.", default=None
     )
     operation: str = field(
         "Whether records are inserted, update rows with the same key, or do both (upsert).",
         default="Insert",
         choices=OPERATIONS,
-        macro=True,
     )
     table_key: list[str] = field(
         "Fields whose values identify a row, for an update or upsert.",
         default=[],
-        macro=True,
         name="relationTableKey",
         form="{input-field}",
     )
@@ -39,28 +34,22 @@ class BigQuerySinkConfig(BigQueryConfig):
         "Which of several records with the same key is used: the first one after sorting by these fields, as "
         "'updated_at desc, version asc'.",
         default=[],
-        macro=True,
-        name="dedupeBy",
         form="{input-field} {order:asc|desc}",
     )
     truncate: bool = field(
         "Whether the table is emptied and its columns replaced first. Only for inserts.",
         default=False,
-        macro=True,
         name="truncateTable",
     )
     relaxes: bool = field(
         "Whether columns may be added to the table and made nullable.",
         default=False,
-        macro=True,
         name="allowSchemaRelaxation",
     )
     partition_filter: str | None = field(
         "Which rows of the table an update or upsert may change: a condition in BigQuery's SQL on its "
         "columns, as day >= '2026-01-01'. Records that match no such row are new.",
         default=None,
-        macro=True,
-        name="partitionFilter",
         syntax="sql",
         group=_PARTITIONS,
     )
@@ -69,97 +58,54 @@ class BigQuerySinkConfig(BigQueryConfig):
         "ingestion time), by integers, or none. Sources can select partitions by date.",
         default="TIME",
         choices=("TIME", "INTEGER", "NONE"),
-        macro=True,
-        name="partitioningType",
         group=_PARTITIONS,
     )
     create_partitioned_table: bool = field(
-        "Former property for partitioning by time.",
-        default=False,
-        macro=True,
-        name="createPartitionedTable",
-        group=_PARTITIONS,
+        "Former property for partitioning by time.", default=False, group=_PARTITIONS
     )
     time_partitioning_type: str = field(
         "Unit of partitions by time; of no effect on storage here.",
         default="DAY",
         choices=_UNITS,
-        macro=True,
-        name="timePartitioningType",
         group=_PARTITIONS,
     )
     range_start: int | None = field(
-        "First integer of the first partition.",
-        default=None,
-        macro=True,
-        name="rangeStart",
-        group=_PARTITIONS,
+        "First integer of the first partition.", default=None, group=_PARTITIONS
     )
     range_end: int | None = field(
-        "First integer after the last partition.",
-        default=None,
-        macro=True,
-        name="rangeEnd",
-        group=_PARTITIONS,
+        "First integer after the last partition.", default=None, group=_PARTITIONS
     )
     range_interval: int | None = field(
-        "How many integers each partition contains.",
-        default=None,
-        macro=True,
-        name="rangeInterval",
-        group=_PARTITIONS,
+        "How many integers each partition contains.", default=None, group=_PARTITIONS
     )
     partition_by_field: str | None = field(
         "Field to partition by: a date or timestamp for time, an int or long for integers.",
         default=None,
-        macro=True,
-        name="partitionByField",
         form="{input-field}",
         group=_PARTITIONS,
     )
     partition_filter_required: bool = field(
         "Whether queries must filter by partition; not enforced here.",
         default=False,
-        macro=True,
-        name="partitionFilterRequired",
         group=_PARTITIONS,
     )
     clustering_order: list[str] = field(
         "Fields to cluster by, at most four; of no effect here.",
         default=[],
-        macro=True,
-        name="clusteringOrder",
         form="{input-field}",
         group=_PARTITIONS,
     )
-    location: str | None = field(
-        "Region of the dataset.", default=None, macro=True, group=WITHOUT_EFFECT
-    )
-    bucket: str | None = field(
-        "Bucket for temporary files.", default=None, macro=True, group=WITHOUT_EFFECT
-    )
+    location: str | None = field("Region of the dataset.", default=None, group=WITHOUT_EFFECT)
+    bucket: str | None = field("Bucket for temporary files.", default=None, group=WITHOUT_EFFECT)
     chunk_size: str | None = field(
-        "Size of uploads.", default=None, macro=True, name="gcsChunkSize", group=WITHOUT_EFFECT
+        "Size of uploads.", default=None, name="gcsChunkSize", group=WITHOUT_EFFECT
     )
     json_fields: str | None = field(
         "Fields that contain JSON; they stay strings here.",
         default=None,
-        macro=True,
         name="jsonStringFields",
         form="{input-field}",
         group=WITHOUT_EFFECT,
     )
-    job_labels: str | None = field(
-        "Labels of the job.",
-        default=None,
-        macro=True,
-        name="jobLabels",
-        group=WITHOUT_EFFECT,
-    )
-    cmek_key: str | None = field(
-        "Key that encrypts the table.",
-        default=None,
-        macro=True,
-        name="cmekKey",
-        group=WITHOUT_EFFECT,
-    )
+    job_labels: str | None = field("Labels of the job.", default=None, group=WITHOUT_EFFECT)
+    cmek_key: str | None = field("Key that encrypts the table.", default=None, group=WITHOUT_EFFECT)

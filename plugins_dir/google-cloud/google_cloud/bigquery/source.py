@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 @plugin(
-    type="batchsource",
     name="BigQueryTable",
     description="Local: reads the local table with the name of a BigQuery table.",
 )

@@ -19,7 +19,6 @@ from .paths import check_storage_path, resolve_objects
 
 
 @plugin(
-    type="action",
     name="GCSArgumentSetter",
     description="Local: sets arguments of the run from a JSON file in a bucket's folder.",
 )

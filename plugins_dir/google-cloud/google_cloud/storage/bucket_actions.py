@@ -23,29 +23,20 @@ from .paths import check_storage_path, resolve_objects
 
 
 @plugin(
-    type="action",
     name="GCSBucketCreate",
     description="Local: creates local folders of buckets of Cloud Storage, and subfolders.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsBucketCreate(Action):
-    class Config(GoogleAccountConfig):
-        paths: list[str] = field("Buckets and folders to create, comma-separated.", macro=True)
+    class Config(GoogleAccountConfig, macros=True, rename="camel"):
+        paths: list[str] = field("Buckets and folders to create, comma-separated.")
         fail_if_exists: bool = field(
             "Whether an existing one fails the run; folders created before it are then removed.",
             default=False,
-            macro=True,
-            name="failIfExists",
         )
-        location: str | None = field(
-            "Region of the buckets.", default=None, macro=True, group=WITHOUT_EFFECT
-        )
+        location: str | None = field("Region of the buckets.", default=None, group=WITHOUT_EFFECT)
         cmek_key: str | None = field(
-            "Key that encrypts the buckets.",
-            default=None,
-            macro=True,
-            name="cmekKey",
-            group=WITHOUT_EFFECT,
+            "Key that encrypts the buckets.", default=None, group=WITHOUT_EFFECT
         )
 
     config: Config
@@ -84,7 +75,6 @@ class GcsBucketCreate(Action):
 
 
 @plugin(
-    type="action",
     name="GCSBucketDelete",
     description="Local: deletes files from the local folders of buckets of Cloud Storage.",
 )
@@ -123,26 +113,18 @@ def _delete(place: Path) -> None:
 
 
 @plugin(
-    type="postaction",
     name="GCSDoneFileMarker",
     description="Local: creates an empty file in a bucket's local folder when a run has ended.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsDoneFileMarker(PostAction):
-    class Config(PostActionConfig, GoogleAccountConfig):
+    class Config(PostActionConfig, GoogleAccountConfig, macros=True):
         path: str = field(
-            "Path of the file: gs://bucket/folder/_SUCCESS. An existing file is not changed.",
-            macro=True,
+            "Path of the file: gs://bucket/folder/_SUCCESS. An existing file is not changed."
         )
-        location: str | None = field(
-            "Region of the bucket.", default=None, macro=True, group=WITHOUT_EFFECT
-        )
+        location: str | None = field("Region of the bucket.", default=None, group=WITHOUT_EFFECT)
         cmek_key: str | None = field(
-            "Key that encrypts the bucket.",
-            default=None,
-            macro=True,
-            name="cmekKey",
-            group=WITHOUT_EFFECT,
+            "Key that encrypts the bucket.", default=None, name="cmekKey", group=WITHOUT_EFFECT
         )
 
     config: Config

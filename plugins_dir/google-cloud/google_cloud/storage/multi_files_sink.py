@@ -38,7 +38,6 @@ class GcsMultiConfig(GcsSinkConfig):
 
 
 @plugin(
-    type="batchsink",
     name="GCSMultiFiles",
     description="Local: writes records into several local folders of a bucket, by a field's value.",
 )

@@ -10,43 +10,29 @@ from ..account import WITHOUT_EFFECT, GoogleAccountConfig
 from .paths import add_scheme, check_storage_path
 
 
-class GcsSinkConfig(GoogleAccountConfig, FileSinkConfig):
+class GcsSinkConfig(GoogleAccountConfig, FileSinkConfig, macros=True, rename="camel"):
     """The properties of the GCS sink."""
 
     path: str = field(
         "Folder of Cloud Storage to write into: gs://bucket/folder. With the suffix appended, it must not "
         "exist or must be empty. The files appear when the whole run has succeeded. [locations] in "
-        'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".',
-        macro=True,
+        'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".'
     )
-    location: str | None = field(
-        "Region of the bucket.", default=None, macro=True, group=WITHOUT_EFFECT
-    )
+    location: str | None = field("Region of the bucket.", default=None, group=WITHOUT_EFFECT)
     content_type: str | None = field(
-        "Content type of the objects.",
-        default=None,
-        macro=True,
-        name="contentType",
-        group=WITHOUT_EFFECT,
+        "Content type of the objects.", default=None, group=WITHOUT_EFFECT
     )
     custom_content_type: str | None = field(
         "Content type of the objects, if the content type is 'other'.",
         default=None,
-        macro=True,
-        name="customContentType",
         group=WITHOUT_EFFECT,
     )
     cmek_key: str | None = field(
-        "Key that encrypts the objects.",
-        default=None,
-        macro=True,
-        name="cmekKey",
-        group=WITHOUT_EFFECT,
+        "Key that encrypts the objects.", default=None, group=WITHOUT_EFFECT
     )
     file_name_base: str | None = field(
         "Beginning of the names of the files; here it is always 'part'.",
         default=None,
-        macro=True,
         name="outputFileNameBase",
         group=WITHOUT_EFFECT,
     )
@@ -61,7 +47,6 @@ class GcsSinkConfig(GoogleAccountConfig, FileSinkConfig):
 
 
 @plugin(
-    type="batchsink",
     name="GCS",
     description="Local: writes files into the local folder of a bucket of Cloud Storage.",
 )

@@ -10,40 +10,37 @@ from ..account import WITHOUT_EFFECT, GoogleAccountConfig
 from .paths import add_scheme, check_storage_path
 
 
-class GcsSourceConfig(GoogleAccountConfig, FileSourceConfig):
+class GcsSourceConfig(GoogleAccountConfig, FileSourceConfig, macros=True):
     """The properties of the GCSFile source."""
 
     reference_name: str | None = field(  # type: ignore[assignment]
         "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
         name="referenceName",
+        macro=False,
     )
     path: str = field(
         "Object or folder of Cloud Storage to read, or a pattern: gs://bucket/folder/*.csv. [locations] in "
-        'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".',
-        macro=True,
+        'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".'
     )
     encrypted: bool = field(
-        "Must be false: encrypted objects are not decrypted here.", default=False, macro=True
+        "Must be false: encrypted objects are not decrypted here.", default=False
     )
     encrypted_suffix: str | None = field(
         "End of the names of the files that say how objects are encrypted.",
         default=None,
-        macro=True,
         name="encryptedMetadataSuffix",
         group=WITHOUT_EFFECT,
     )
     least_split_size: str | None = field(
         "Smallest number of bytes of a file that one task reads.",
         default=None,
-        macro=True,
         name="minSplitSize",
         group=WITHOUT_EFFECT,
     )
 
 
 @plugin(
-    type="batchsource",
     name="GCSFile",
     description="Local: reads files from the local folder of a bucket of Cloud Storage.",
 )

@@ -34,36 +34,30 @@ _FORMATS: Final = {
 }
 
 
-@plugin(
-    type="batchsink",
-    name="GCSText",
-    description="Local: writes text files into the local folder of a bucket.",
-)
+@plugin(name="GCSText", description="Local: writes text files into the local folder of a bucket.")
 @capability(Capabilities.Mode.NATIVE)
 class GcsText(BatchSink):
-    class Config(GoogleAccountConfig):
+    class Config(GoogleAccountConfig, macros=True):
         reference_name: str | None = field(
             "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
             default=None,
             name="referenceName",
+            macro=False,
         )
-        bucket: str = field("The bucket to write into.", macro=True)
+        bucket: str = field("The bucket to write into.")
         path: str = field(
-            "Folder in the bucket. With the suffix appended, it must not exist or must be empty.",
-            macro=True,
+            "Folder in the bucket. With the suffix appended, it must not exist or must be empty."
         )
         suffix: str | None = field(
             "Folder inside the path, named after the logical start time by a Java time pattern.",
             default=None,
-            macro=True,
         )
         type: str = field(
             "Format of the files: Text Comma Separated, Text Tab Separated, Text Pipe Separated, "
             "Text Ctrl+A Separated, or Json.",
             default="Json",
-            macro=True,
         )
-        schema: Schema | None = field("The fields of the input.", default=None, macro=True)
+        schema: Schema | None = field("The fields of the input.", default=None)
 
         @property
         def place(self) -> str:

@@ -20,42 +20,29 @@ from ..account import WITHOUT_EFFECT, GoogleAccountConfig
 from .paths import StorageObjects, check_storage_path, resolve_objects
 
 
-class TransferConfig(GoogleAccountConfig):
+class TransferConfig(GoogleAccountConfig, macros=True, rename="camel"):
     """The properties of the actions GCSCopy and GCSMove."""
 
     source: str = field(
         "Object or folder of Cloud Storage, or a pattern with '*': gs://bucket/reports/*.csv.",
-        macro=True,
         name="sourcePath",
     )
     target: str = field(
         "New path of the object or folder. If the path is an existing folder, ends with '/' or is a bucket, "
         "objects go into this folder. Missing folders are created.",
-        macro=True,
         name="destPath",
     )
-    recursive: bool = field("Whether subfolders are included.", default=False, macro=True)
+    recursive: bool = field("Whether subfolders are included.", default=False)
     overwrite: bool = field(
         "Whether existing objects are replaced; otherwise they fail the run before anything is changed.",
         default=False,
-        macro=True,
     )
-    location: str | None = field(
-        "Region of the bucket.", default=None, macro=True, group=WITHOUT_EFFECT
-    )
+    location: str | None = field("Region of the bucket.", default=None, group=WITHOUT_EFFECT)
     cmek_key: str | None = field(
-        "Key that encrypts a new bucket.",
-        default=None,
-        macro=True,
-        name="cmekKey",
-        group=WITHOUT_EFFECT,
+        "Key that encrypts a new bucket.", default=None, group=WITHOUT_EFFECT
     )
     read_timeout: int | None = field(
-        "Seconds to wait for a response.",
-        default=None,
-        macro=True,
-        name="readTimeout",
-        group=WITHOUT_EFFECT,
+        "Seconds to wait for a response.", default=None, group=WITHOUT_EFFECT
     )
 
 
@@ -116,7 +103,6 @@ def _list_transfers(
 
 
 @plugin(
-    type="action",
     name="GCSCopy",
     description="Local: copies files between local folders of buckets of Cloud Storage.",
 )
@@ -127,7 +113,6 @@ class GcsCopy(_Transfer):
 
 
 @plugin(
-    type="action",
     name="GCSMove",
     description="Local: moves files between local folders of buckets of Cloud Storage.",
 )

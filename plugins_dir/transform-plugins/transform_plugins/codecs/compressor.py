@@ -36,11 +36,7 @@ def _compress_gzip(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
 
 
-@plugin(
-    type="transform",
-    name="Compressor",
-    description="Compresses fields with Snappy, ZIP or GZIP.",
-)
+@plugin(name="Compressor", description="Compresses fields with Snappy, ZIP or GZIP.")
 class Compressor(CodedFields):
     class Config(PluginConfig):
         compressor: str = field(
@@ -111,7 +107,6 @@ def _check_size(size: int) -> None:
 
 
 @plugin(
-    type="transform",
     name="Decompressor",
     description="Decompresses fields that were compressed with Snappy, ZIP or GZIP.",
 )

@@ -18,11 +18,7 @@ _NOT_BASE64: Final = re.compile(rb"[^A-Za-z0-9+/]")
 _NOT_BASE32: Final = re.compile(rb"[^A-Z2-7]")
 
 
-@plugin(
-    type="transform",
-    name="Encoder",
-    description="Encodes fields as Base64, Base32 or hexadecimal digits.",
-)
+@plugin(name="Encoder", description="Encodes fields as Base64, Base32 or hexadecimal digits.")
 class Encoder(CodedFields):
     class Config(PluginConfig):
         encode: str = field(
@@ -71,11 +67,7 @@ def _decode_hex(data: bytes) -> bytes:
         raise CodecError(str(error).lower()) from None
 
 
-@plugin(
-    type="transform",
-    name="Decoder",
-    description="Decodes fields with Base64, Base32 or hexadecimal digits.",
-)
+@plugin(name="Decoder", description="Decodes fields with Base64, Base32 or hexadecimal digits.")
 class Decoder(CodedFields):
     class Config(PluginConfig):
         decode: str = field(

@@ -24,7 +24,6 @@ _KNOWN: Final = ("md5", "sha1", *_SHA2)
 
 
 @plugin(
-    type="transform",
     name="Hasher",
     description="Replaces the values of string fields by their digests: MD5, SHA1, SHA256, SHA384 or SHA512.",
 )

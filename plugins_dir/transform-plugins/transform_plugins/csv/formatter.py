@@ -46,11 +46,7 @@ _CSV_FORMATS: Final = {
 _FORMATS: Final = ("DELIMITED", "EXCEL", "MYSQL", "RFC4180", "TDF")
 
 
-@plugin(
-    type="transform",
-    name="CSVFormatter",
-    description="Formats each record as a line of CSV in one field.",
-)
+@plugin(name="CSVFormatter", description="Formats each record as a line of CSV in one field.")
 class CSVFormatter(FormattedRecord):
     r"""The line ends with CR LF, in the format MYSQL with LF. Null is empty, in MYSQL ``\\N``.
 

@@ -71,9 +71,7 @@ class CsvColumn(NamedTuple):
 
 
 @plugin(
-    type="transform",
-    name="CSVParser",
-    description="Parses the text of a field as CSV. Each row becomes a record.",
+    name="CSVParser", description="Parses the text of a field as CSV. Each row becomes a record."
 )
 class CSVParser(Transform):
     """Output fields with the name of an input field, except the parsed field, are copied from the input.

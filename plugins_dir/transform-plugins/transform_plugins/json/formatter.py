@@ -12,11 +12,7 @@ from localcdap.api.record_json import encode_json_record
 from ..formatted_record import FormattedRecord
 
 
-@plugin(
-    type="transform",
-    name="JSONFormatter",
-    description="Formats each record as a JSON object in one field.",
-)
+@plugin(name="JSONFormatter", description="Formats each record as a JSON object in one field.")
 class JSONFormatter(FormattedRecord):
     """Null is written as null. Bytes become arrays of numbers from -128 to 127, as in CDAP.
 

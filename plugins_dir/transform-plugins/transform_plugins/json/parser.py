@@ -29,11 +29,7 @@ UNREADABLE: Final = 31
 _Read = Callable[[Record, Any], Any]
 
 
-@plugin(
-    type="transform",
-    name="JSONParser",
-    description="Parses the text of a field as a JSON object.",
-)
+@plugin(name="JSONParser", description="Parses the text of a field as a JSON object.")
 class JSONParser(Transform):
     """A text that cannot be used becomes an error record; in CDAP it fails the run or is dropped."""
 

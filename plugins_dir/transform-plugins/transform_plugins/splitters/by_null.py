@@ -26,7 +26,6 @@ NON_NULL_PORT: Final = "nonnull"
 
 
 @plugin(
-    type="splittertransform",
     name="NullFieldSplitter",
     description=(
         "Splits records by whether a field is null: port 'null' gets records where it is null, port "

@@ -35,7 +35,6 @@ class UnionMember(NamedTuple):
 
 
 @plugin(
-    type="splittertransform",
     name="UnionSplitter",
     description=(
         "Splits records by the type of the value in a union field. The port is the name of the type "
@@ -43,14 +42,13 @@ class UnionMember(NamedTuple):
     ),
 )
 class UnionSplitter(SplitterTransform):
-    class Config(PluginConfig):
+    class Config(PluginConfig, rename="camel"):
         union_field: str | None = field(
             description=(
                 "Union field to split on. Its members must be records or simple types. If not set, all "
                 "records go to the port with the name of the input record."
             ),
             default=None,
-            name="unionField",
             form="{input-field}",
         )
         modify_schema: bool = field(
@@ -59,7 +57,6 @@ class UnionSplitter(SplitterTransform):
                 "Otherwise it stays a union."
             ),
             default=True,
-            name="modifySchema",
         )
 
     config: Config

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 @plugin(
-    type="transform",
     name="XMLMultiParser",
     description="Emits a record for each element of an XML document that an XPath expression selects.",
 )
@@ -35,25 +34,22 @@ class XMLMultiParser(Transform):
     A document that cannot be parsed, and an element that does not fit the schema, become error records.
     """
 
-    class Config(DocumentConfig):
+    class Config(DocumentConfig, macros=True):
         source: str = field(
             name="field",
             description="Field with the XML, a string. If it is null, no record is emitted.",
-            macro=True,
             form="{input-field}",
         )
         encoding: str = field(
-            description="Without effect, because the field is text, not bytes.",
-            default="UTF-8",
-            macro=True,
+            description="Without effect, because the field is text, not bytes.", default="UTF-8"
         )
         path: str = field(
             name="xPath",
             description="XPath 1.0 expression that selects the elements: '/rss/channel/item'.",
-            macro=True,
         )
         schema: Schema = field(
-            description="The output schema. Its fields have the names of the children, and simple types."
+            description="The output schema. Its fields have the names of the children, and simple types.",
+            macro=False,
         )
 
     config: Config

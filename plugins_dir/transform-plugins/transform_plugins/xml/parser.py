@@ -43,7 +43,6 @@ _TYPES: Final = {
 
 
 @plugin(
-    type="transform",
     name="XMLParser",
     description="Parses XML documents into records; an XPath expression selects each field.",
 )

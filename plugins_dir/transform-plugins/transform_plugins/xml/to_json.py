@@ -34,11 +34,7 @@ _FRACTION: Final = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _DEFAULT: Final = Schema.record("event", [("json_str", Schema.STRING)])
 
 
-@plugin(
-    type="transform",
-    name="XMLToJSON",
-    description="Converts the XML of a field into JSON.",
-)
+@plugin(name="XMLToJSON", description="Converts the XML of a field into JSON.")
 class XMLToJSON(Transform):
     """Elements and attributes become members, repeated ones arrays; text between them is ``content``.
 
