@@ -17,7 +17,7 @@ def command(instance: Instance, run: str, follow: bool) -> None:
     """Show the log of RUN: its id, the beginning of its id, or 'last'."""
     with instance.connect() as cdap:
         record = cdap.runs.get(instance.namespace, run)
-        lines = cdap.runs.logs(record.run)
+        lines = cdap.runs.read_log(record.run)
         if instance.json:
             print_json(lines)
             return
@@ -25,7 +25,7 @@ def command(instance: Instance, run: str, follow: bool) -> None:
         while follow and not record.status.is_end:
             record = cdap.runs.wait(record.run, record.version, timeout_s=1.0)
             seen = lines[-1].number if lines else 0
-            more = cdap.runs.logs(record.run, after=seen)
+            more = cdap.runs.read_log(record.run, after=seen)
             _print(more)
             lines = more or lines
 

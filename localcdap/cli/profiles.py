@@ -19,7 +19,7 @@ def command(instance: Instance) -> None:
     another one. 'native' is the local Spark server.
     """
     with instance.connect() as cdap:
-        profiles = cdap.runs.profiles(instance.namespace)
+        profiles = cdap.runs.list_profiles(instance.namespace)
     if instance.json:
         print_json(profiles)
         return

@@ -168,7 +168,7 @@ class HostServices:
             self._topics,
             self.namespaces,
             self._resolver,
-            self.runs.active_of,
+            self.runs.list_active,
         )
         self.drafts = DraftService(store, self.namespaces)
 

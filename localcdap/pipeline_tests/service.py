@@ -80,7 +80,7 @@ class PipelineTestService:
         made.thread.start()
         return name
 
-    def progress(self, cases: str, seen: int, timeout_s: float) -> CasesProgress:
+    def wait_for_progress(self, cases: str, seen: int, timeout_s: float) -> CasesProgress:
         """Return the results after the first ``seen`` ones, as soon as there is one, or after the timeout.
 
         :raises NotFoundError: when there are no such cases, or their results are not kept any more.
@@ -264,7 +264,7 @@ def run_cases(
     seen = 0
     try:
         while True:
-            progress = cases.progress(started, seen, _WAIT_S)
+            progress = cases.wait_for_progress(started, seen, _WAIT_S)
             yield from progress.results
             seen += len(progress.results)
             if progress.is_ended:

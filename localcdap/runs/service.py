@@ -153,7 +153,7 @@ class RunService:
         thread.start()
         return run
 
-    def profiles(self, namespace: str) -> list[ProfileSummary]:
+    def list_profiles(self, namespace: str) -> list[ProfileSummary]:
         """Return the compute profiles for runs of a namespace, with its default marked."""
         environment = self._resolver.environments.create(namespace)
         preferences = environment.merge_arguments(None, {})
@@ -182,7 +182,7 @@ class RunService:
         self._namespaces.require(namespace)
         return self._records.list_newest(namespace, pipeline, limit)
 
-    def page(
+    def list_page(
         self, namespace: str, filter: RunFilter, after: str | None = None, limit: int = 100
     ) -> RunPage:
         """Return the runs of a namespace that match a filter, newest first.
@@ -193,7 +193,7 @@ class RunService:
         self._namespaces.require(namespace)
         return self._history.read_page(namespace, filter, after, limit)
 
-    def by_pipeline(self, namespace: str, recent: int = 40) -> list[PipelineRuns]:
+    def list_by_pipeline(self, namespace: str, recent: int = 40) -> list[PipelineRuns]:
         """Return the pipelines that were run, the one with the newest run first.
 
         :param recent: the number of recent runs in each answer.
@@ -201,14 +201,14 @@ class RunService:
         self._namespaces.require(namespace)
         return self._history.group_by_pipeline(namespace, recent)
 
-    def document(self, run: str) -> str:
+    def get_document(self, run: str) -> str:
         """Return the document of a run, with plugin templates as they are named in it.
 
         :raises NotFoundError: when there is no such run, or its document was not kept.
         """
         return self._records.read_document_text(run)
 
-    def arguments(
+    def get_arguments(
         self,
         namespace: str,
         document: Any,
@@ -228,26 +228,28 @@ class RunService:
         origins = {**self._origins(namespace, name), **dict.fromkeys(given, GIVEN)}
         return list_arguments(read, environment.merge_arguments(name, given), origins)
 
-    def log_summary(self, run: str) -> LogSummary:
+    def summarize_log(self, run: str) -> LogSummary:
         """Return the number of lines of each level in a log, and the stages that have lines."""
         return self._logs.summarize(run)
 
-    def log_outline(self, run: str, filter: LogFilter, since: int = 0) -> LogOutline:
+    def read_log_outline(self, run: str, filter: LogFilter, since: int = 0) -> LogOutline:
         """Return where the rows of a filtered log begin, from the line ``since`` on."""
         return self._logs.create_outline(run, filter, since)
 
-    def log_page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[StoredLogLine]:
+    def read_log_page(
+        self, run: str, filter: LogFilter, since: int, limit: int
+    ) -> list[StoredLogLine]:
         """Return lines of a filtered log from the line ``since`` on; long texts are cut."""
         return self._logs.read_page(run, filter, since, limit)
 
-    def log_line(self, run: str, number: int) -> StoredLogLine:
+    def get_log_line(self, run: str, number: int) -> StoredLogLine:
         """Return a line with its full text.
 
         :raises NotFoundError: when the log has no such line.
         """
         return self._logs.get_line(run, number)
 
-    def log_row(self, run: str, filter: LogFilter, number: int) -> int:
+    def find_log_row(self, run: str, filter: LogFilter, number: int) -> int:
         """Return the row of a line in a filtered log, or of the next line that matches the filter."""
         return self._logs.find_row(run, filter, number)
 
@@ -260,7 +262,7 @@ class RunService:
         """
         return self._logs.find(run, filter, text, number, backwards=backwards)
 
-    def wait_log(self, run: str, newest: int, timeout_s: float) -> int:
+    def wait_for_log(self, run: str, newest: int, timeout_s: float) -> int:
         """Wait until the log has lines after ``newest``, the run has ended, or the timeout; return the
         last number.
         """
@@ -272,7 +274,7 @@ class RunService:
             self._changed.wait_for(lambda: not goes_on(), timeout_s)
         return self._logs.get_newest(run)
 
-    def logs(self, run: str, after: int = 0, limit: int = 0) -> list[StoredLogLine]:
+    def read_log(self, run: str, after: int = 0, limit: int = 0) -> list[StoredLogLine]:
         """Return the log lines of a run after the line ``after``; at most ``limit``, 0 for all."""
         return self._records.read_log(run, after, limit)
 
@@ -319,7 +321,7 @@ class RunService:
         for run, process in self._records.list_active():
             self._watch_run(run, process)
 
-    def active_of(self, namespace: str, pipeline: str) -> list[str]:
+    def list_active(self, namespace: str, pipeline: str) -> list[str]:
         """Return the ids of the active runs of a pipeline."""
         with self._store.snapshot() as tx:
             active = self._records.list_active_in(tx, namespace)

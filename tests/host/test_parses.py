@@ -70,7 +70,7 @@ def preview(cdap):
 
 def run_cases(cdap):
     started = cdap.cases.start(CasesRequest([CaseRequest(TEXT)]))
-    while not cdap.cases.progress(started, 0, 10.0).is_ended:
+    while not cdap.cases.wait_for_progress(started, 0, 10.0).is_ended:
         pass
 
 
@@ -91,7 +91,7 @@ CALLS: dict[str, Callable] = {
     "deploy": lambda cdap: cdap.applications.deploy(DeployRequest(TEXT)),
     "deploy with repairs": lambda cdap: cdap.applications.deploy(DeployRequest(TEXT, fix=True)),
     "save a draft": lambda cdap: cdap.drafts.save("default", DraftRequest(TEXT)),
-    "arguments of a run": lambda cdap: cdap.runs.arguments("default", TEXT),
+    "arguments of a run": lambda cdap: cdap.runs.get_arguments("default", TEXT),
 }
 
 

@@ -172,7 +172,9 @@ def test_records_code_and_tables_go_there_and_back(home: Home, lake: Path, there
         filled = run(cdap, filling())
         without = run(cdap, reading, "bare")
         read = run(cdap, reading)
-        log = [line.text for each in (filled, without, read) for line in cdap.runs.logs(each.run)]
+        log = [
+            line.text for each in (filled, without, read) for line in cdap.runs.read_log(each.run)
+        ]
         rows = cdap.tables.read_rows("default", "people", 10).rows
 
     assert filled.status is RunStatus.COMPLETED, filled.error

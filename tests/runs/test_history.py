@@ -37,7 +37,7 @@ def test_pages_show_every_run_once_newest_first(cdap: Cdap, namespace: str) -> N
     # Three at a time have the same moment, which must neither hide nor repeat one.
     written = [write_run(cdap, starting=1000 + n // 3, namespace=namespace) for n in range(25)]
     seen, after = [], None
-    while page := cdap.runs.page(namespace, RunFilter(), after, limit=7).runs:
+    while page := cdap.runs.list_page(namespace, RunFilter(), after, limit=7).runs:
         seen += page
         after = page[-1].run
         # What starts meanwhile belongs before the first page.
@@ -55,7 +55,7 @@ def test_filters(cdap: Cdap, namespace: str) -> None:
     other = write_run(cdap, "Customers", namespace=namespace)
 
     def found(**wanted: object) -> set[str]:
-        page = cdap.runs.page(namespace, RunFilter(**wanted))
+        page = cdap.runs.list_page(namespace, RunFilter(**wanted))
         assert page.total == len(page.runs)
         return {run.run for run in page.runs}
 
@@ -72,7 +72,7 @@ def test_the_pipelines_with_their_last_runs(cdap: Cdap, namespace: str) -> None:
     for n in range(5):
         write_run(cdap, "old", starting=n, took_ms=n, namespace=namespace)
     write_run(cdap, "new", RunStatus.RUNNING, starting=100, namespace=namespace)
-    new, old = cdap.runs.by_pipeline(namespace, recent=3)
+    new, old = cdap.runs.list_by_pipeline(namespace, recent=3)
     assert (new.pipeline, new.count, new.active, len(new.recent)) == ("new", 1, 1, 1)
     assert new.recent[0].took_ms is None
     assert (old.pipeline, old.count, old.active) == ("old", 5, 0)
@@ -82,15 +82,15 @@ def test_the_pipelines_with_their_last_runs(cdap: Cdap, namespace: str) -> None:
 
 def test_records_that_were_not_counted_are_not_told(cdap: Cdap, namespace: str) -> None:
     write_run(cdap, stages={"In": StageCounts()}, namespace=namespace)
-    assert cdap.runs.by_pipeline(namespace)[0].recent[0].records is None
+    assert cdap.runs.list_by_pipeline(namespace)[0].recent[0].records is None
 
 
 def test_the_document_of_a_run_is_kept(cdap: Cdap, namespace: str) -> None:
     run = write_run(cdap, namespace=namespace)
-    assert cdap.runs.document(run.run) == DOCUMENT
+    assert cdap.runs.get_document(run.run) == DOCUMENT
     cdap.namespaces.delete(namespace)
     with pytest.raises(NotFoundError):
-        cdap.runs.document(run.run)
+        cdap.runs.get_document(run.run)
     left = cdap.runs._store.read("SELECT 1 FROM run_documents WHERE namespace = ?", (namespace,))
     assert left == []
 
@@ -103,7 +103,7 @@ def test_arguments_and_where_they_come_from(cdap: Cdap, namespace: str, tmp_path
     )
     cdap.preferences.replace(PreferenceLevel(namespace), {"folder": "${root}/data", "unused": "1"})
     cdap.preferences.replace(PreferenceLevel(namespace, "test_pipeline"), {"unused": "2"})
-    answer = cdap.runs.arguments(namespace, document, given={"day": "monday"})
+    answer = cdap.runs.get_arguments(namespace, document, given={"day": "monday"})
     listed = {each.name: (each.value, each.origin) for each in answer.arguments}
     assert listed == {
         "folder": ("${root}/data", "namespace"),

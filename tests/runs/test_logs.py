@@ -49,10 +49,10 @@ def test_filter_and_search_find_what_python_finds(cdap: Cdap, lines, filter, tex
         return is_serious and (filter.stage is None or (line.stage or "") == filter.stage)
 
     rows = [line for line in log if lets_through(line)]
-    outline = cdap.runs.log_outline(run, filter)
+    outline = cdap.runs.read_log_outline(run, filter)
     assert (outline.rows, outline.newest) == (len(rows), len(log))
     assert outline.starts == [line.number for line in rows[::STRETCH]]
-    assert cdap.runs.log_page(run, filter, 0, 100) == rows
+    assert cdap.runs.read_log_page(run, filter, 0, 100) == rows
 
     number, backwards = data.draw(st.integers(0, 41)), data.draw(st.booleans())
     hit = cdap.runs.find_in_log(run, filter, text, number, backwards=backwards)
@@ -66,7 +66,7 @@ def test_filter_and_search_find_what_python_finds(cdap: Cdap, lines, filter, tex
     wanted = (ahead or hits)[-1 if backwards else 0]
     assert hit is not None
     assert (hit.number, hit.row) == (wanted.number, rows.index(wanted))
-    assert cdap.runs.log_row(run, filter, hit.number) == hit.row
+    assert cdap.runs.find_log_row(run, filter, hit.number) == hit.row
     assert (hit.place, hit.hits) == (hits.index(wanted) + 1, len(hits))
 
 
@@ -74,35 +74,35 @@ def test_any_row_of_a_million_is_found(cdap: Cdap) -> None:
     run = write_run(cdap).run
     write_long_log(cdap, run, 1_000_000)
     warnings = LogFilter("WARNING")
-    outline = cdap.runs.log_outline(run, warnings)
+    outline = cdap.runs.read_log_outline(run, warnings)
     assert outline.rows == 100_000
-    page = cdap.runs.log_page(run, warnings, outline.starts[150], STRETCH)
+    page = cdap.runs.read_log_page(run, warnings, outline.starts[150], STRETCH)
     assert page[0].text == f"text of line {(150 * STRETCH + 1) * 10}"
     hit = cdap.runs.find_in_log(run, LogFilter(), "line 777777")
     assert hit is not None
     assert hit.row == 777_776
     # What is new is all that is asked for later.
-    again = cdap.runs.log_outline(run, warnings, outline.starts[-1])
+    again = cdap.runs.read_log_outline(run, warnings, outline.starts[-1])
     assert (again.rows, again.starts) == (STRETCH, outline.starts[-1:])
-    assert cdap.runs.log_summary(run).levels == {"INFO": 900_000, "WARNING": 100_000}
+    assert cdap.runs.summarize_log(run).levels == {"INFO": 900_000, "WARNING": 100_000}
 
 
 def test_a_long_text_is_cut_and_can_be_had_whole(cdap: Cdap) -> None:
     run = write_run(cdap).run
     write_log(cdap, run, [StoredLogLine(1, 1, "INFO", "x" * (LONGEST_TEXT + 5))])
-    (line,) = cdap.runs.log_page(run, LogFilter(), 0, 10)
+    (line,) = cdap.runs.read_log_page(run, LogFilter(), 0, 10)
     assert (len(line.text), line.more) == (LONGEST_TEXT, 5)
-    assert len(cdap.runs.log_line(run, 1).text) == LONGEST_TEXT + 5
+    assert len(cdap.runs.get_log_line(run, 1).text) == LONGEST_TEXT + 5
     with pytest.raises(NotFoundError):
-        cdap.runs.log_line(run, 2)
+        cdap.runs.get_log_line(run, 2)
 
 
 def test_who_waits_for_a_log_hears_of_its_next_line(cdap: Cdap) -> None:
     run = write_run(cdap, status=RunStatus.RUNNING).run
     write_log(cdap, run, [StoredLogLine(1, 1, "INFO", "one")])
-    assert cdap.runs.wait_log(run, 0, timeout_s=60) == 1
+    assert cdap.runs.wait_for_log(run, 0, timeout_s=60) == 1
     later = threading.Timer(0.05, write_log, (cdap, run, [StoredLogLine(2, 2, "INFO", "two")]))
     later.start()
-    assert cdap.runs.wait_log(run, 1, timeout_s=600) == 2  # longer than a test may take
+    assert cdap.runs.wait_for_log(run, 1, timeout_s=600) == 2  # longer than a test may take
     later.join()
-    assert cdap.runs.wait_log(write_run(cdap).run, 0, timeout_s=600) == 0  # it has ended
+    assert cdap.runs.wait_for_log(write_run(cdap).run, 0, timeout_s=600) == 0  # it has ended

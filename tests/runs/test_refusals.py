@@ -131,7 +131,7 @@ def test_every_incapable_plugin_is_named_and_nothing_is_started(home: Home, tmp_
             RunRequest(document(tmp_path), arguments={"system.profile.name": "SYSTEM:native"})
         )
         left = engine_processes() - before
-        log = [line.text for line in cdap.runs.logs(strict.run)]
+        log = [line.text for line in cdap.runs.read_log(strict.run)]
         kept = cdap.runs.get("default", cluster.run)
 
     assert [run.status for run in (cluster, strict, native)] == [RunStatus.FAILED] * 3
@@ -242,7 +242,7 @@ def test_a_deployed_pipeline_that_lost_a_plugin_leaves_a_failed_run_and_its_log(
         with pytest.raises(InvalidPipelineError):
             cdap.runs.start(request)
         (run,) = cdap.runs.list_runs("default")
-        log = [line.text for line in cdap.runs.logs(run.run)]
+        log = [line.text for line in cdap.runs.read_log(run.run)]
         with pytest.raises(InvalidPipelineError):  # of a file, which says all there is to say
             cdap.runs.start(RunRequest(deployed))
         runs = cdap.runs.list_runs("default")
@@ -327,7 +327,7 @@ def test_a_preference_yields_to_what_a_run_is_told(home: Home, tmp_path: Path):
         cdap.preferences.replace(
             PreferenceLevel("default"), {"system.profile.name": "SYSTEM:strict"}
         )
-        defaults = [p.name for p in cdap.runs.profiles("default") if p.is_default]
+        defaults = [p.name for p in cdap.runs.list_profiles("default") if p.is_default]
         preferred = cdap.runs.start(RunRequest(document(tmp_path)))
         asked = cdap.runs.start(RunRequest(document(tmp_path), profile="native"))
 

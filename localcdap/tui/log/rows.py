@@ -86,23 +86,23 @@ def follow_log(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogTail]:
     newest, first, since = -1, 0, 0
     while True:
         is_ended = cdap.runs.wait(run, -1, 0.0).status.is_end
-        outline = cdap.runs.log_outline(run, filter, since)
+        outline = cdap.runs.read_log_outline(run, filter, since)
         last = outline.starts[-1] if outline.starts else since
-        lines = cdap.runs.log_page(run, filter, last, STRETCH) if outline.starts else []
-        yield LogTail(first, outline, lines, cdap.runs.log_summary(run), is_ended)
+        lines = cdap.runs.read_log_page(run, filter, last, STRETCH) if outline.starts else []
+        yield LogTail(first, outline, lines, cdap.runs.summarize_log(run), is_ended)
         if is_ended:
             return
         first, since, newest = first + max(0, len(outline.starts) - 1), last, outline.newest
         time.sleep(_PAUSE_S)
-        cdap.runs.wait_log(run, newest, _WAIT_S)
+        cdap.runs.wait_for_log(run, newest, _WAIT_S)
 
 
 def read_lines(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[StoredLogLine]:
     """Yield the lines of a filtered log with their whole text. Pages are read one after the other."""
     since = 0
-    while page := cdap.runs.log_page(run, filter, since, STRETCH):
+    while page := cdap.runs.read_log_page(run, filter, since, STRETCH):
         for line in page:
-            yield cdap.runs.log_line(run, line.number) if line.more else line
+            yield cdap.runs.get_log_line(run, line.number) if line.more else line
         since = page[-1].number + 1
 
 

@@ -180,7 +180,7 @@ class RunLog(StudioNode, Vertical):
             return
         number = line.number
         self.call(
-            lambda cdap: cdap.runs.log_line(run, number),
+            lambda cdap: cdap.runs.get_log_line(run, number),
             on_result=lambda whole: self.app.push_screen(LineDialog(whole)),
             group="line",
         )

@@ -266,7 +266,9 @@ class LogView(StudioNode, ScrollView, can_focus=True):
         run, filter = self.run_id, self.filter
         assert run is not None
         self.call(
-            lambda cdap: cdap.runs.log_row(run, filter, number), on_result=self.go_to, group="find"
+            lambda cdap: cdap.runs.find_log_row(run, filter, number),
+            on_result=self.go_to,
+            group="find",
         )
 
     def _show_hit(self, position: _SearchPosition, hit: LogHit | None) -> None:
@@ -383,7 +385,7 @@ class LogView(StudioNode, ScrollView, can_focus=True):
                 continue
             self._requested_pages.add(page)
             self.call(
-                lambda cdap, start=start: cdap.runs.log_page(run, filter, start, STRETCH),  # type: ignore[misc]
+                lambda cdap, start=start: cdap.runs.read_log_page(run, filter, start, STRETCH),  # type: ignore[misc]
                 on_result=lambda lines, page=page: self._add_page(rows, page, lines),  # type: ignore[misc]
                 on_error=lambda _, page=page: self._requested_pages.discard(page),  # type: ignore[misc]
             )

@@ -390,7 +390,7 @@ class PipelineView(StudioNode, Vertical):
         namespace, name = editor.namespace, editor.title
         try:
             asked = await self.call_and_wait(
-                lambda cdap: cdap.runs.arguments(namespace, text, name)
+                lambda cdap: cdap.runs.get_arguments(namespace, text, name)
             )
         except LocalcdapError:
             return False  # the run reports this error with more detail

@@ -219,7 +219,7 @@ def test_a_connection_with_a_secure_key_and_one_that_is_wrong(place: Place):
     assert refused.error is not None
     assert f"the database at 127.0.0.1:{server.port} denies access:" in (refused.error.message)
     assert "'user' and 'password'" in str(refused.error.corrective_action)
-    shown = str(refused) + str(cdap.runs.logs(refused.run))
+    shown = str(refused) + str(cdap.runs.read_log(refused.run))
     assert WRONG not in shown
 
 

@@ -29,9 +29,9 @@ class ContentCounts:
 
 def read_contents(cdap: Cdap, name: str) -> ContentCounts:
     """Count the contents of a namespace through the services."""
-    runs = cdap.runs.by_pipeline(name, recent=1)
+    runs = cdap.runs.list_by_pipeline(name, recent=1)
     artifacts = cdap.artifacts.list_artifacts(name, scope=USER)
-    profiles = cdap.runs.profiles(name)
+    profiles = cdap.runs.list_profiles(name)
     return ContentCounts(
         cdap.namespaces.describe(name),
         {

@@ -77,7 +77,7 @@ def read_catalog(cdap: Cdap, namespace: str, capabilities: Sequence[str]) -> Plu
         hidden=artifacts.list_hidden(namespace),
         capabilities=artifacts.list_capabilities(namespace),
         required=artifacts.list_required_capabilities(),
-        profiles=cdap.runs.profiles(namespace),
+        profiles=cdap.runs.list_profiles(namespace),
         is_narrowed=bool(capabilities),
     )
 

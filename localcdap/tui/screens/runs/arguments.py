@@ -152,7 +152,8 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
     def on_mount(self) -> None:
         namespace, pipeline, document = self._namespace, self._pipeline, self._document
         self.call(
-            lambda cdap: cdap.runs.arguments(namespace, document, pipeline), on_result=self._show
+            lambda cdap: cdap.runs.get_arguments(namespace, document, pipeline),
+            on_result=self._show,
         )
 
     @property

@@ -97,7 +97,7 @@ class RunHistoryScreen(AreaScreen):
     def _refresh_pipelines(self) -> None:
         namespace = self.studio.namespace
         self.call(
-            lambda cdap: cdap.runs.by_pipeline(namespace, RECENT),
+            lambda cdap: cdap.runs.list_by_pipeline(namespace, RECENT),
             on_result=self._show_pipelines,
             group="pipelines",
         )

@@ -130,7 +130,7 @@ class RunList(StudioNode, ScrollView, can_focus=True):
         namespace, filter = self._namespace, self._filter
         limit = max(PAGE, min(len(self.lines), _MOST_RELOADED))
         self.call(
-            lambda cdap: cdap.runs.page(namespace, filter, None, limit),
+            lambda cdap: cdap.runs.list_page(namespace, filter, None, limit),
             on_result=self._replace_newest,
             group="page",
         )
@@ -193,7 +193,7 @@ class RunList(StudioNode, ScrollView, can_focus=True):
         namespace, filter, last = self._namespace, self._filter, self.lines[-1].run
         limit = _MOST_RELOADED if self._goes_to_end else PAGE
         self.call(
-            lambda cdap: cdap.runs.page(namespace, filter, last, limit),
+            lambda cdap: cdap.runs.list_page(namespace, filter, last, limit),
             on_result=lambda page: self._append(last, page),
             group="page",
         )

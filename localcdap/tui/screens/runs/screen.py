@@ -143,7 +143,7 @@ class RunsScreen(RunHistoryScreen):
 
     def _open_document(self, run: Run, stage: str | None) -> None:
         self.call(
-            lambda cdap: cdap.runs.document(run.run),
+            lambda cdap: cdap.runs.get_document(run.run),
             on_result=lambda text: self.studio.navigate(DocumentTarget(run.pipeline, text, stage)),
             group="open",
         )
@@ -153,7 +153,7 @@ class RunsScreen(RunHistoryScreen):
         if run is not None:
             wanted = RunFilter(run.pipeline)
             self.call(
-                lambda cdap: cdap.runs.page(run.namespace, wanted, None, 200).runs,
+                lambda cdap: cdap.runs.list_page(run.namespace, wanted, None, 200).runs,
                 on_result=lambda runs: self._compare(run, runs),
                 group="compare",
             )
@@ -208,8 +208,8 @@ def read_rerun(cdap: Cdap, run: Run) -> tuple[str, dict[str, str]]:
 
     :raises NotFoundError: when the document was not stored.
     """
-    document = cdap.runs.document(run.run)
-    current = cdap.runs.arguments(run.namespace, document, run.pipeline)
+    document = cdap.runs.get_document(run.run)
+    current = cdap.runs.get_arguments(run.namespace, document, run.pipeline)
     values = {each.name: each.value for each in current.arguments}
     given = {
         name: value

@@ -89,7 +89,7 @@ async def test_a_run_is_found_again_and_repeated(cdap, document, open_studio, tm
         second = view.run
         assert second.status is RunStatus.COMPLETED
         assert second.arguments == {"input": "in.csv", "output": "two"}
-        assert cdap.runs.document(second.run) == document
+        assert cdap.runs.get_document(second.run) == document
 
         # The same once more cannot write where it has written already: it says so.
         await driver.press("r")
