@@ -25,6 +25,10 @@ _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _SHORT: Final = 3
 """The most letters of a name that is found in much longer ones by chance."""
+_MOST_LISTED: Final = 10
+"""The most names that an error lists."""
+_MOST_SIMILAR: Final = 5
+"""The most similar names that an error lists when there are more names than ``_MOST_LISTED``."""
 _MIN_SIMILARITY: Final = 60
 """The lowest similarity, 0 to 100, of a name that is worth suggesting. It finds a name with a letter
 missing, doubled or exchanged, and leaves out names that share only an ending."""
@@ -92,6 +96,20 @@ def _is_comparable(name: str, other: str) -> bool:
 def nearest_name(name: str, names: Iterable[str]) -> str | None:
     """Return the name that somebody who wrote ``name`` most likely meant, or None."""
     return next(iter(nearest_names(name, names, limit=1)), None)
+
+
+def format_available(name: str, names: Iterable[str]) -> str:
+    """Return the names that an error lists because there is no ``name``: all if they are few, else the most
+    similar ones.
+
+    >>> format_available("x", []), format_available("ordres", ["orders", "people"])
+    ('none', 'orders, people')
+    """
+    known = list(names)
+    if len(known) <= _MOST_LISTED:
+        return ", ".join(known) or "none"
+    shown = nearest_names(name, known, limit=_MOST_SIMILAR) or known[:_MOST_LISTED]
+    return f"{', '.join(shown)} and {len(known) - len(shown):,} more"
 
 
 def sanitize_for_terminal(text: str, *, single_line: bool = False) -> str:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.text import (
+    format_available,
     format_duration,
     format_size,
     nearest_name,
@@ -113,3 +114,11 @@ def test_no_control_character_is_left(text):
 
     categories = {unicodedata.category(each) for each in shown if each not in "\u200c\u200d"}
     assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def test_an_error_lists_few_names_or_the_most_similar_ones():
+    assert format_available("x", []) == "none"
+    assert format_available("x", ["b", "a"]) == "b, a"
+    names = [f"table_{number}" for number in range(58)] + ["orders", "people"]
+    assert format_available("ordres", names) == "orders and 59 more"
+    assert format_available("zzz", names).endswith("table_9 and 50 more")

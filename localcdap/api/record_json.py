@@ -10,7 +10,7 @@ date                   ``"2026-01-02"``
 time                   ``"03:04:05.678"``
 timestamp              ``"2026-01-02T03:04:05Z"``; without a zone it is UTC
 datetime               ``"2026-01-02T03:04:05"``
-decimal                text, ``"12.50"``; a number is read too
+decimal                text without an exponent, ``"12.50"``; a number is read too
 array, record          array, object
 map                    object; a key that is not text is written as its JSON
 union                  the form of the member; the first member that accepts the value is read
@@ -60,11 +60,21 @@ def encode_json_record(value: Any) -> Any:
             return {_encode_key(key): encode_json_record(each) for key, each in value.items()}
         case list() | tuple():
             return [encode_json_record(each) for each in value]
+        case decimal.Decimal():
+            return _encode_decimal(value)
     return str(value)
 
 
 def _encode_non_finite(value: float) -> str:
     return _NON_FINITE[0 if math.isnan(value) else (1 if value > 0 else 2)]
+
+
+def _encode_decimal(value: decimal.Decimal) -> str:
+    """Return a decimal with all of its digits; Python writes a small one, and a zero of it, as ``0E-9``."""
+    text = str(value)
+    if "E" not in text:
+        return text
+    return format(value, "f") if value else "0"
 
 
 def _encode_key(key: Any) -> str:

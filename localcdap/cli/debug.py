@@ -1,4 +1,4 @@
-"""``localcdap debug FILE STAGE``: run one stage on given records."""
+"""``localcdap debug FILE|NAME STAGE``: run one stage on given records."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import click
 
 from localcdap.api.errors import BadRequestError
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_text
-from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
+from localcdap.cli.files import NamedPipeline
+from localcdap.cli.options import (
+    Instance,
+    arguments_option,
+    fix_option,
+    instance_options,
+    parse_pairs,
+)
 from localcdap.cli.output import echo, print_json, secho
 from localcdap.cli.records import print_problem, print_records, print_rejected, read_json
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
@@ -20,7 +26,7 @@ _MOST_ON_SCREEN: Final = 50
 
 
 @click.command("debug")
-@click.argument("file")
+@click.argument("pipeline", metavar="FILE|NAME[@VERSION]")
 @click.argument("stage")
 @click.option(
     "--input",
@@ -36,32 +42,38 @@ _MOST_ON_SCREEN: Final = 50
     type=click.IntRange(1),
     help="The most records that a source reads.",
 )
+@fix_option
 @instance_options
 def command(
     instance: Instance,
-    file: str,
+    pipeline: str,
     stage: str,
     records: str | None,
     arguments: tuple[str, ...],
     limit: int,
+    fix: bool,
 ) -> int:
-    """Run STAGE of the pipeline in FILE on RECORDS, and show its output, error records and exceptions.
+    """Run STAGE of the pipeline in FILE ('-' is standard input), or of the deployed pipeline NAME, on
+    RECORDS, and show its output, error records and exceptions.
 
     RECORDS is an array of objects, or has one object per line. A stage with several inputs takes an
     object with such an array for each input stage. Bytes are text in base64; dates and timestamps are
     written "2026-01-02" and "2026-01-02T03:04:05Z", decimals "12.50". An error transform takes records
     like {"record": {…}, "code": 1, "message": "…"}. A source needs no RECORDS; a sink writes nothing.
     """
-    request = DebugRequest(
-        stage=stage,
-        input=_parse_records(read_json(records)) if records is not None else [],
-        namespace=instance.namespace,
-        arguments=parse_pairs(arguments, "-a"),
-        document=read_text(file),
-        file=file,
-        records=limit,
-    )
+    named, values = NamedPipeline(pipeline), parse_pairs(arguments, "-a")
+    given = _parse_records(read_json(records)) if records is not None else []
     with instance.connect() as cdap:
+        request = DebugRequest(
+            stage=stage,
+            input=given,
+            namespace=instance.namespace,
+            arguments=values,
+            document=named.get_document(cdap, instance.namespace),
+            file=named.file,
+            records=limit,
+            use_suggested=fix,
+        )
         answer = cdap.debugging.debug(request)
     if instance.json:
         print_json(answer)

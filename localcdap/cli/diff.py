@@ -9,10 +9,9 @@ import msgspec
 
 from localcdap.api.pipeline import StageConnection
 from localcdap.cli.errors import NO
-from localcdap.cli.files import is_file, read_pipeline
+from localcdap.cli.files import get_deployed, is_file, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import StyledText, echo, print_json, secho
-from localcdap.cli.pipelines import get_deployed
 from localcdap.pipeline.comparison import (
     Difference,
     PipelineComparison,

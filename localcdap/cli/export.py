@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from localcdap.api.errors import BadRequestError
+from localcdap.cli.files import split_version
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json_text
-from localcdap.cli.pipelines import split_version
 
 
 @click.command("export")

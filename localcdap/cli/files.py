@@ -1,16 +1,66 @@
-"""Pipeline files named on the command line."""
+"""The pipelines that a command line names: files, and deployed pipelines."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.errors import DocumentError
+from localcdap.api.errors import DocumentError, NotFoundError
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.source import decode_json
 from localcdap.text import nearest_name
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+    from localcdap.pipeline.library.application_model import Application
+
+
+class NamedPipeline:
+    """A pipeline that the command line names: a file, which is read at once, or a deployed pipeline.
+
+    :param text: the path of a file, ``-`` for standard input, ``NAME`` or ``NAME@VERSION``. A path that
+        exists wins.
+    :raises DocumentError: when the file cannot be read.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.file: Final = text if is_file(text) else None
+        """The file, for error messages; None for a deployed pipeline."""
+        self.name: Final = split_version(text)[0] if self.file is None else Path(text).stem
+        """The name of the pipeline if its document has none."""
+        self._document = None if self.file is None else read_text(text)
+
+    def get_document(self, cdap: Cdap, namespace: str) -> str:
+        """Return the JSON text of the pipeline.
+
+        :raises NotFoundError: when there is no such deployed pipeline.
+        """
+        if self._document is not None:
+            return self._document
+        return get_deployed(cdap, namespace, self._text)[1]
+
+
+def split_version(name: str) -> tuple[str, str | None]:
+    """Return the name and the version of ``NAME@VERSION``; None is the latest version."""
+    application, _, version = name.partition("@")
+    return application, version or None
+
+
+def get_deployed(cdap: Cdap, namespace: str, text: str) -> tuple[Application, str]:
+    """Return the deployed pipeline ``NAME`` or ``NAME@VERSION`` and the JSON text of its document.
+
+    :raises NotFoundError: when there is none; the message lists the deployed pipelines.
+    """
+    name, version = split_version(text)
+    try:
+        application = cdap.applications.describe(namespace, name, version)
+    except NotFoundError as error:
+        advice = _suggest_file(Path(text)) or error.corrective_action
+        raise NotFoundError(f"There is no file '{text}'. {error.message}", advice) from None
+    return application, cdap.applications.export(namespace, name, application.version)
 
 
 def read_text(name: str) -> str:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from localcdap.api.errors import NotFoundError
 from localcdap.api.pipeline import PipelineSpec
+from localcdap.cli.files import split_version
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, format_time, print_json, print_table, secho
 from localcdap.pipeline.library.application_model import Application
 from localcdap.text import plural
-
-if TYPE_CHECKING:
-    from localcdap.host import Cdap
 
 
 @click.command("pipelines")
@@ -48,27 +43,6 @@ def command(instance: Instance, action: str, name: str | None, part: str | None)
             print_json(deleted)
         else:
             echo(f"Pipeline '{name}' deleted, {plural(deleted.number, 'version')}.")
-
-
-def split_version(name: str) -> tuple[str, str | None]:
-    """Return the name and the version of ``NAME@VERSION``; None is the latest version."""
-    application, _, version = name.partition("@")
-    return application, version or None
-
-
-def get_deployed(cdap: Cdap, namespace: str, text: str) -> tuple[Application, str]:
-    """Return the deployed pipeline ``NAME`` or ``NAME@VERSION`` and the JSON text of its document.
-
-    :raises NotFoundError: when there is none; the message lists the deployed pipelines.
-    """
-    name, version = split_version(text)
-    try:
-        application = cdap.applications.describe(namespace, name, version)
-    except NotFoundError as error:
-        raise NotFoundError(
-            f"There is no file '{text}'. {error.message}", error.corrective_action
-        ) from None
-    return application, cdap.applications.export(namespace, name, application.version)
 
 
 def _print_list(instance: Instance, found: list[Application]) -> None:

@@ -1,14 +1,13 @@
-"""``localcdap preview FILE``: run a pipeline on a few records and show the records of each stage."""
+"""``localcdap preview FILE|NAME``: run a pipeline on a few records and show the records of each stage."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_text
+from localcdap.cli.files import NamedPipeline
 from localcdap.cli.options import (
     Instance,
     arguments_option,
@@ -36,7 +35,7 @@ _MOST_ON_SCREEN: Final = 10
 
 
 @click.command("preview")
-@click.argument("file")
+@click.argument("pipeline", metavar="FILE|NAME[@VERSION]")
 @click.option("--stage", metavar="S", help="Show this stage only, with all of its records.")
 @click.option(
     "--limit",
@@ -56,31 +55,32 @@ _MOST_ON_SCREEN: Final = 10
 @instance_options
 def command(
     instance: Instance,
-    file: str,
+    pipeline: str,
     stage: str | None,
     limit: int | None,
     arguments: tuple[str, ...],
     timeout: float,
     fix: bool,
 ) -> int:
-    """Run the pipeline in FILE ('-' is standard input) on the first records of its sources, and show the
-    records of every stage.
+    """Run the pipeline in FILE ('-' is standard input), or the deployed pipeline NAME, on the first records
+    of its sources, and show the records of every stage.
 
     Sinks write nothing; the preview shows the records that they would write. Actions and conditions run
     as in a run, so actions do change files and databases. Post actions do not run.
     """
-    request = PreviewRequest(
-        document=read_text(file),
-        file=file,
-        stage=stage,
-        namespace=instance.namespace,
-        name=Path(file).stem,
-        arguments=parse_pairs(arguments, "-a"),
-        records=limit,
-        timeout_minutes=timeout,
-        use_suggested=fix,
-    )
+    named, values = NamedPipeline(pipeline), parse_pairs(arguments, "-a")
     with instance.connect() as cdap:
+        request = PreviewRequest(
+            document=named.get_document(cdap, instance.namespace),
+            file=named.file,
+            stage=stage,
+            namespace=instance.namespace,
+            name=named.name,
+            arguments=values,
+            records=limit,
+            timeout_minutes=timeout,
+            use_suggested=fix,
+        )
         preview = run_preview(cdap, request)
     if stage is not None:
         preview.stages = {name: each for name, each in preview.stages.items() if name == stage}

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from localcdap.cli.errors import NO
-from localcdap.cli.files import is_file, read_text
+from localcdap.cli.files import get_deployed, is_file, read_text
 from localcdap.cli.options import (
     Instance,
     arguments_option,
@@ -18,7 +18,6 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, is_terminal, print_json, print_table, secho
-from localcdap.cli.pipelines import get_deployed
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, RunRequest
 from localcdap.text import format_duration

@@ -9,10 +9,11 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, InvalidPipelineError
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_pipeline
+from localcdap.cli.files import NamedPipeline
 from localcdap.cli.options import Instance
 from localcdap.cli.output import echo, print_json
 from localcdap.cli.test_report import print_report
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
 from localcdap.pipeline_tests.case_orders import create_case_request
 from localcdap.pipeline_tests.reader import get_test_name, read_test
@@ -32,25 +33,29 @@ def scaffold_test(
 ) -> int:
     """Run a pipeline on a few records, write a test that expects its output, and run the test.
 
-    :param paths: the first is the test file to write; default: next to the pipeline file.
+    :param pipeline: a pipeline file, or ``NAME`` or ``NAME@VERSION`` of a deployed pipeline.
+    :param paths: the first is the test file to write; default: next to the pipeline file, or in the current
+        folder.
     :returns: the exit code.
     :raises BadRequestError: when the pipeline fails.
     """
-    document = read_pipeline(pipeline)
-    source = Path(pipeline)
-    file = paths[0] if paths else source.with_name(f"{source.stem}.test.toml")
+    named = NamedPipeline(pipeline)
+    source = Path(pipeline) if named.file is not None else pipeline
+    folder = source.parent if isinstance(source, Path) else Path()
+    file = paths[0] if paths else folder / f"{named.name}.test.toml"
     if get_test_name(file) == file.name:
         raise BadRequestError(
             f"'{file}' is not the name of a test file.", "Use a name that ends in .test.toml."
         )
-    request = CaseRequest(
-        document=document.text,
-        name=source.stem,
-        arguments=arguments,
-        records=limit,
-        use_suggested=fix,
-    )
     with instance.connect() as cdap:
+        document = read_document(named.get_document(cdap, instance.namespace), named.file)
+        request = CaseRequest(
+            document=document.text,
+            name=named.name,
+            arguments=arguments,
+            records=limit,
+            use_suggested=fix,
+        )
         (result,) = run_cases(cdap.cases, instance.namespace, [request])
         _raise_failure(result)
         write_new_test(file, source, arguments, document, result)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localcdap.api.record_json import encode_json_record
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table
 from localcdap.text import plural
@@ -55,10 +56,5 @@ def command(instance: Instance, query: str, limit: int, time_limit: float) -> No
 
 def _to_rows(found: SqlResult) -> list[list[Any]]:
     """Return the rows as JSON values; dates, decimals and bytes become text."""
-    import msgspec
-
     columns = [column.to_pylist() for column in found.to_table().columns]
-    return [
-        [msgspec.to_builtins(value, enc_hook=str) for value in row]
-        for row in zip(*columns, strict=True)
-    ]
+    return [list(map(encode_json_record, row)) for row in zip(*columns, strict=True)]

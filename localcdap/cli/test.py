@@ -10,10 +10,9 @@ import click
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_pipeline
+from localcdap.cli.files import is_file, read_pipeline, split_version
 from localcdap.cli.options import Instance, fix_option, instance_options, parse_pairs
 from localcdap.cli.output import print_json
-from localcdap.cli.pipelines import split_version
 from localcdap.cli.scaffold_tests import scaffold_test
 from localcdap.cli.test_report import print_report, print_summary
 from localcdap.pipeline.document.model import PipelineDocument
@@ -35,7 +34,8 @@ _NEW_RECORDS: Final = 20
 
 
 _HELP: Final = """Run the pipeline tests in the files and folders PATH (default: the current folder),
-which are named *.test.toml or *.test.json.
+which are named *.test.toml or *.test.json. PATH can also be the name of a deployed pipeline, whose
+tests in the current folder are run.
 
 A test has a pipeline, the records that replace the output of sources or other stages, and the records
 that are expected of stages and sinks:
@@ -92,8 +92,8 @@ mistakes in test files.
     "--new",
     "new",
     metavar="PIPELINE",
-    help="Write a first test of a pipeline file, with the first records of its sources, to PATH (default: "
-    "next to the pipeline file).",
+    help="Write a first test of a pipeline file or a deployed pipeline, with the first records of its "
+    "sources, to PATH (default: next to the pipeline file, or in the current folder).",
 )
 @click.option(
     "--limit",
@@ -125,7 +125,7 @@ def command(
     """Run, update or scaffold pipeline tests. The exit code is 1 when a test fails."""
     if new is not None:
         return scaffold_test(instance, new, paths, limit, parse_pairs(arguments, "-a"), fix=fix)
-    files = [each for each in find_tests(paths or [Path()]) if (part or "") in str(each)]
+    files = [each for each in _find_files(paths) if (part or "") in str(each)]
     if not files:
         raise BadRequestError(
             "No tests found.",
@@ -139,6 +139,40 @@ def command(
     else:
         print_summary(reports)
     return 0 if all(each.outcome is Outcome.PASSED for each in reports) else NO
+
+
+def _find_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the test files that PATHs name, in order and each once.
+
+    :raises BadRequestError: for a path that does not exist, and for a name without any test.
+    """
+    if not paths:
+        return find_tests([Path()])
+    found: dict[Path, None] = {}
+    for path in paths:
+        named = [path] if is_file(str(path)) else _find_tests_of(str(path))
+        found |= dict.fromkeys(find_tests(named))
+    return list(found)
+
+
+def _find_tests_of(name: str) -> list[Path]:
+    """Return the test files in the current folder whose key ``application`` names a deployed pipeline."""
+    tests = (read_test(file)[0] for file in find_tests([Path()]))
+    asked = split_version(name)
+    found = [
+        test.file
+        for test in tests
+        if test is not None
+        and test.application is not None
+        and (test.application == name or (split_version(test.application)[0], None) == asked)
+    ]
+    if not found:
+        raise BadRequestError(
+            f"There is no file or folder '{name}', and no test in the current folder is one of a deployed "
+            "pipeline of that name.",
+            f"Write a test of a deployed pipeline: localcdap test --new {name}",
+        )
+    return found
 
 
 def _run(

@@ -1,4 +1,4 @@
-"""``localcdap validate FILE``: show every failure of a pipeline, or of one stage."""
+"""``localcdap validate FILE|NAME``: show every failure of a pipeline, or of one stage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_text
+from localcdap.cli.files import NamedPipeline
 from localcdap.cli.options import (
     Instance,
     arguments_option,
@@ -21,7 +21,7 @@ from localcdap.text import plural
 
 
 @click.command("validate")
-@click.argument("file")
+@click.argument("pipeline", metavar="FILE|NAME[@VERSION]")
 @click.option("--stage", metavar="S", help="Show this stage only.")
 @arguments_option
 @fix_option
@@ -33,26 +33,27 @@ from localcdap.text import plural
 @instance_options
 def command(
     instance: Instance,
-    file: str,
+    pipeline: str,
     stage: str | None,
     arguments: tuple[str, ...],
     fix: bool,
     connected: bool,
 ) -> int:
-    """Show every failure of the pipeline in FILE ('-' is standard input); with --json, also the resolved
-    specification.
+    """Show every failure of the pipeline in FILE ('-' is standard input), or of the deployed pipeline NAME;
+    with --json, also the resolved specification.
 
     FILE is the JSON that CDAP or Data Fusion exports. A macro without an argument stays unresolved.
     """
-    request = PipelineRequest(
-        read_text(file),
-        instance.namespace,
-        parse_pairs(arguments, "-a"),
-        file=file,
-        use_suggested=fix,
-        connected=connected,
-    )
+    named, values = NamedPipeline(pipeline), parse_pairs(arguments, "-a")
     with instance.connect() as cdap:
+        request = PipelineRequest(
+            named.get_document(cdap, instance.namespace),
+            instance.namespace,
+            values,
+            file=named.file,
+            use_suggested=fix,
+            connected=connected,
+        )
         answer = (
             cdap.studio.validate_pipeline(request)
             if stage is None
@@ -61,22 +62,22 @@ def command(
     if instance.json:
         print_json(answer)
     else:
-        _print(answer, file)
+        _print(answer, pipeline)
     return NO if answer.errors else 0
 
 
-def _print(answer: PipelineValidation | StageValidation, file: str) -> None:
+def _print(answer: PipelineValidation | StageValidation, name: str) -> None:
     print_failures(answer.errors)
     print_failures(answer.warnings, warnings=True)
     counted = f", {plural(len(answer.warnings), 'warning')}" if answer.warnings else ""
     if answer.errors:
-        text = f"{file}: {plural(len(answer.errors), 'failure')}{counted}"
+        text = f"{name}: {plural(len(answer.errors), 'failure')}{counted}"
         secho(text, fg="red", bold=True)
         return
     if isinstance(answer, StageValidation):
         valid = _print_schemas(answer)
     else:
-        valid = f"{file}: valid, {plural(len(answer.spec.stages) if answer.spec else 0, 'stage')}"
+        valid = f"{name}: valid, {plural(len(answer.spec.stages) if answer.spec else 0, 'stage')}"
     secho(valid + counted, fg="green", bold=True)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from localcdap.api.record_json import encode_json_record
 from localcdap.api.tables import TableShape
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
@@ -48,7 +49,7 @@ class TableService:
         """
         self._namespaces.require(namespace)
         columns, rows = self._tables.read_rows(namespace, name, limit)
-        plain = [[msgspec.to_builtins(value, enc_hook=str) for value in row] for row in rows]
+        plain = [list(map(encode_json_record, row)) for row in rows]
         return TableRows(list(columns), plain)
 
     @non_idempotent

@@ -19,6 +19,7 @@ from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.api.serialization.structs import encode_schema
 from localcdap.decoders import decode_json
 from localcdap.store.store import Store, Transaction
+from localcdap.text import format_available
 
 PAYLOAD_LIMIT: Final = 4 * 1024 * 1024
 """The largest payload as JSON, in bytes."""
@@ -110,7 +111,7 @@ class Topics:
         """
         rows = tx.execute(f"{_SELECT} AND name = ?", (namespace, name))
         if not rows:
-            known = ", ".join(topic.name for topic in self.list(tx, namespace)) or "none"
+            known = format_available(name, [topic.name for topic in self.list(tx, namespace)])
             raise NotFoundError(
                 f"There is no topic '{name}' in namespace '{namespace}'; available: {known}."
             )

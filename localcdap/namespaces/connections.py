@@ -14,6 +14,7 @@ from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
+from localcdap.text import format_available
 
 _NOT_IN_ID: Final = re.compile(r"[^a-z0-9_]")
 _SECRET: Final = re.compile(
@@ -112,7 +113,7 @@ class ConnectionService:
         with self._store.snapshot() as tx:
             found = _find(tx, namespace, _to_id(name))
         if found is None:
-            known = ", ".join(each.name for each in self.list_connections(namespace)) or "none"
+            known = format_available(name, [each.name for each in self.list_connections(namespace)])
             raise NotFoundError(
                 f"There is no connection '{name}' in namespace '{namespace}'; available: {known}.",
                 f"Create it: localcdap connections put '{name}' --type TYPE -p KEY=VALUE, or 'localcdap "

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.text import format_available
 
 DEFAULT: Final = "default"
 SYSTEM: Final = "system"
@@ -81,6 +82,6 @@ def make_missing_error(name: str, known: Iterable[str]) -> NotFoundError:
     :param known: the names of existing namespaces.
     """
     return NotFoundError(
-        f"Namespace '{name}' does not exist; available: {', '.join(known)}.",
+        f"Namespace '{name}' does not exist; available: {format_available(name, known)}.",
         f"Create it: localcdap namespaces create {name}" if _NAME.fullmatch(name) else None,
     )

@@ -15,6 +15,7 @@ from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import Vault
 from localcdap.store.store import Store, Transaction
+from localcdap.text import format_available
 
 _NAME: Final = re.compile(r"[a-z0-9_-]+")
 
@@ -111,7 +112,7 @@ class SecureKeyService:
         with self._store.snapshot() as tx:
             found = _find(tx, namespace, name)
         if found is None:
-            known = ", ".join(key.name for key in self.list_keys(namespace)) or "none"
+            known = format_available(name, [key.name for key in self.list_keys(namespace)])
             raise NotFoundError(
                 f"There is no secure key '{name}' in namespace '{namespace}'; available: {known}.",
                 f"Set it: localcdap secrets put {name}" if _NAME.fullmatch(name) else None,

@@ -27,7 +27,7 @@ _MOST_INLINE: Final = 50
 
 def write_new_test(
     file: Path,
-    pipeline: Path,
+    pipeline: Path | str,
     arguments: dict[str, str],
     document: PipelineDocument,
     result: CaseResult,
@@ -35,6 +35,7 @@ def write_new_test(
     """Write a test that passes now: with the records of sources as input, and those of sinks and error
     outputs as expected records.
 
+    :param pipeline: the pipeline file, or ``NAME`` or ``NAME@VERSION`` of a deployed pipeline.
     :raises ConflictError: when the file exists.
     """
     import tomlkit
@@ -42,7 +43,10 @@ def write_new_test(
     if file.exists():
         raise ConflictError(f"{file} exists already.", "Name another file, or use --update.")
     content = tomlkit.document()
-    content["pipeline"] = os.path.relpath(pipeline, file.parent)
+    if isinstance(pipeline, Path):
+        content["pipeline"] = os.path.relpath(pipeline, file.parent)
+    else:
+        content["application"] = pipeline
     for title, table in (
         ("arguments", dict(arguments)),
         ("given", _list_given(document, result)),

@@ -11,6 +11,7 @@ from localcdap.api.capability import Capabilities
 from localcdap.api.errors import NotFoundError
 from localcdap.artifacts.capabilities import CapabilityRequirement
 from localcdap.engine.endpoint import hide_parameters
+from localcdap.text import format_available
 
 NATIVE: Final = "native"
 """The profile of the local Spark server."""
@@ -127,7 +128,7 @@ class Profiles:
         if name.lower() == NATIVE:
             return NATIVE
         if name not in self._remotes:
-            known = ", ".join((NATIVE, *sorted(self._remotes)))
+            known = format_available(name, [NATIVE, *sorted(self._remotes)])
             raise NotFoundError(
                 f"There is no profile '{text.strip()}', which {by} names; available: {known}.",
                 "Add it to localcdap.toml under [profiles.NAME], or name one of these.",

@@ -17,6 +17,7 @@ from localcdap.api.tables import Partitioning
 from localcdap.decoders import decode_json
 from localcdap.store.columns import quote_identifier, to_column_type
 from localcdap.store.store import Transaction
+from localcdap.text import format_available
 
 _RESERVED: Final = ("main", "temp", "system", "information_schema", "pg_catalog")
 
@@ -50,7 +51,7 @@ def read_schema_and_key(tx: Transaction, namespace: str, name: str) -> tuple[Sch
         (namespace, name),
     )
     if not rows:
-        known = ", ".join(list_names(tx, namespace)) or "none"
+        known = format_available(name, list_names(tx, namespace))
         raise NotFoundError(
             f"There is no table '{name}' in namespace '{namespace}'; available: {known}."
         )

@@ -52,6 +52,14 @@ WRITTEN = {
 }
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("0E-9", "0"), ("0.00", "0.00"), ("1E-8", "0.00000001"), ("-1.5E+3", "-1500"), ("7", "7")],
+)
+def test_a_decimal_is_written_without_an_exponent(value, text):
+    assert encode_json_record(decimal.Decimal(value)) == text
+
+
 def has_union(schema: Schema) -> bool:
     parts = [schema.items, schema.keys, schema.values]
     inner = schema.non_nullable

@@ -10,7 +10,7 @@ import pytest
 
 from localcdap.home import Home
 from localcdap.host import open_in_process
-from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
+from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage, write
 from tests.e2e.program import Command, Program
 
 ROW = schema(id="int", name="string")
@@ -65,8 +65,8 @@ def test_a_pipeline_is_deployed_exported_compared_and_deleted(
 def test_an_import_with_failures_says_all_and_keeps_nothing_until_fixed(
     command: Command, document: dict[str, Any], tmp_path: Path
 ):
-    for stage in document["config"]["stages"]:
-        stage["plugin"]["artifact"]["version"] = "1.0.0"
+    for each in document["config"]["stages"]:
+        each["plugin"]["artifact"]["version"] = "1.0.0"
     file = write(document, tmp_path / "old.json")
     code, out, _ = command("import", file)
     assert code == 1
@@ -80,6 +80,44 @@ def test_an_import_with_failures_says_all_and_keeps_nothing_until_fixed(
     code, out, _ = command("diff", file, "test_pipeline", "--json")
     changes = [(s["name"], [c["what"] for c in s["changes"]]) for s in json.loads(out)["stages"]]
     assert changes == [("In", ["artifact"]), ("Out", ["artifact"])]
+
+
+def test_a_deployed_pipeline_is_validated_and_debugged_by_its_name(
+    command: Command, document: dict[str, Any], tmp_path: Path
+):
+    recipe = stage(
+        "Recipe",
+        "transform",
+        "Wrangler",
+        "wrangler-transform",
+        directives="uppercase :name",
+        schema=ROW,
+    )
+    recipe["plugin"]["artifact"]["version"] = "1.0.0"
+    document["config"]["stages"].append(recipe)
+    document["config"]["connections"] = [
+        {"from": "In", "to": "Recipe"},
+        {"from": "Recipe", "to": "Out"},
+    ]
+    file = write(document, tmp_path / "orders.json")
+    records = tmp_path / "records.json"
+    records.write_text('[{"id": 1, "name": "ada"}]')
+
+    answered = command("debug", file, "Recipe", "--input", str(records))
+    assert (answered[0], "1.0.0" in answered[1]) == (1, True)
+    repaired = answer(command("debug", file, "Recipe", "--input", str(records), "--fix", "--json"))
+    assert repaired["output"]["records"] == [{"id": 1, "name": "ADA"}]
+
+    assert command("import", file, "--name", "orders", "--fix")[0] == 0
+    assert command("validate", "orders")[1] == "orders: valid, 3 stages\n"
+    assert answer(command("debug", "orders@1", "Recipe", "--input", str(records), "--json"))[
+        "output"
+    ] == {"schema": repaired["output"]["schema"], "records": [{"id": 1, "name": "ADA"}]}
+
+    code, _, err = command("validate", "order")
+    assert code == 1
+    assert "There is no file 'order'." in err
+    assert "orders" in err
 
 
 def test_a_package_of_the_hub_is_imported(

@@ -203,3 +203,33 @@ def test_a_deployed_pipeline_is_tested_by_its_name(
 
     assert code == 0, said
     assert f"✓ {file}" in said
+
+
+def test_a_deployed_pipeline_is_previewed_and_gets_its_tests_by_its_name(
+    test: Test,
+    tmp_path: Path,
+    instance: TemporaryInstance,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    people(tmp_path)
+    (tmp_path / "in.csv").write_text("ada,36\nbob,7\n")
+    home = ("--home", str(instance.home.path))
+    value = ("-a", f"nowhere={tmp_path / 'in.csv'}")
+    assert run(["import", str(tmp_path / "p.json"), "--name", "people", *home]) == 0
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+
+    assert run(["preview", "people", "--json", *value, *home]) == 0
+    preview = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in preview["stages"]["In"]["records"]] == ["ada", "bob"]
+
+    code, said = test("people")
+    assert (code, "localcdap test --new people" in said) == (2, True)
+    code, said = test("--new", "people", *value)
+    assert code == 0, said
+    assert 'application = "people"' in (tmp_path / "people.test.toml").read_text()
+    people(tmp_path)  # a test of a file, which the name does not select
+    write(tmp_path, "other", {"given": {"In": []}, "expect": {"Out": 1}})
+    code, said = test("people")
+    assert (code, "1 passed" in said) == (0, True), said

@@ -15,7 +15,7 @@ from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.pipeline.library.application_model import LATEST, Application, ChangeDetail
 from localcdap.store.store import Transaction
-from localcdap.text import nearest_names
+from localcdap.text import format_available
 
 _COLUMNS: Final = (
     "a.namespace, a.name, a.version, a.number, a.description, a.artifact, a.author, a.change, "
@@ -133,8 +133,7 @@ def _read_application(row: Sequence[Any]) -> Application:
 
 def _create_not_found_error(tx: Transaction, namespace: str, name: str) -> NotFoundError:
     names = [each.name for each in list_latest(tx, namespace)]
-    similar = nearest_names(name, names, limit=5) or names[:10]
-    known = ", ".join(similar) or "none; deploy one: localcdap import FILE"
+    known = format_available(name, names) if names else "none; deploy one: localcdap import FILE"
     return NotFoundError(
         f"There is no application '{name}' in namespace '{namespace}'.", f"Available: {known}."
     )

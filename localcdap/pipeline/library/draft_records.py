@@ -12,7 +12,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.decoders import decode_json
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.store.store import Transaction
-from localcdap.text import nearest_names
+from localcdap.text import format_available
 
 OWNER: Final = ""
 """localcdap has a single user."""
@@ -87,10 +87,9 @@ class DraftRecords:
         draft = self.find(key)
         if draft is None:
             names = [each.name for each in self.list()]
-            known = ", ".join(nearest_names(key, names, limit=5) or names[:10]) or "none"
             raise NotFoundError(
                 f"There is no draft '{key}' in namespace '{self._space[0]}'.",
-                f"Available: {known}.",
+                f"Available: {format_available(key, names)}.",
             )
         if revision is None or revision == draft.revision:
             return draft

@@ -39,9 +39,9 @@ class StageConfiguration:
         instead of a failure.
     :param locations: maps paths to files; if given, the checks that need files, databases or a network are
         made too.
-    :param places: maps foreign paths by the settings; if given, a path that must exist on this machine
-        and does not is a failure.
-    :param later: stages after an action that has not run yet, which may set their macros and create the
+    :param path_locations: maps foreign paths by the settings; if given, a path that must exist on this
+        machine and does not is a failure.
+    :param pending: stages after an action that has not run yet, which may set their macros and create the
         files that they check.
     :param pipeline_version: see :attr:`localcdap.api.stage.StageConfigurer.pipeline_version`.
     :param collected: the stages with an error transform behind them; None if that is not known.
@@ -65,8 +65,8 @@ class StageConfiguration:
         self._macros = macros
         self._use_suggested = use_suggested
         self._locations = locations
-        self._places = path_locations
-        self._later = pending
+        self._path_locations = path_locations
+        self._pending = pending
         self._pipeline_version = pipeline_version
         self._collected = collected
         self.repairs: list[Repair] = []
@@ -80,7 +80,7 @@ class StageConfiguration:
         if plugin is None:
             outcome.result = ConfigureResult([], _guess_schema(stage))
             return outcome
-        is_later = stage.name in self._later
+        is_later = stage.name in self._pending
         macros = self._macros.without_runtime() if is_later else self._macros
         try:
             declared = self._finder.properties(plugin)
@@ -115,11 +115,11 @@ class StageConfiguration:
     ) -> list[ValidationFailure]:
         """Return a failure for each path that must exist on this machine and does not."""
         collector = FailureCollector(stage)
-        if self._places is None:
+        if self._path_locations is None:
             return []
         for name, path in ((name, path) for name, given in paths.items() for path in given):
             try:
-                self._places.resolve(path)
+                self._path_locations.resolve(path)
             except StageError as error:
                 collector.add(error.message, error.corrective_action).with_config_property(name)
         return list(collector)

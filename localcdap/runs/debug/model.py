@@ -39,6 +39,8 @@ class DebugRequest(msgspec.Struct, rename="camel"):
     """The file of the document, for error messages."""
     records: int = 100
     """The most records that a source reads."""
+    use_suggested: bool = False
+    """Take the suggested artifact where the one that the stage names is missing."""
 
 
 class DebugOutput(msgspec.Struct):

@@ -111,7 +111,9 @@ class DebugService:
             return DebugAnswer(
                 [build_unknown_schema_answer(use.name, name) for name in unknown], None
             )
-        outcome, failures = self._configure_stage(use, schemas, arguments, environment)
+        outcome, failures = self._configure_stage(
+            use, schemas, arguments, environment, use_suggested=request.use_suggested
+        )
         if failures or outcome.request is None:
             return build_failed_answer(failures)
         require_capabilities(
@@ -159,7 +161,9 @@ class DebugService:
         """Return the stage of the pipeline, and the schemas of its inputs."""
         given = {each.stage: _get_schema(each) for each in request.input}
         name = request.stage if isinstance(request.stage, str) else ""
-        resolved = self._propagate(document, environment, arguments, name)
+        resolved = self._propagate(
+            document, environment, arguments, name, use_suggested=request.use_suggested
+        )
         stages = resolved.document.stages
         use = next((each for each in stages if each.name == name), None)
         if use is None:
@@ -186,14 +190,20 @@ class DebugService:
         environment: NamespaceEnvironment,
         arguments: dict[str, str],
         stage: str,
+        *,
+        use_suggested: bool,
     ) -> ResolvedPipeline:
         """Resolve the pipeline, with connected checks if an input schema of the stage is unknown
         otherwise.
         """
-        resolved = self._resolver.resolve(document, environment, arguments)
+        resolved = self._resolver.resolve(
+            document, environment, arguments, use_suggested=use_suggested
+        )
         configured = resolved.requests.get(stage)
         if configured is not None and None in configured.input_schemas.values():
-            resolved = self._resolver.resolve(document, environment, arguments, connected=True)
+            resolved = self._resolver.resolve(
+                document, environment, arguments, use_suggested=use_suggested, connected=True
+            )
         return resolved
 
     def _configure_stage(
@@ -202,11 +212,14 @@ class DebugService:
         schemas: dict[str, Schema | None],
         arguments: dict[str, str],
         environment: NamespaceEnvironment,
+        *,
+        use_suggested: bool,
     ) -> tuple[ConfiguredStage, list[ValidationFailure]]:
         configure = StageConfiguration(
             environment.plugins,
             self._workers.configure,
             environment.create_macros(arguments, logical_start_ms=get_now(), runtime=True),
+            use_suggested=use_suggested,
         )
         known = [schema for schema in schemas.values() if schema is not None]
         common, different = merge_schemas(use.name, use.plugin.type, known)

@@ -20,6 +20,7 @@ from localcdap.decoders import decode_json
 from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.sql import TYPES, TableSql
+from localcdap.text import format_available
 
 
 class TableRegistry:
@@ -94,7 +95,8 @@ def find_specification(
     found = known.get(table)
     if found is None:
         raise NotFoundError(
-            f"There is no structured table '{table}'; available: {', '.join(sorted(known)) or 'none'}."
+            f"There is no structured table '{table}'; available: "
+            f"{format_available(table, sorted(known))}."
         )
     return found
 
