@@ -12,12 +12,15 @@ import io
 import keyword
 import os
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.text import nearest_name
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _COMMANDS: Final = {
     "studio": "Open the terminal studio, as 'localcdap' alone does.",
@@ -54,9 +57,12 @@ _COMMANDS: Final = {
     "backup": "Copy the database into a file, also while it is in use.",
     "restore": "Replace the database with a backup.",
     "doctor": "Check this machine and the instance, and show the settings.",
+    "completion": "Print the script with which a shell completes commands and names.",
 }
 """The commands and their summaries, in the order of ``--help``."""
-_WITHOUT_HOST: Final = frozenset({"new", "diff", "engine", "restore", "doctor"})
+COMPLETION: Final = "_LOCALCDAP_COMPLETE"
+"""The environment variable by which the completion of a shell calls the program."""
+_WITHOUT_HOST: Final = frozenset({"new", "diff", "engine", "restore", "doctor", "completion"})
 """Commands that need no host, or not at once."""
 
 
@@ -72,7 +78,19 @@ class _LazyGroup(click.Group):
         name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
         module = importlib.import_module(f"localcdap.cli.{name}")
         command: click.Command = module.command
+        if COMPLETION in os.environ:
+            from localcdap.cli.completion import add_values
+
+            return add_values(cmd_name, command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        found = ((name, help) for name, help in _COMMANDS.items() if name.startswith(incomplete))
+        return [CompletionItem(name, help=help) for name, help in found]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
