@@ -84,6 +84,11 @@ class Settings(msgspec.Struct, kw_only=True):
     directory share one server."""
     engine_profile: str = NATIVE
     """The compute profile of runs that do not name another."""
+    runs_keep_days: float = 0.0
+    """The days for which a run is kept; 0: no limit. With ``runs_keep_newest`` a run is kept when either of
+    them keeps it."""
+    runs_keep_newest: int = 0
+    """The number of runs of each pipeline that are kept; 0: no limit."""
     preview_records: int = 100
     """The number of records that a preview reads from each source."""
     locations: dict[str, str] = {}
@@ -111,6 +116,8 @@ OPTIONS: Final[dict[str, str]] = {
     "engine.counts": "engine_counts",
     "engine.directory": "engine_directory",
     "engine.profile": "engine_profile",
+    "runs.keep_days": "runs_keep_days",
+    "runs.keep_newest": "runs_keep_newest",
     "preview.records": "preview_records",
 }
 """Attributes of :class:`Settings` by key."""
@@ -364,6 +371,8 @@ def _find_range_problem(attribute: str, value: object) -> str | None:
             return f"Expected a number above 0, got {value}"
         case "engine_idle_minutes" if not float(str(value)) >= 0:
             return f"Expected 0 (never) or more minutes, got {value}"
+        case "runs_keep_days" | "runs_keep_newest" if not float(str(value)) >= 0:
+            return f"Expected 0 (no limit) or more, got {value}"
     return None
 
 

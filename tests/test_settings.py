@@ -64,6 +64,9 @@ def test_every_setting_can_be_set_in_the_file(file):
         idle_minutes = 0
         counts = false
         directory = "/tmp/engine"
+        [runs]
+        keep_days = 30
+        keep_newest = 100
         [preview]
         records = 7
         [locations]
@@ -92,6 +95,8 @@ def test_every_setting_can_be_set_in_the_file(file):
         "engine.counts": False,
         "engine.directory": "/tmp/engine",
         "engine.profile": "native",
+        "runs.keep_days": 30,
+        "runs.keep_newest": 100,
         "preview.records": 7,
         "locations": {"gs://sales": "data/sales"},
         "profiles": {
@@ -217,6 +222,7 @@ def test_all_problems_are_found_at_once_each_with_its_line_and_key(file):
         "[profiles.other]\n"
         "remote = 'spark://x'\n",
         LOCALCDAP_ENGINE_IDLE_MINUTES="-1",
+        LOCALCDAP_RUNS_KEEP_NEWEST="-1",
     )
 
     assert found == [
@@ -232,6 +238,7 @@ def test_all_problems_are_found_at_once_each_with_its_line_and_key(file):
         ),
         f"localcdap.toml:13: profiles.other.remote: {REMOTE_WANTED}, got one whose scheme is 'spark'",
         f"$LOCALCDAP_ENGINE_IDLE_MINUTES: engine.idle_minutes: {MINUTES_WANTED}, got -1.0",
+        "$LOCALCDAP_RUNS_KEEP_NEWEST: runs.keep_newest: Expected 0 (no limit) or more, got -1",
     ]
 
 

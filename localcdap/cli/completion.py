@@ -169,14 +169,14 @@ _COMMON: Final[dict[str, _Complete]] = {
     "output": _complete_files,
     "stage": _complete(_list_stages),
     "arguments": _complete(_list_macros),
-    "profile": _complete(lambda cdap, _, ns: [e.name for e in cdap.runs.profiles(ns)]),
+    "profile": _complete(lambda cdap, _, ns: [e.name for e in cdap.runs.list_profiles(ns)]),
     "type_": _complete(_list_plugin_types),
 }
 """By the name of a parameter, in every command that has it."""
 _VALUES: Final[dict[tuple[str, str], _Complete]] = {
     ("export", "name"): _complete(_list_pipelines),
     ("pipelines", "name"): _complete(_list_pipelines),
-    ("runs", "name"): _complete(_list_pipelines),
+    ("runs", "words"): _complete(_list_pipelines),
     ("studio", "pipeline"): _PIPELINE,
     ("test", "new"): _PIPELINE,
     ("diff", "a"): _DRAFT,

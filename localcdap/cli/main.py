@@ -42,7 +42,7 @@ _COMMANDS: Final = {
     "artifacts": "List the artifacts and their errors.",
     "new": "Scaffold a plugin, with its tests.",
     "diff": "Show the differences between two pipelines.",
-    "runs": "List the runs, newest first.",
+    "runs": "List the runs, newest first, or remove old ones.",
     "logs": "Show the log of a run.",
     "stop": "Stop a run.",
     "profiles": "List the compute profiles, on which runs take place.",

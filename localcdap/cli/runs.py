@@ -1,37 +1,88 @@
-"""``localcdap runs``: list the runs."""
+"""``localcdap runs``: list the runs, or remove old ones."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import click
 
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, format_time, print_json, print_table
-from localcdap.text import format_duration
+from localcdap.runs.model import Run
+from localcdap.runs.retention import RunRetention
+from localcdap.text import format_duration, plural
+
+_PRUNE: Final = "prune"
 
 
 @click.command("runs")
-@click.argument("name", required=False)
+@click.argument("words", nargs=-1, metavar="[prune] [NAME]")
 @click.option("--limit", default=50, show_default=True, help="The most runs to list; 0 lists all.")
+@click.option(
+    "--keep-days",
+    type=click.FloatRange(0, min_open=True),
+    metavar="DAYS",
+    help="With prune: keep the runs of the last days.",
+)
+@click.option(
+    "--keep-newest",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With prune: keep the newest runs of each pipeline.",
+)
+@click.option("--dry-run", is_flag=True, help="With prune: only list what would be removed.")
 @instance_options
-def command(instance: Instance, name: str | None, limit: int) -> None:
-    """List the runs of the namespace, or of the pipeline NAME, newest first."""
+def command(
+    instance: Instance,
+    words: tuple[str, ...],
+    limit: int,
+    keep_days: float | None,
+    keep_newest: int | None,
+    dry_run: bool,
+) -> None:
+    """List the runs of the namespace, or of the pipeline NAME, newest first.
+
+    'localcdap runs prune' removes runs that have ended, with their logs: all that none of the options
+    --keep-days and --keep-newest keeps. Without these options it keeps what the settings runs.keep_days and
+    runs.keep_newest say, which localcdap also applies by itself. They keep all runs by default.
+    """
+    prunes = words[:1] == (_PRUNE,)
+    names = words[1:] if prunes else words
+    if len(names) > 1:
+        raise click.UsageError(f"Got unexpected extra argument ({names[1]}).")
+    name = names[0] if names else None
+    if not prunes:
+        if keep_days or keep_newest or dry_run:
+            raise click.UsageError("This option needs 'prune': localcdap runs prune …")
+        _list(instance, name, limit)
+        return
+    with instance.connect() as cdap:
+        removed = cdap.runs.prune(
+            instance.namespace,
+            RunRetention(keep_days or 0, keep_newest or 0),
+            name,
+            only_list=dry_run,
+        )
+    if instance.json:
+        print_json({"runs": removed, "removed": not dry_run})
+        return
+    for run in removed if dry_run else ():
+        echo(run)
+    echo(f"{plural(len(removed), 'run')} {'would be ' if dry_run else ''}removed.")
+
+
+def _list(instance: Instance, name: str | None, limit: int) -> None:
     with instance.connect() as cdap:
         runs = cdap.runs.list_runs(instance.namespace, pipeline=name, limit=limit)
     if instance.json:
         print_json(runs)
-        return
-    if not runs:
+    elif runs:
+        header = ("run", "pipeline", "profile", "status", "started", "took")
+        print_table(header, [_format_row(run) for run in runs])
+    else:
         echo("No runs yet. Start one with 'localcdap run FILE'.", err=True)
-        return
-    rows = [
-        (
-            r.run,
-            r.pipeline,
-            r.profile,
-            r.status,
-            format_time(r.starting),
-            format_duration(r.starting, r.end),
-        )
-        for r in runs
-    ]
-    print_table(("run", "pipeline", "profile", "status", "started", "took"), rows)
+
+
+def _format_row(run: Run) -> tuple[str, ...]:
+    started, took = format_time(run.starting), format_duration(run.starting, run.end)
+    return run.run, run.pipeline, run.profile, run.status, started, took

@@ -55,6 +55,7 @@ from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.processes import RunProcess
 from localcdap.runs.profiles import NATIVE, Profiles, RemoteProfile
 from localcdap.runs.provisioners import Provisioners
+from localcdap.runs.retention import RunRetention
 from localcdap.runs.service import RunService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.settings import Settings, load_settings
@@ -247,6 +248,7 @@ class HostServices:
             engine=engine.directory,
             origins=self.preferences.find_origins,
             spare=spare,
+            retention=RunRetention(settings.runs_keep_days, settings.runs_keep_newest),
         )
 
     def _open_artifacts(

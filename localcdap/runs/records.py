@@ -159,6 +159,15 @@ class RunRecords:
         transaction.execute(f"DELETE FROM spool_offsets WHERE spool {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute("DELETE FROM runs WHERE namespace = ?", (namespace,))
 
+    def remove(self, transaction: Transaction, namespace: str, runs: Sequence[str]) -> None:
+        """Remove ended runs of a namespace, their logs, and the documents that no other run has."""
+        for table, key in (("run_logs", "run"), ("spool_offsets", "spool"), ("runs", "run")):
+            transaction.execute(
+                f"DELETE FROM {table} WHERE {key} IN (SELECT unnest(?))",  # noqa: S608
+                (list(runs),),
+            )
+        self._documents.remove_unused(transaction, namespace)
+
     def mark_loaded(self, transaction: Transaction, run: str) -> bool:
         """Record that the rows of a run were loaded into their tables. Return whether they were not
         before.
@@ -240,6 +249,14 @@ class RunDocuments:
             )
         text: str = rows[0][0]
         return text
+
+    def remove_unused(self, tx: Transaction, namespace: str) -> None:
+        """Remove the documents of a namespace that no run has."""
+        tx.execute(
+            "DELETE FROM run_documents WHERE namespace = ? AND digest NOT IN (SELECT "
+            "coalesce(json_extract_string(record, '$.document'), '') FROM runs WHERE namespace = ?)",
+            (namespace, namespace),
+        )
 
     def remove_all(self, tx: Transaction, namespace: str) -> None:
         """Remove the documents of all runs of a namespace."""

@@ -35,6 +35,7 @@ from localcdap.runs.processes import RunProcess, is_alive
 from localcdap.runs.profiles import ProfileSummary
 from localcdap.runs.provisioners import Provisioner, Provisioners
 from localcdap.runs.records import ProcessIdentity, RunRecords
+from localcdap.runs.retention import RunPruner, RunRetention
 from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
 from localcdap.store.store import Store
 from localcdap.text import plural
@@ -72,6 +73,7 @@ class RunService:
         engine: Path,
         origins: Origins = lambda _, __: {},
         spare: RunProcess | None = None,
+        retention: RunRetention = RunRetention(),  # noqa: B008 - frozen
     ) -> None:
         self._store = store
         self._records = RunRecords(store, topics, namespaces)
@@ -87,6 +89,7 @@ class RunService:
         self._engine = engine
         self._spare = spare
         self._watch = RunWatcher()
+        self._pruner = RunPruner(store, self._records, directory, retention, self._watch.find)
         namespaces.register_resource(
             create_run_resource(store, self._records, self._watch, directory, self.stop)
         )
@@ -200,6 +203,22 @@ class RunService:
         """
         self._namespaces.require(namespace)
         return self._history.group_by_pipeline(namespace, recent)
+
+    @non_idempotent
+    def prune(
+        self,
+        namespace: str,
+        retention: RunRetention,
+        pipeline: str | None = None,
+        *,
+        only_list: bool = False,
+    ) -> list[str]:
+        """Remove ended runs, with their logs and files; see :meth:`RunPruner.prune`.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(namespace)
+        return self._pruner.prune(namespace, retention, pipeline, only_list=only_list)
 
     def get_document(self, run: str) -> str:
         """Return the document of a run, with plugin templates as they are named in it.
@@ -320,6 +339,8 @@ class RunService:
         """Watch the runs that an earlier host left behind."""
         for run, process in self._records.list_active():
             self._watch_run(run, process)
+        for namespace in self._namespaces.list_namespaces():
+            self._pruner.apply_settings(namespace.name)
 
     def list_active(self, namespace: str, pipeline: str) -> list[str]:
         """Return the ids of the active runs of a pipeline."""
@@ -402,6 +423,8 @@ class RunService:
             self._announce()
         except FileNotFoundError:  # the run was stopped meanwhile, and its directory removed
             process.cancel()
+        else:
+            self._pruner.apply_settings(order.namespace)
         finally:
             self._starting.discard(threading.current_thread())
 
