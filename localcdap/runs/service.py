@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.errors import InvalidPipelineError, LocalcdapError, StoreError
-from localcdap.api.failures import ARTIFACT_NOT_FOUND
+from localcdap.api.errors import LocalcdapError, StoreError
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
@@ -30,7 +29,13 @@ from localcdap.runs.capabilities import require_capabilities
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
 from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
-from localcdap.runs.model import Run, RunRequest, StageCounts, StoredLogLine, get_now
+from localcdap.runs.model import Run, RunRequest, StoredLogLine
+from localcdap.runs.new_run import (
+    build_run,
+    create_failed_error,
+    create_invalid_error,
+    has_lost_plugins,
+)
 from localcdap.runs.processes import RunProcess, is_alive
 from localcdap.runs.profiles import ProfileSummary
 from localcdap.runs.provisioners import Provisioner, Provisioners
@@ -38,7 +43,6 @@ from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.retention import RunPruner, RunRetention
 from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
 from localcdap.store.store import Store
-from localcdap.text import plural
 
 Origins = Callable[[str, str | None], Mapping[str, str]]
 """The level of preferences that each macro value comes from, by namespace and pipeline name."""
@@ -125,7 +129,7 @@ class RunService:
         process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
             resolved = self._resolve(document, environment, request)
-            run = _build_run(process.run, request, name, profile, resolved)
+            run = build_run(process.run, request, name, profile, resolved)
             run.origins = {
                 **self._origins(run.namespace, run.pipeline),
                 **dict.fromkeys(given, GIVEN),
@@ -136,8 +140,8 @@ class RunService:
             raise
         if resolved.errors:
             process.cancel()
-            self._refuse_run(run, _create_failed_error(resolved))
-            raise _create_invalid_error(resolved)
+            self._refuse_run(run, create_failed_error(resolved))
+            raise create_invalid_error(resolved)
         try:
             require_capabilities(
                 resolved.plugins,
@@ -382,8 +386,8 @@ class RunService:
             runtime=True,
             use_suggested=request.use_suggested,
         )
-        if resolved.errors and not _has_lost_plugins(request, resolved):
-            raise _create_invalid_error(resolved)
+        if resolved.errors and not has_lost_plugins(request, resolved):
+            raise create_invalid_error(resolved)
         return resolved
 
     def _refuse_run(self, run: Run, error: LocalcdapError) -> Run:
@@ -453,48 +457,3 @@ class RunService:
     def _announce(self) -> None:
         with self._changed:
             self._changed.notify_all()
-
-
-def _has_lost_plugins(request: RunRequest, resolved: ResolvedPipeline) -> bool:
-    """Whether it is a deployed pipeline, some plugins of which are not found any more.
-
-    They were removed, or the instance now requires capabilities that they lack, which no message reveals
-    (design "CDAP Capabilities", section Failing Early and Gracefully: plugin not found).
-    """
-    missing = any(failure.type == ARTIFACT_NOT_FOUND for failure in resolved.errors)
-    return request.application is not None and missing
-
-
-def _create_invalid_error(resolved: ResolvedPipeline) -> InvalidPipelineError:
-    return InvalidPipelineError(
-        f"The pipeline has {plural(len(resolved.errors), 'failure')}; nothing was run.",
-        failures=[msgspec.to_builtins(failure) for failure in resolved.errors],
-    )
-
-
-def _create_failed_error(resolved: ResolvedPipeline) -> LocalcdapError:
-    """Return the error for the record and the log of a run: every failure on a line."""
-    heading = f"The pipeline has {plural(len(resolved.errors), 'failure')}; nothing was started:"
-    return LocalcdapError("\n".join((heading, *(each.full_message for each in resolved.errors))))
-
-
-def _build_run(
-    run_id: str, request: RunRequest, name: str | None, profile: str, resolved: ResolvedPipeline
-) -> Run:
-    stages = resolved.spec.stages if resolved.spec is not None else resolved.document.stages
-    return Run(
-        run=run_id,
-        namespace=request.namespace,
-        pipeline=name or "pipeline",
-        status=RunStatus.PENDING,
-        arguments=request.arguments,
-        profile=profile,
-        starting=get_now(),
-        start=None,
-        end=None,
-        stages={stage.name: StageCounts() for stage in stages},
-        error=None,
-        version=0,
-        application_version=request.application_version,
-        repairs=resolved.repairs,
-    )

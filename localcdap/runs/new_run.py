@@ -1,0 +1,59 @@
+"""What a new run begins with: its record, or the reasons why it does not start."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.api.failures import ARTIFACT_NOT_FOUND
+from localcdap.engine.messages.spool import RunStatus
+from localcdap.pipeline.validation.resolution import ResolvedPipeline
+from localcdap.runs.model import Run, RunRequest, StageCounts, get_now
+from localcdap.text import plural
+
+
+def has_lost_plugins(request: RunRequest, resolved: ResolvedPipeline) -> bool:
+    """Whether it is a deployed pipeline, some plugins of which are not found any more.
+
+    They were removed, or the instance now requires capabilities that they lack, which no message reveals
+    (design "CDAP Capabilities", section Failing Early and Gracefully: plugin not found).
+    """
+    missing = any(failure.type == ARTIFACT_NOT_FOUND for failure in resolved.errors)
+    return request.application is not None and missing
+
+
+def create_invalid_error(resolved: ResolvedPipeline) -> InvalidPipelineError:
+    """Return the error for the caller of a run that does not start, with all failures."""
+    return InvalidPipelineError(
+        f"The pipeline has {plural(len(resolved.errors), 'failure')}; nothing was run.",
+        failures=[msgspec.to_builtins(failure) for failure in resolved.errors],
+    )
+
+
+def create_failed_error(resolved: ResolvedPipeline) -> LocalcdapError:
+    """Return the error for the record and the log of a run: every failure on a line."""
+    heading = f"The pipeline has {plural(len(resolved.errors), 'failure')}; nothing was started:"
+    return LocalcdapError("\n".join((heading, *(each.full_message for each in resolved.errors))))
+
+
+def build_run(
+    run_id: str, request: RunRequest, name: str | None, profile: str, resolved: ResolvedPipeline
+) -> Run:
+    """Return the record of a run that has not begun."""
+    stages = resolved.spec.stages if resolved.spec is not None else resolved.document.stages
+    return Run(
+        run=run_id,
+        namespace=request.namespace,
+        pipeline=name or "pipeline",
+        status=RunStatus.PENDING,
+        arguments=request.arguments,
+        profile=profile,
+        starting=get_now(),
+        start=None,
+        end=None,
+        stages={stage.name: StageCounts() for stage in stages},
+        error=None,
+        version=0,
+        application_version=request.application_version,
+        repairs=resolved.repairs,
+    )
