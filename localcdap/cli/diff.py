@@ -16,6 +16,7 @@ from localcdap.pipeline.comparison import (
     Difference,
     PipelineComparison,
     StageDifference,
+    compare_lines,
     compare_pipelines,
 )
 from localcdap.pipeline.document.model import PipelineDocument
@@ -42,7 +43,8 @@ def command(instance: Instance, a: str, b: str) -> int:
     """Show the differences between the pipelines A and B, by stage, property and connection.
 
     A and B are files ('-' is standard input), deployed pipelines NAME or NAME@VERSION, or drafts
-    draft:NAME or draft:NAME@REVISION. Schemas are compared field by field; layout and order do not
+    draft:NAME or draft:NAME@REVISION. Schemas are compared field by field, recipes and other long
+    texts line by line; layout and order do not
     count. The exit code is 1 when the pipelines differ.
     """
     first, second = _read_both(instance, a, b)
@@ -107,8 +109,27 @@ def _print_changes(changes: list[Difference]) -> None:
         kind = (
             "added" if change.before is None else "removed" if change.after is None else "changed"
         )
+        if _has_lines(change.before) or _has_lines(change.after):
+            echo("  ", _mark(kind), f" {change.what}:")
+            _print_lines(change.before or "", change.after or "")
+            continue
         values = [_format_value(v) for v in (change.before, change.after) if v is not None]
         echo("  ", _mark(kind), f" {change.what}: {' → '.join(values)}")
+
+
+def _has_lines(value: Any) -> bool:
+    """Return whether a value, such as a recipe, is a text of several lines."""
+    return isinstance(value, str) and "\n" in value.strip("\n")
+
+
+def _print_lines(before: Any, after: Any) -> None:
+    """Print the lines that differ, with their numbers, and some equal lines around them."""
+    for line in compare_lines(str(before), str(after)):
+        if line is None:
+            echo("       …")
+        else:
+            mark = _mark(line.kind) if line.kind in _MARKS else StyledText(" ")
+            echo(f"    {line.number:4} ", mark, f" {line.text}")
 
 
 def _mark(kind: str) -> StyledText:

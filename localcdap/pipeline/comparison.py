@@ -7,7 +7,8 @@ connections and properties. Schemas are compared field by field, not as text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from difflib import SequenceMatcher
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -18,6 +19,8 @@ from localcdap.pipeline.document.model import PipelineDocument, StageUse
 
 _LEAST_SIMILARITY: Final = 0.5
 """The least share of equal properties with which a stage counts as renamed."""
+_CONTEXT: Final = 2
+"""The most equal lines on each side of lines that differ."""
 _SETTINGS: Final = {
     "name": "name",
     "description": "description",
@@ -96,6 +99,38 @@ def compare_pipelines(first: PipelineDocument, second: PipelineDocument) -> Pipe
         added_connections=_find_missing(second.connections, first.connections, {}, kept),
         removed_connections=_find_missing(first.connections, second.connections, kept, {}),
     )
+
+
+class ComparedLine(NamedTuple):
+    """A line of one of two texts."""
+
+    kind: str
+    """``removed``, ``added`` or ``equal``."""
+    number: int
+    """Counted from 1, in the first text for a removed line and in the second text for the others."""
+    text: str
+
+
+def compare_lines(before: str, after: str) -> Iterator[ComparedLine | None]:
+    """Yield the lines in which two texts differ, with the equal lines next to them; None between lines that
+    are not next to each other.
+    """
+    old, new = before.splitlines(), after.splitlines()
+    groups = SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT)
+    for index, group in enumerate(groups):
+        if index:
+            yield None
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                yield from _number_lines("equal", new, new_start, new_end)
+            else:
+                yield from _number_lines("removed", old, start, end)
+                yield from _number_lines("added", new, new_start, new_end)
+
+
+def _number_lines(kind: str, lines: list[str], start: int, end: int) -> Iterator[ComparedLine]:
+    for number in range(start, end):
+        yield ComparedLine(kind, number + 1, lines[number])
 
 
 def _index_stages(document: PipelineDocument) -> dict[str, StageUse]:

@@ -120,6 +120,34 @@ def test_a_deployed_pipeline_is_validated_and_debugged_by_its_name(
     assert "orders" in err
 
 
+def test_recipes_are_compared_line_by_line(command: Command, tmp_path: Path):
+    before = ["parse-as-csv :body", *(f"drop :c{n}" for n in range(8)), "trim :x", "trim :y"]
+    after = ["parse-as-csv :body", "drop :one", *before[2:-1], "swap :x :y", "trim :y"]
+
+    def save(name: str, recipe: list[str]) -> str:
+        w = stage("W", "transform", "Wrangler", directives="\n".join(recipe))
+        return write(pipeline([w]), tmp_path / name)
+
+    code, out, _ = command("diff", save("a.json", before), save("b.json", after))
+    assert (code, out.splitlines()) == (
+        1,
+        [
+            "~ W  transform Wrangler",
+            "  ~ directives:",
+            "       1   parse-as-csv :body",
+            "       2 - drop :c0",
+            "       2 + drop :one",
+            "       3   drop :c1",
+            "       4   drop :c2",
+            "       …",
+            "       9   drop :c7",
+            "      10   trim :x",
+            "      11 + swap :x :y",
+            "      12   trim :y",
+        ],
+    )
+
+
 def test_a_package_of_the_hub_is_imported(
     command: Command, document: dict[str, Any], tmp_path: Path
 ):

@@ -12,7 +12,12 @@ from textual.content import Content
 
 from localcdap.api.pipeline import StageConnection
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.pipeline.comparison import Difference, PipelineComparison, StageDifference
+from localcdap.pipeline.comparison import (
+    Difference,
+    PipelineComparison,
+    StageDifference,
+    compare_lines,
+)
 from localcdap.text import plural
 from localcdap.tui.screens.details import MUTED
 
@@ -25,8 +30,6 @@ _MARKS: Final = {
 _WORDS: Final = re.compile(r"[\w.]+|\s+|[^\w\s]")
 _LONGEST: Final = 4000
 """The most characters of two texts that are compared word by word; longer ones are shown whole."""
-_CONTEXT: Final = 2
-"""The number of equal lines shown before and after lines that differ."""
 
 
 def summarize_comparison(comparison: PipelineComparison) -> str:
@@ -95,15 +98,15 @@ def _format_change(change: Difference) -> Iterator[Content]:
 
 def _compare_lines(before: str, after: str) -> Iterator[Content]:
     """Yield the lines that differ, with some equal lines around them."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=_CONTEXT)
-    for line in list(lines)[2:]:
-        if line.startswith("@@"):
+    for line in compare_lines(before, after):
+        if line is None:
             yield Content.styled("      ⋯", MUTED)
-        elif line.startswith(("+", "-")):
-            kind = "added" if line[0] == "+" else "removed"
-            yield Content.assemble("      ", _draw_mark(kind), " ", _colour(kind, line[1:]))
+        elif line.kind in _MARKS:
+            yield Content.assemble(
+                "      ", _draw_mark(line.kind), " ", _colour(line.kind, line.text)
+            )
         else:
-            yield Content.styled(f"        {line[1:]}", MUTED)
+            yield Content.styled(f"        {line.text}", MUTED)
 
 
 def _compare_words(before: str, after: str) -> tuple[Content, Content]:
