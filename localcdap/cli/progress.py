@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -12,6 +13,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, StageCounts
 from localcdap.text import format_size, sanitize_for_terminal
 
@@ -20,9 +22,13 @@ _REFRESHES: Final = 8
 
 
 class ProgressDisplay:
-    """A live table of stages and counts on stderr. It disappears when it is closed."""
+    """A live table of stages and counts on stderr. It disappears when it is closed.
 
-    def __init__(self) -> None:
+    :param earlier_s: the seconds that an earlier run of the pipeline took; None when there is none.
+    """
+
+    def __init__(self, earlier_s: float | None = None) -> None:
+        self._earlier_s = earlier_s
         self._live = Live(
             console=Console(stderr=True), transient=True, refresh_per_second=_REFRESHES
         )
@@ -48,7 +54,7 @@ class ProgressDisplay:
         seconds = time.monotonic() - self._since
         self._spinner.update(
             text=Text(
-                sanitize_for_terminal(format_headline(run, seconds)),
+                sanitize_for_terminal(format_headline(run, seconds, self._earlier_s)),
                 no_wrap=True,
                 overflow="ellipsis",
             )
@@ -58,15 +64,43 @@ class ProgressDisplay:
         self._live.update(grid)
 
 
-def format_headline(run: Run, seconds: float) -> str:
-    """Return a line such as ``sales running 12 s, 3 of 12 tasks, 45 MB read``."""
+def format_headline(run: Run, seconds: float, earlier_s: float | None = None) -> str:
+    """Return a line such as ``sales running 12 s, about 8 s left, 3 of 12 tasks, 45 MB read, 900 records/s``.
+
+    :param seconds: the time since the run was asked for.
+    :param earlier_s: the seconds that an earlier run of the pipeline took.
+    """
     parts = [f"{run.pipeline} {run.status.lower()} {seconds:.0f} s"]
+    if earlier_s is not None:
+        left = earlier_s - seconds
+        parts.append(f"about {left:.0f} s left" if left >= 1 else f"{earlier_s:.0f} s last time")
     if run.progress is not None:
         if run.progress.tasks:
             parts.append(f"{run.progress.tasks_done:,} of {run.progress.tasks:,} tasks")
         if run.progress.bytes_read:
             parts.append(f"{format_size(run.progress.bytes_read)} read")
+        rate = _measure_rate(run, seconds)
+        if rate:
+            parts.append(f"{rate:,} records/s")
     return ", ".join(parts)
+
+
+def _measure_rate(run: Run, seconds: float) -> int:
+    """Return the records a second of the stage that has had most records so far; 0 when it is not known."""
+    counts = [get_latest_counts(run, stage) for stage in run.stages]
+    most = max((max(each.records_in or 0, each.records_out or 0) for each in counts), default=0)
+    running = seconds - ((run.start or run.starting) - run.starting) / 1000
+    return round(most / running) if running >= 1 else 0
+
+
+def get_earlier_seconds(runs: Sequence[Run]) -> float | None:
+    """Return the seconds that the newest completed run took; None without one.
+
+    :param runs: newest first.
+    """
+    done = (each for each in runs if each.status is RunStatus.COMPLETED and each.end is not None)
+    newest = next(done, None)
+    return None if newest is None else ((newest.end or 0) - newest.starting) / 1000
 
 
 def get_latest_counts(run: Run, stage: str) -> StageCounts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
@@ -24,6 +24,10 @@ from localcdap.text import format_duration
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
+
+
+_EARLIER_RUNS: Final = 20
+"""The newest runs of a pipeline among which the estimate of a run looks for a completed one."""
 
 
 @click.command("run")
@@ -136,9 +140,10 @@ def _watch(cdap: Cdap, run: Run) -> Run:
         while not run.status.is_end:
             run = cdap.runs.wait(run.run, run.version, timeout_s=30.0)
         return run
-    from localcdap.cli.progress import ProgressDisplay
+    from localcdap.cli.progress import ProgressDisplay, get_earlier_seconds
 
-    with ProgressDisplay() as progress:
+    earlier = cdap.runs.list_runs(run.namespace, pipeline=run.pipeline, limit=_EARLIER_RUNS)
+    with ProgressDisplay(get_earlier_seconds(earlier)) as progress:
         progress.show(run)
         while not run.status.is_end:
             run = cdap.runs.wait(run.run, run.version, timeout_s=0.5)

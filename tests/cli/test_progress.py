@@ -8,7 +8,12 @@ import pytest
 from rich.console import Console
 
 from localcdap.cli.output import is_terminal
-from localcdap.cli.progress import build_stage_table, format_headline, get_latest_counts
+from localcdap.cli.progress import (
+    build_stage_table,
+    format_headline,
+    get_earlier_seconds,
+    get_latest_counts,
+)
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, RunProgress, StageCounts
 
@@ -46,6 +51,24 @@ def test_the_headline_tells_what_is_known():
     assert format_headline(run({}), 3.6) == "sales running 4 s"
     assert format_headline(run({}, {}, (3, 12, 0)), 0) == "sales running 0 s, 3 of 12 tasks"
     assert format_headline(run({}, {}, (3, 12, 45_000_000)), 0).endswith(", 45 MB read")
+
+
+def test_the_headline_estimates_what_is_left_and_measures_the_rate():
+    assert format_headline(run({}), 12, 20.4) == "sales running 12 s, about 8 s left"
+    assert format_headline(run({}), 21, 20.4) == "sales running 21 s, 20 s last time"
+    going = run({"a": StageCounts(), "b": StageCounts(0, 30_000, 0)}, {"a": StageCounts(9, 8, 0)})
+    going.start = 2000  # after 2 s
+    assert format_headline(going, 12) == "sales running 12 s, 3,000 records/s"
+    assert format_headline(going, 2.5) == "sales running 2 s"
+
+
+def test_the_newest_completed_run_is_the_estimate():
+    failed, done, older = run({}), run({}), run({})
+    failed.status, failed.end = RunStatus.FAILED, 1000
+    done.status, done.end = RunStatus.COMPLETED, 7500
+    older.status, older.end = RunStatus.COMPLETED, 9000
+    assert get_earlier_seconds([run({}), failed, done, older]) == 7.5
+    assert get_earlier_seconds([run({}), failed]) is None
 
 
 @pytest.mark.parametrize("width", [40, 80])
