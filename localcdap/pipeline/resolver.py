@@ -89,6 +89,40 @@ class PipelineResolver:
             resolved.spec = secrets.clean_pipeline(resolved.spec)
         return resolved
 
+    def resolve_for_run(
+        self,
+        document: PipelineDocument,
+        environment: NamespaceEnvironment,
+        arguments: Mapping[str, str],
+        *,
+        runtime: bool = True,
+        unevaluated: Collection[str] = (),
+        use_suggested: bool = False,
+    ) -> ResolvedPipeline:
+        """Return everything about a pipeline that is to run, as :meth:`resolve` does.
+
+        A run makes the connected checks, which find schemas that the properties do not say. A pipeline with
+        failures that has such schemas is therefore resolved with these checks, and what remains of its
+        failures are those of the run too.
+        """
+
+        def resolve(*, connected: bool) -> ResolvedPipeline:
+            return self.resolve(
+                document,
+                environment,
+                arguments,
+                runtime=runtime,
+                unevaluated=unevaluated,
+                use_suggested=use_suggested,
+                connected=connected,
+            )
+
+        resolved = resolve(connected=False)
+        schemas = [s for each in resolved.requests.values() for s in each.input_schemas.values()]
+        if resolved.errors and None in schemas:
+            return resolve(connected=True)
+        return resolved
+
     def create_configurer(
         self, environment: NamespaceEnvironment, *, use_detected: bool = False
     ) -> DetectingConfigurer:

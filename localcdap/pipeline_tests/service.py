@@ -170,11 +170,10 @@ class PipelineTestService:
         preview = create_preview_order(environment.expand_templates(document), request)
         name = document.name or request.name or "pipeline"
         arguments = environment.merge_arguments(name, request.arguments)
-        resolved = self._resolver.resolve(
+        resolved = self._resolver.resolve_for_run(
             document,
             environment,
             arguments,
-            runtime=True,
             unevaluated=preview.unevaluated,
             use_suggested=request.use_suggested,
         )

@@ -379,11 +379,10 @@ class RunService:
 
         :raises InvalidPipelineError: when any other pipeline has failures.
         """
-        resolved = self._resolver.resolve(
+        resolved = self._resolver.resolve_for_run(
             document,
             environment,
             request.arguments,
-            runtime=True,
             use_suggested=request.use_suggested,
         )
         if resolved.errors and not has_lost_plugins(request, resolved):

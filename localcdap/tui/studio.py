@@ -172,9 +172,10 @@ class StudioNode(MessagePump):
         """
         self.studio.calls.make(self, work, on_result, on_error, group, ordered=ordered)
 
-    async def call_and_wait(self, work: Work[_T]) -> _T:
+    async def call_and_wait(self, work: Work[_T], *, group: str | None = None) -> _T:
         """Call services and return the result, for code that runs in a worker of the screen.
 
+        :param group: a group of ordered calls, which this one is made in.
         :raises LocalcdapError: when the call does.
         """
         answer: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
@@ -187,7 +188,9 @@ class StudioNode(MessagePump):
             if not answer.done():
                 answer.set_exception(error)
 
-        self.call(work, take_result, on_error=take_error)
+        self.call(
+            work, take_result, on_error=take_error, group=group, ordered=group is not None
+        )
         return await answer
 
     def discard_results(self, group: str) -> None:

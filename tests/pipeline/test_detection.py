@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.locations import Locations
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StudioService
 from tests.pipeline.editing.sessions import Bench, InProcess
@@ -110,3 +111,41 @@ def test_a_session_shows_what_was_detected_and_when(locations, folder):
     assert bench.stages["s"].output_schema.field_names == ["c"]
     assert bench.stages["s"].detected_ms > first
     assert [f.field for f in bench.stages["t"].errors] == ["field"]
+
+
+def listed(folder: Path, *names: str) -> dict:
+    """A transform whose check needs both a file and the schema that the check of its source finds."""
+    (folder / "listed").write_text(" ".join(names))
+    document = looking()
+    document["stages"][1]["plugin"] |= {"name": "Listed", "properties": {"path": "listed"}}
+    return document
+
+
+def test_checks_are_made_with_the_schemas_that_other_checks_found(locations, folder):
+    bench = Bench(listed(folder, "a", "z"), locations=locations)
+    bench.service.detect(bench.id)
+    bench.wait()
+    assert bench.messages()[:1] == ["The input has no field 'z'."]
+    (folder / "listed").write_text("a")
+    bench.service.detect(bench.id)
+    bench.wait()
+    assert bench.last.valid or bench.messages() == []
+    assert bench.stages["t"].detected_ms is not None
+
+    calls = len(bench.workers.calls)
+    bench.apply(SetProperty("z", "path", "/else"))  # an edit ends it: nothing is looked at by itself
+    assert bench.stages["s"].detected_ms is not None
+    assert bench.workers.calls[calls:] == ["z"]
+
+
+def test_a_run_is_not_refused_for_schemas_that_it_finds(locations, folder):
+    def resolve_for_run(document: dict):
+        resolver = create_resolver(None, locations=locations)
+        environment = resolver.environments.create("default")
+        return resolver.resolve_for_run(read_document(document), environment, {})
+
+    found = resolve_for_run(listed(folder, "a"))
+    assert found.errors == []
+    assert found.spec.stages[1].output_schema.field_names == ["a", "b"]
+    refused = resolve_for_run(listed(folder, "a", "z"))
+    assert refused.errors[0].message == "The input has no field 'z'."

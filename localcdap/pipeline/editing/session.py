@@ -19,7 +19,6 @@ from localcdap.pipeline.editing.incremental_validator import IncrementalValidato
 from localcdap.pipeline.editing.plugin_checks import PluginCheck, PluginCheckQueue
 from localcdap.pipeline.editing.stage_states import EditResult, StageStateLog
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.pipeline.rules.plugin_types import ACTIONS, SINKS, SOURCES
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, expand_templates
 from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
@@ -89,6 +88,8 @@ class EditingSession:
         """Results that the memory has not kept: else two such stages would be asked in turn for ever."""
         self._detected_at: dict[str, int] = {}
         self._detecting: set[str] = set()
+        self._detected_requests: dict[str, ConfigureRequest | None] = {}
+        """By stage whose connected checks were asked for since the last edit, the request of the last check."""
         self._closed = False
         with self._changed:
             configure, shown, self._templates = create_context(self._find_result)
@@ -133,22 +134,22 @@ class EditingSession:
     def detect(self, stages: Collection[str] | None) -> None:
         """Make the connected checks of stages in the background.
 
-        :param stages: None for all sources, sinks and actions, the types that use external systems.
+        A check may find the schema of a source; the stages after it are then checked with that schema.
+
+        :param stages: None for all stages, as a run does.
         :raises NotFoundError: when there is no such stage.
         """
         with self._changed:
             document = self._document
-            known = {s.name: s.plugin.type for s in (*document.stages, *document.post_actions)}
+            known = dict.fromkeys(s.name for s in (*document.stages, *document.post_actions))
             unknown = [stage for stage in stages or () if stage not in known]
             if unknown:
                 names = ", ".join(known) or "none"
                 raise NotFoundError(
                     f"The pipeline has no stage '{unknown[0]}'.", f"Its stages: {names}."
                 )
-            outside = SOURCES | SINKS | ACTIONS
-            for name in known if stages is None else stages:
-                if stages is not None or known[name] in outside:
-                    self._detect(name)
+            self._detected_requests |= dict.fromkeys(known if stages is None else stages)
+            self._detect_changed()
             self._show()
 
     def refresh(self) -> None:
@@ -157,6 +158,7 @@ class EditingSession:
             if not self._closed:
                 configure, shown, self._templates = self._create_context(self._find_result)
                 self._validator.reset(configure, shown)
+                self._detected_requests.clear()
                 self._document = self._read(self._history.draft)
                 self._update()
 
@@ -169,6 +171,7 @@ class EditingSession:
 
     def _edit(self, edit: Edit) -> None:
         history = self._history
+        self._detected_requests.clear()
         if isinstance(edit, Undo | Redo):
             history.undo() if isinstance(edit, Undo) else history.redo()
             self._document = self._read(history.draft)
@@ -184,6 +187,7 @@ class EditingSession:
     def _update(self, *, is_edited: bool = False) -> None:
         self._new_requests = []
         self._validator.update(self._document)
+        self._detect_changed()
         self._show(is_edited=is_edited)
         for request in self._new_requests:
             self._submit(request)
@@ -223,12 +227,18 @@ class EditingSession:
             check = PluginCheck(request, self._on_result, partial(self._on_late, stage, request))
             self._checks.submit((self._key, stage), check)
 
-    def _detect(self, stage: str) -> None:
-        outcome = self._validator.find_stage(stage)
-        if outcome is not None and outcome.request is not None:
-            self._detecting.add(stage)
-            check = PluginCheck(self._connect(outcome.request), self._on_detected, lambda: None)
-            self._checks.submit((self._key, stage, "detect"), check)
+    def _detect_changed(self) -> None:
+        """Make the connected checks that were asked for, of the stages whose request differs from that of
+        their last check.
+        """
+        for stage, checked in self._detected_requests.items():
+            outcome = self._validator.find_stage(stage)
+            request = outcome.request if outcome is not None else None
+            if request is not None and request != checked:
+                self._detected_requests[stage] = request
+                self._detecting.add(stage)
+                check = PluginCheck(self._connect(request), self._on_detected, lambda: None)
+                self._checks.submit((self._key, stage, "detect"), check)
 
     def _require_open(self) -> None:
         if self._closed:

@@ -89,8 +89,8 @@ class ApplicationService:
         repairs = [repair for _, repair in found if repair is not None] if request.fix else []
         if repairs:
             document = read_document(apply_repairs(given, repairs), request.file)
-        resolved = self._resolver.resolve(
-            document, environment, environment.merge_arguments(name, {})
+        resolved = self._resolver.resolve_for_run(
+            document, environment, environment.merge_arguments(name, {}), runtime=False
         )
         text, templates = environment.write_out_templates(document)
         answer = Deployment(

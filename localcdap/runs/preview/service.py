@@ -206,11 +206,10 @@ class PreviewService:
 
         :raises IncapableError: when a plugin cannot run on this machine.
         """
-        resolved = self._resolver.resolve(
+        resolved = self._resolver.resolve_for_run(
             entry.document,
             environment,
             arguments,
-            runtime=True,
             use_suggested=entry.request.use_suggested,
         )
         if resolved.errors:

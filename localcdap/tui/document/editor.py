@@ -216,10 +216,30 @@ class Editor(StudioNode, Widget):
     def detect(self, stages: Sequence[str] | None = None) -> None:
         """Validate with access to files and databases; the results arrive as validation changes.
 
-        :param stages: None for all stages that access something outside.
+        :param stages: None for all stages.
         """
         names = None if stages is None else list(stages)
         self._ask(lambda cdap, session: cdap.editing.detect(session, names))
+
+    def list_detected_failures(self) -> list[str]:
+        """Return the stages with failures, whose connected checks were made."""
+        states = ((stage, self._states.get(stage)) for stage in self.stages)
+        return [stage for stage, state in states if state and state.errors and state.detected_ms]
+
+    async def detect_and_wait(self, stages: Sequence[str]) -> None:
+        """Make connected checks of stages, and return when the results are here.
+
+        :raises LocalcdapError: when they cannot be made.
+        """
+        session, names = self._session, list(stages)
+        await self.call_and_wait(
+            lambda cdap: cdap.editing.detect(session.require_id(), names), group="edits"
+        )
+        change = await self.call_and_wait(
+            lambda cdap: cdap.editing.wait_until_checked(session.require_id())
+        )
+        if session is self._session and change.revision >= self.revision:
+            self._take_validation(change)
 
     def revalidate(self) -> None:
         """Validate everything again, with the preferences and plugins installed now."""

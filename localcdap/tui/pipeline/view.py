@@ -11,11 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher
 
-from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.api.errors import InvalidPipelineError
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.values import as_properties
-from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.preview.model import Preview, PreviewRequest
+from localcdap.runs.model import Run
+from localcdap.runs.preview.model import Preview
 from localcdap.text import plural
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.document.editor import Editor
@@ -27,11 +27,11 @@ from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.pipeline.activity import ActivityRunner, build_stage_counts, build_stage_marks
 from localcdap.tui.pipeline.editable_canvas import EditableCanvas
 from localcdap.tui.pipeline.problem_list import ProblemList, find_all_fixes
+from localcdap.tui.pipeline.run_actions import RunActions
 from localcdap.tui.pipeline.save_actions import SaveActions
 from localcdap.tui.pipeline.settings_dialog import PipelineSettingsDialog
 from localcdap.tui.pipeline.title_bar import TitleBar
 from localcdap.tui.routes import PipelineFileTarget
-from localcdap.tui.screens.runs.arguments import ArgumentsDialog
 from localcdap.tui.screens.settings.locations import choose_location
 from localcdap.tui.studio import StudioNode
 from localcdap.tui.system.idle_gc import collect_and_freeze
@@ -80,13 +80,13 @@ class PipelineView(StudioNode, Vertical):
     def __init__(self, editor: Editor) -> None:
         super().__init__()
         self.editor = editor
-        self._arguments: dict[str, str] = {}
-        """The arguments of the last run."""
+        self._runner = ActivityRunner()
+        self._run_actions = RunActions(self, editor, self._runner)
         self._is_started = False
 
     def compose(self) -> ComposeResult:
         yield self.editor
-        yield ActivityRunner()
+        yield self._runner
         yield TitleBar(self.editor)
         with Horizontal():
             yield EditableCanvas(self.editor)
@@ -118,10 +118,6 @@ class PipelineView(StudioNode, Vertical):
     def save_actions(self) -> SaveActions:
         """The actions that save the pipeline."""
         return SaveActions(self, self.editor)
-
-    @property
-    def _runner(self) -> ActivityRunner:
-        return self.query_one(ActivityRunner)
 
     def list_commands(self) -> Iterable[Command]:
         """Return the commands that the palette has besides the key actions."""
@@ -337,82 +333,27 @@ class PipelineView(StudioNode, Vertical):
 
     # -- running -----------------------------------------------------------------------------------
 
-    def action_run(self) -> None:
+    @work(group="dialog", exclusive=True)
+    async def action_run(self) -> None:
         """Run the pipeline with the arguments of the last run; ask for missing ones."""
         self.inspector.flush()
-        if self._check_failures():
-            self._run(always_ask=False)
-
-    def action_run_with(self) -> None:
-        self.inspector.flush()
-        self._run(always_ask=True)
+        if await self._check_failures():
+            await self._run_actions.run(always_ask=False)
 
     @work(group="dialog", exclusive=True)
-    async def _run(self, *, always_ask: bool) -> None:
-        editor = self.editor
-        text, namespace, name = editor.to_text(), editor.namespace, editor.title
-        if not await self._ask_arguments(text, "Run", always_ask=always_ask):
-            return
-        source = editor.source
-        is_deployed = source.application is not None and not editor.is_changed
-        self._runner.run(
-            RunRequest(
-                text,
-                namespace=namespace,
-                name=name,
-                arguments=self._arguments,
-                application=source.application if is_deployed else None,
-                application_version=source.version if is_deployed else None,
-            )
-        )
-
-    async def _ask_arguments(self, text: str, verb: str, *, always_ask: bool = False) -> bool:
-        """Ask for arguments where macros have no value. False when the user cancels.
-
-        :param verb: the label of the button that continues.
-        :param always_ask: ask even when no value is missing.
-        """
-        if not (always_ask or await self._lacks_arguments(text)):
-            return True
-        editor = self.editor
-        given = await self.app.push_screen_wait(
-            ArgumentsDialog(editor.namespace, editor.title, text, given=self._arguments, verb=verb)
-        )
-        if given is None:
-            return False
-        self._arguments = given
-        editor.set_arguments(given)
-        return True
-
-    async def _lacks_arguments(self, text: str) -> bool:
-        """Return whether a macro has no value."""
-        editor, given = self.editor, self._arguments
-        namespace, name = editor.namespace, editor.title
-        try:
-            asked = await self.call_and_wait(
-                lambda cdap: cdap.runs.get_arguments(namespace, text, name)
-            )
-        except LocalcdapError:
-            return False  # the run reports this error with more detail
-        return any(each.value is None and each.name not in given for each in asked.arguments)
-
-    def action_preview(self) -> None:
+    async def action_run_with(self) -> None:
         self.inspector.flush()
-        if self._check_failures():
-            self._preview()
+        await self._run_actions.run(always_ask=True)
 
     @work(group="dialog", exclusive=True)
-    async def _preview(self) -> None:
-        """Preview the pipeline, with the arguments as for a run."""
-        editor = self.editor
-        text, namespace, name = editor.to_text(), editor.namespace, editor.title
-        if await self._ask_arguments(text, "Preview"):
-            self._runner.preview(
-                PreviewRequest(text, namespace=namespace, name=name, arguments=self._arguments)
-            )
+    async def action_preview(self) -> None:
+        self.inspector.flush()
+        if await self._check_failures():
+            await self._run_actions.preview()
 
-    def _check_failures(self) -> bool:
+    async def _check_failures(self) -> bool:
         """Return whether there are no failures; show the failures otherwise."""
+        await self._run_actions.repeat_connected_checks()
         failures = self.editor.failures
         if failures:
             self.studio.show_notice(
@@ -459,11 +400,17 @@ class PipelineView(StudioNode, Vertical):
         error = event.error
         self.studio.show_notice(error.message, error.corrective_action or "", "error")
         if isinstance(error, InvalidPipelineError):
+            self.editor.detect()  # so that the list has what the service found
             self._show_problems()
 
     def _show_end(self, activity: Run | Preview) -> None:
         error = activity.error
         what = "run" if isinstance(activity, Run) else "preview"
+        if (error is not None and error.failures) or (
+            isinstance(activity, Preview) and activity.errors
+        ):
+            self.editor.detect()  # so that the list has what the run found
+            self._show_problems()
         if isinstance(activity, Preview) and activity.errors:
             self._show_preview_failures(activity.errors)
             return

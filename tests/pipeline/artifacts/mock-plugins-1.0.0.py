@@ -74,6 +74,24 @@ class Pass(Transform):
         stage.output_schema = self.config.output or schema
 
 
+@plugin(type="transform", name="Listed", description="Its input must have the fields of a file.")
+class Listed(Transform):
+    class Config(PluginConfig):
+        path: str = field("Where the names of the fields stand.")
+
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = stage.input_schema
+        if stage.input_schema is None:
+            stage.failures.add("The fields of the input are not known.")
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        names = pathlib.Path(stage.resolve_path(self.config.path)).read_text().split()
+        known = stage.input_schema.field_names if stage.input_schema is not None else []
+        for name in names:
+            if name not in known:
+                stage.failures.add(f"The input has no field '{name}'.")
+
+
 @plugin(type="transform", name="Strict", description="Has a required property and no schema.")
 class Strict(Transform):
     class Config(PluginConfig):

@@ -1,0 +1,70 @@
+"""What keeps a pipeline from running, and that nothing else does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localcdap.engine.messages.spool import RunStatus
+from localcdap.tui.pipeline.activity import ActivityRunner
+from localcdap.tui.routes import DocumentTarget
+from tests.tui.pipeline.documents import pipeline, stage
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def joined(tmp_path, engine_directory):
+    """Two files whose schemas only connected checks find, and a join that needs them."""
+    sources = []
+    for name in ("left", "right"):
+        path = str(tmp_path / f"{name}.csv")
+        known = {"path": path, "format": "csv", "referenceName": name, "skipHeader": "true"}
+        sources.append(stage(name, "batchsource", "File", **known))
+    (tmp_path / "left.csv").write_text("id,body\n1,a\n2,b\n")
+    fields = "left.id as id, left.body as body, right.price as price"
+    join = {"selectedFields": fields, "joinKeys": "left.id = right.id"}
+    out = {"path": str(tmp_path / "out"), "format": "json", "referenceName": "out"}
+    return pipeline(
+        [
+            *sources,
+            stage("join", "batchjoiner", "Joiner", requiredInputs="left,right", **join),
+            stage("out", "batchsink", "File", **out),
+        ],
+        "left>join right>join join>out",
+        name="joined",
+    )
+
+
+async def test_what_connected_checks_found_decides_on_a_run(open_studio, joined, tmp_path):
+    async with open_studio(target=DocumentTarget("joined", json.dumps(joined))) as driver:
+        editor = await driver.editor()
+        runner = driver.app.screen.view.query_one(ActivityRunner)
+        await driver.press("V")
+        await driver.judged(editor)
+        assert "does not exist" in editor.failures[0].message
+
+        await driver.press("r")
+        assert runner.activity is None
+        assert driver.app.screen.view.has_class("-drawer")
+        assert "does not exist" in driver.app.screen.view.query_one("#problems").shown[0].message
+
+        (tmp_path / "right.csv").write_text("id,price\n1,2.5\n")
+        await driver.press("r")  # looks again, since the failure was found in a file
+        await driver.until(lambda: runner.activity is not None)
+        assert editor.is_valid, editor.failures
+        await driver.until(lambda: runner.activity.status.is_end, 90)
+        assert runner.activity.status is RunStatus.COMPLETED, runner.activity.error
+        assert runner.activity.stages["join"].records_out == 1
+
+
+async def test_what_a_run_found_is_listed_as_other_failures_are(open_studio, joined, tmp_path):
+    (tmp_path / "right.csv").write_text("id,cost\n1,2.5\n")
+    async with open_studio(target=DocumentTarget("joined", json.dumps(joined))) as driver:
+        editor = await driver.editor()
+        await driver.press("ctrl+r")
+        await driver.until(lambda: driver.app.screen.query("#go"))
+        await driver.press("ctrl+r")
+        await driver.until(lambda: any("price" in each.message for each in editor.failures))
+        assert driver.app.screen.view.has_class("-drawer")
