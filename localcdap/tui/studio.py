@@ -188,9 +188,7 @@ class StudioNode(MessagePump):
             if not answer.done():
                 answer.set_exception(error)
 
-        self.call(
-            work, take_result, on_error=take_error, group=group, ordered=group is not None
-        )
+        self.call(work, take_result, on_error=take_error, group=group, ordered=group is not None)
         return await answer
 
     def discard_results(self, group: str) -> None:

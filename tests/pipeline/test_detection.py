@@ -133,7 +133,9 @@ def test_checks_are_made_with_the_schemas_that_other_checks_found(locations, fol
     assert bench.stages["t"].detected_ms is not None
 
     calls = len(bench.workers.calls)
-    bench.apply(SetProperty("z", "path", "/else"))  # an edit ends it: nothing is looked at by itself
+    bench.apply(
+        SetProperty("z", "path", "/else")
+    )  # an edit ends it: nothing is looked at by itself
     assert bench.stages["s"].detected_ms is not None
     assert bench.workers.calls[calls:] == ["z"]
 

@@ -89,7 +89,7 @@ class EditingSession:
         self._detected_at: dict[str, int] = {}
         self._detecting: set[str] = set()
         self._detected_requests: dict[str, ConfigureRequest | None] = {}
-        """By stage whose connected checks were asked for since the last edit, the request of the last check."""
+        """By stage whose connected checks were asked for since the last edit, the last request."""
         self._closed = False
         with self._changed:
             configure, shown, self._templates = create_context(self._find_result)

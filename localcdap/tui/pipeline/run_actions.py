@@ -7,7 +7,7 @@ from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.pipeline.activity import ActivityRunner
-from localcdap.tui.screens.runs.arguments import ArgumentsDialog
+from localcdap.tui.screens.runs.arguments import ask_arguments
 from localcdap.tui.studio import StudioNode, get_studio
 
 
@@ -22,8 +22,6 @@ class RunActions:
         self._node = node
         self._editor = editor
         self._runner = runner
-        self._arguments: dict[str, str] = {}
-        """The arguments of the last run."""
 
     async def repeat_connected_checks(self) -> None:
         """Make the connected checks of failed stages again: their files may have been corrected since."""
@@ -43,7 +41,7 @@ class RunActions:
         """
         editor = self._editor
         text, namespace, name = editor.to_text(), editor.namespace, editor.title
-        if not await self._ask_arguments(text, "Run", always_ask=always_ask):
+        if not await ask_arguments(self._node, editor, "Run", always_ask=always_ask):
             return
         source = editor.source
         is_deployed = source.application is not None and not editor.is_changed
@@ -52,7 +50,7 @@ class RunActions:
                 text,
                 namespace=namespace,
                 name=name,
-                arguments=self._arguments,
+                arguments=editor.arguments,
                 application=source.application if is_deployed else None,
                 application_version=source.version if is_deployed else None,
             )
@@ -62,37 +60,7 @@ class RunActions:
         """Preview the pipeline, with the arguments as for a run."""
         editor = self._editor
         text, namespace, name = editor.to_text(), editor.namespace, editor.title
-        if await self._ask_arguments(text, "Preview"):
+        if await ask_arguments(self._node, editor, "Preview"):
             self._runner.preview(
-                PreviewRequest(text, namespace=namespace, name=name, arguments=self._arguments)
+                PreviewRequest(text, namespace=namespace, name=name, arguments=editor.arguments)
             )
-
-    async def _ask_arguments(self, text: str, verb: str, *, always_ask: bool = False) -> bool:
-        """Ask for arguments where macros have no value. False when the user cancels.
-
-        :param verb: the label of the button that continues.
-        :param always_ask: ask even when no value is missing.
-        """
-        if not (always_ask or await self._lacks_arguments(text)):
-            return True
-        editor = self._editor
-        given = await self._node.app.push_screen_wait(
-            ArgumentsDialog(editor.namespace, editor.title, text, given=self._arguments, verb=verb)
-        )
-        if given is None:
-            return False
-        self._arguments = given
-        editor.set_arguments(given)
-        return True
-
-    async def _lacks_arguments(self, text: str) -> bool:
-        """Return whether a macro has no value."""
-        editor, given = self._editor, self._arguments
-        namespace, name = editor.namespace, editor.title
-        try:
-            asked = await self._node.call_and_wait(
-                lambda cdap: cdap.runs.get_arguments(namespace, text, name)
-            )
-        except LocalcdapError:
-            return False  # the run reports this error with more detail
-        return any(each.value is None and each.name not in given for each in asked.arguments)

@@ -117,7 +117,7 @@ class RecordTable(Vertical):
             self.text = text
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="record-cells"):
+        with Horizontal(classes="cells"):
             yield RecordGrid()
             yield ColumnProfileView()
         yield Input(placeholder="search in all columns", classes="search", compact=True)
@@ -179,7 +179,7 @@ class RecordTable(Vertical):
             limit_note = limit_note or _format_limit_note(table.num_rows)
             table = table.slice(0, MOST_ROWS)
         self.grid.show_table(table)
-        self.query_one("#record-cells").display = table.num_columns > 0
+        self.query_one(".cells").display = table.num_columns > 0
         counts = f"{plural(table.num_rows, 'record')} · {plural(table.num_columns, 'column')}"
         parts = (counts if table.num_columns else "", limit_note)
         self.query_one(".note", Static).update(" · ".join(filter(None, parts)))
@@ -292,7 +292,9 @@ class RecordTable(Vertical):
 
     def _update_profile(self) -> None:
         view, at, table = self.query_one(ColumnProfileView), self._get_cursor(), self.table
+        self.workers.cancel_group(self, "profile")  # it may be that of another table
         if not view.has_class("-open") or at is None or table is None:
+            view.update("")
             return
         name, column = self._get_column_name(at.column), table.column(at.column)
         worker = partial(self._compute_profile, name, column)

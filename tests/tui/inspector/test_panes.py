@@ -22,7 +22,7 @@ from localcdap.tui.inspector.properties.form import MethodButton
 from localcdap.tui.inspector.schema.pane import TextLines
 from localcdap.tui.widgets.cached_static import CachedStatic
 from tests.tui.inspector.bench import inspecting, pipeline
-from tests.tui.inspector.test_form import SOURCE
+from tests.tui.inspector.test_form import SCHEMA, SOURCE
 
 SCRIPT = """function transform(input, emitter, context) {
   if (input.price < 0) { throw 'negative'; }
@@ -90,8 +90,12 @@ async def test_a_stage_is_tried_on_what_is_typed(cdap, home):
         assert answer.output.records == [{"id": 1, "name": "ada", "price": 5.0}]
         assert [(e.code, e.message) for e in answer.error_records] == [(3, "dear")]
         assert answer.errors[0].record == 3
-        sheets = pane.query_one(SampleView).sheets
-        assert [sheet.label for sheet in sheets][:2] == ["records", "errors"]
+        view = pane.query_one(SampleView)
+        assert view.sheets[0].label == "records"  # both are shown, the good ones and the bad ones
+        await b.driver.until(lambda: view.rejected.note.startswith("1 record"))
+        assert view.table.display
+        assert view.rejected.display
+        assert "dear" in list(view.rejected.grid.get_column_at(0))
 
         b.editor.select("Trash")  # what was typed and what came of it stays
         await b.settled()
@@ -109,6 +113,67 @@ async def test_a_stage_is_tried_on_what_is_typed(cdap, home):
         await b.driver.until(
             lambda: "do not fit" in str(pane.query_one(".state", CachedStatic).cached_content)
         )
+
+
+async def test_an_old_error_goes_when_the_stage_runs_again(cdap, home):
+    async with inspecting(cdap, home, DOCUMENT, "JavaScript") as b:
+        b.inspector.open_tab("try")
+        await b.settled()
+        pane = b.inspector.query_one(DebugPane)
+        problems = pane.query_one(SampleView).query_one(".problems", CachedStatic)
+        state = pane.query_one("DebugPane > .state", CachedStatic)
+        pane.query_one(ValueArea).load_text('{"id": 3, "name": "x", "price": -1}')
+        await b.driver.press("f9")
+        await b.driver.until(lambda: "negative" in problems.cached_content.plain)
+        pane.query_one(ValueArea).load_text('{"id": ')
+        await b.driver.press("f9")
+        assert "not valid JSON" in state.cached_content.plain
+        assert not problems.display
+        pane.query_one(ValueArea).load_text('{"id": 1, "name": "ada", "price": 2.5}')
+        await b.driver.press("f9")
+        await b.driver.until(lambda: pane.answer is not None)
+        assert state.cached_content.plain == ""
+
+
+CHAIN = pipeline(
+    "File:batchsource CSVParser:transform JavaScript:transform Trash:batchsink",
+    File={"path": "${folder}/lines.txt", "format": "text", "referenceName": "lines"},
+    CSVParser={
+        "format": "DEFAULT",
+        "field": "body",
+        "schema": SCHEMA,
+    },
+    JavaScript={"script": SCRIPT},
+)
+
+
+@pytest.mark.spark
+async def test_a_stage_is_tried_on_what_comes_from_the_stages_before(
+    cdap, home, tmp_path, engine_directory
+):
+    (tmp_path / "lines.txt").write_text("1,ada,2.5\n2,bea,500\n")
+    async with inspecting(cdap, home, CHAIN, "JavaScript") as b:
+        await b.driver.press("f9")
+        await b.driver.until(lambda: b.app.screen.query("ArgumentRow"))
+        await b.driver.type(str(tmp_path))
+        await b.driver.pilot.press("ctrl+r")
+        pane = b.inspector.query_one(DebugPane)
+        await b.driver.until(lambda: pane.answer is not None, 120)
+        assert [each["name"] for each in pane.answer.output.records] == ["ada"]
+        assert [each.message for each in pane.answer.error_records] == ["dear"]
+        assert '"name": "bea"' in pane.query_one(ValueArea).text
+
+        (tmp_path / "lines.txt").write_text("7,eve,1.0\n")
+        before = pane.answer
+        await b.driver.pilot.press("f9")  # what was read is used again …
+        await b.driver.until(lambda: pane.answer is not before, 120)
+        assert [each["name"] for each in pane.answer.output.records] == ["ada"]
+        b.editor.apply(SetProperty("File", "referenceName", "others"))
+        await b.settled()
+        before = pane.answer
+        await b.driver.pilot.press("f9")  # … until a stage before it changes
+        await b.driver.until(lambda: pane.answer is not before, 120)
+        assert [each["name"] for each in pane.answer.output.records] == ["eve"]
 
 
 async def test_a_schema_that_records_propose_is_taken(cdap, home):
@@ -171,7 +236,8 @@ async def test_records_of_a_preview_come_as_they_are_there(cdap, home):
         pane._take(preview(stages={"JavaScript": sample}))
         await b.driver.until(lambda: view.table.note.startswith("1 record"))
         assert "the first of 7" in view.table.note
-        assert [sheet.label for sheet in view.sheets] == ["records", "errors"]
+        await b.driver.until(lambda: view.rejected.note.startswith("1 record"))
+        assert list(view.rejected.grid.get_column_at(0)) == ["bad"]
         assert pane.get_records("JavaScript") == [{"id": 1}]
 
 

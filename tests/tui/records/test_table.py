@@ -137,3 +137,21 @@ async def test_any_name_of_a_column(name):
     async with shown([{name: "[red]v[/]"}], None) as (app, _, pilot):
         await pilot.press("y")
         assert app.copied[-1][1] == "[red]v[/]"
+
+
+async def test_a_profile_is_that_of_the_table_that_is_shown():
+    async with shown() as (app, table, pilot):
+        await pilot.press("p")
+        await app.workers.wait_for_complete()
+        view = table.query_one(ColumnProfileView)
+        assert str(view.render()).startswith("id ")
+        other = Schema.record("o", [("city", Schema.STRING)])
+        table.show_records([{"city": "Rome"}], other)
+        await app.workers.wait_for_complete()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert str(view.render()).startswith("city ")
+        table.show_records([], other)  # a stage without records
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert str(view.render()) == ""

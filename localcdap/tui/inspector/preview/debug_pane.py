@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 from textual import work
 from textual.app import ComposeResult
@@ -14,7 +15,6 @@ from textual.widgets import TextArea
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.schema import Schema
-from localcdap.host.cdap import Cdap
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import FieldContext
@@ -25,8 +25,10 @@ from localcdap.tui.inspector.preview.sample_input import (
     parse_records,
 )
 from localcdap.tui.inspector.preview.sample_view import SampleView, read_debug_answer
+from localcdap.tui.inspector.preview.trial_inputs import TrialInputs
 from localcdap.tui.inspector.preview.upstream import UpstreamRecords
 from localcdap.tui.inspector.properties.controls import ValueArea
+from localcdap.tui.screens.runs.arguments import ask_arguments
 from localcdap.tui.studio import Choice, StudioNode
 from localcdap.tui.widgets.cached_static import CachedStatic
 
@@ -35,6 +37,15 @@ _MOST_TAKEN: Final = 100
 """The most input records that are filled in from another place, such as a preview."""
 _READ_RECORDS: Final = 20
 """The most records that each source reads to get the input of a stage."""
+
+
+class _Activity(NamedTuple):
+    """:param since: when it began (``time.monotonic``)."""
+
+    what: str
+    since: float
+
+
 _READ: Final[list[Any]] = []
 """Stands for records of the upstream stages, which are read when they are chosen."""
 
@@ -47,7 +58,7 @@ class DebugPane(StudioNode, Vertical):
 
     DEFAULT_CSS = """
     DebugPane { height: 1fr; }
-    DebugPane > .given { height: 1; padding: 0 1; }
+    DebugPane > .given { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     DebugPane > ValueArea, DebugPane > ValueArea.-textual-compact,
     DebugPane > ValueArea.-textual-compact:focus {
         height: 30%; min-height: 4; max-height: 30%;
@@ -70,10 +81,12 @@ class DebugPane(StudioNode, Vertical):
         self._preview = preview
         self._stage: str | None = None
         self._input: str = ""
-        self._typed: dict[tuple[str, str], str] = {}
-        """The text of the input records, by stage and input."""
+        self._texts = TrialInputs(editor)
         self._answers: dict[str, DebugAnswer] = {}
-        self._started: float | None = None
+        self._errors: dict[str, LocalcdapError] = {}
+        """By stage, why its last run has no result."""
+        self._activities: dict[str, _Activity] = {}
+        """By stage, what is being done for its run."""
 
     def compose(self) -> ComposeResult:
         yield CachedStatic(classes="given")
@@ -108,32 +121,58 @@ class DebugPane(StudioNode, Vertical):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         if self._stage is not None:
-            self._typed[self._stage, self._input] = event.text_area.text
+            self._texts.set_text(self._stage, self._input, event.text_area.text)
+            self._show_origin()
 
     # -- running ---------------------------------------------------------------------------------
 
-    def run_stage(self) -> None:
-        """Run the stage on the input records of the pane."""
-        stage = self._stage
-        if stage is None or self._started is not None:
+    @work
+    async def run_stage(self) -> None:
+        """Run the stage on the input records of the pane; without any, on those of the stages before it."""
+        stage, inputs = self._stage, dict(self.inputs)
+        if stage is None or stage in self._activities:
             return
+        self._errors.pop(stage, None)
+        self._begin(stage, "running")
+        self.query_one(SampleView).hide_problems()
         try:
-            request = self._build_request(stage)
-        except BadRequestError as error:
-            self._show_state(error.message, error.corrective_action, is_wrong=True)
-            return
-        self._started = time.monotonic()
-        self._tick()
+            if await self._read_missing(stage, inputs):
+                request = self._build_request(stage, inputs)
+                self._begin(stage, "running")
+                answer = await self.call_and_wait(lambda cdap: cdap.debugging.debug(request))
+                self._answers[stage] = answer
+                self.post_message(self.Ran(stage, answer))
+        except LocalcdapError as error:
+            self._errors[stage] = error
+            self._answers.pop(stage, None)
+        finally:
+            del self._activities[stage]
+        if stage == self._stage:
+            self._show()
 
-        def ask(cdap: Cdap) -> DebugAnswer:
-            return cdap.debugging.debug(request)
+    async def _read_missing(self, stage: str, inputs: Mapping[str, Schema | None]) -> bool:
+        """Read the input records that nobody gave. False when the user does not give an argument for it.
 
-        self.call(ask, lambda answer: self._take(stage, answer), on_error=self._show_error)
+        :raises LocalcdapError: when an upstream stage fails.
+        """
+        missing = self._texts.list_missing(stage, inputs)
+        if inputs and not missing:
+            return True
+        if not await ask_arguments(self, self._editor, "Try"):
+            return False
+        upstream = self._create_upstream()
+        for name in missing:
+            self._begin(stage, f"reading records from '{name}'")
+            records = await self.call_and_wait(
+                lambda cdap, name=name: upstream.read_arriving(cdap, stage, name)  # type: ignore[misc]
+            )
+            self._texts.set_read(stage, name, records[:_MOST_TAKEN])
+        return True
 
-    def _build_request(self, stage: str) -> DebugRequest:
+    def _build_request(self, stage: str, inputs: Mapping[str, Schema | None]) -> DebugRequest:
         given = []
-        for name, schema in self.inputs.items():
-            records = parse_records(self._typed.get((stage, name), ""), schema)
+        for name, schema in inputs.items():
+            records = parse_records(self._texts.get_text(stage, name), schema)
             given.append(
                 GivenRecords(name, records, schema.to_json() if schema is not None else None)
             )
@@ -146,22 +185,17 @@ class DebugPane(StudioNode, Vertical):
             records=_MOST_TAKEN,
         )
 
-    def _take(self, stage: str, answer: DebugAnswer) -> None:
-        self._started = None
-        self._answers[stage] = answer
-        self.post_message(self.Ran(stage, answer))
-        if stage == self._stage:
-            self._show_answer()
-
-    def _show_error(self, error: LocalcdapError) -> None:
-        self._started = None
-        self._show_state(error.message, error.corrective_action, is_wrong=True)
+    def _begin(self, stage: str, what: str) -> None:
+        """Show what is being done for the run of a stage from now on."""
+        self._activities[stage] = _Activity(what, time.monotonic())
+        self._tick()
 
     def _tick(self) -> None:
-        if self._started is not None:
-            seconds = int(time.monotonic() - self._started)
-            slow = "; Spark is starting" if seconds > 3 else ""
-            self._show_state(f"… running, {seconds} s{slow}")
+        activity = self._activities.get(self._stage or "")
+        if activity is not None:
+            seconds = int(time.monotonic() - activity.since)
+            slow = "; Spark may be starting" if seconds > 3 else ""
+            self._show_state(f"… {activity.what}, {seconds} s{slow}")
 
     # -- input records ---------------------------------------------------------------------------
 
@@ -200,7 +234,7 @@ class DebugPane(StudioNode, Vertical):
         if stage is None or input is None:
             return []
         try:
-            typed = parse_records(self._typed.get((stage, input), ""), self.inputs[input])
+            typed = parse_records(self._texts.get_text(stage, input), self.inputs[input])
         except BadRequestError:
             typed = []
         return typed or await self._read_upstream(stage, input) or []
@@ -209,14 +243,7 @@ class DebugPane(StudioNode, Vertical):
         """Run the upstream stages, and return the records that a stage gets from an input; None after a
         failure.
         """
-        editor = self._editor
-        upstream = UpstreamRecords(
-            editor.document,
-            editor.to_text(),
-            namespace=editor.namespace,
-            arguments=editor.arguments,
-            records=_READ_RECORDS,
-        )
+        upstream = self._create_upstream()
         self._show_state(f"… reading records from '{input}'")
         try:
             records = await self.call_and_wait(
@@ -227,6 +254,16 @@ class DebugPane(StudioNode, Vertical):
             return None
         self._show_state("" if records else f"'{input}' has no output records.")
         return records
+
+    def _create_upstream(self) -> UpstreamRecords:
+        editor = self._editor
+        return UpstreamRecords(
+            editor.document,
+            editor.to_text(),
+            namespace=editor.namespace,
+            arguments=editor.arguments,
+            records=_READ_RECORDS,
+        )
 
     def _list_choices(self) -> list[Choice[list[Any]]]:
         found: list[Choice[list[Any]]] = []
@@ -256,23 +293,40 @@ class DebugPane(StudioNode, Vertical):
             self._show_answer()
 
     def _show_input(self) -> None:
-        area, given = self.query_one(ValueArea), self.query_one(".given", CachedStatic)
-        area.put(self._typed.get((self._stage or "", self._input), ""))
+        area = self.query_one(ValueArea)
+        area.put(self._texts.get_text(self._stage or "", self._input))
         area.display = bool(self.inputs)
+        self._show_origin()
+
+    def _show_origin(self) -> None:
+        """Show where the input records come from."""
         if not self.inputs:
-            given.update_if_changed(Content.styled("f9: read some records", "$foreground 60%"))
-            return
-        others = f"  ({len(self.inputs)} inputs, alt+i: next)" if len(self.inputs) > 1 else ""
-        text = f"records from '{self._input}': JSON or CSV, f3: fill in{others}"
+            text = "f9: read some records"
+        else:
+            others = f"  ({len(self.inputs)} inputs, alt+i: next)" if len(self.inputs) > 1 else ""
+            stage, name = self._stage or "", self._input
+            if self._texts.is_read(stage, name):
+                how = "read from the stages before"
+            elif self._texts.get_text(stage, name).strip():
+                how = "JSON or CSV, f3 chooses others"
+            else:
+                how = "f9 reads, f3 chooses, or type JSON, CSV"
+            text = f"records from '{name}': {how}{others}"
+        given = self.query_one(".given", CachedStatic)
         given.update_if_changed(Content.styled(text, "$foreground 60%"))
 
     def _show_answer(self) -> None:
         view, answer = self.query_one(SampleView), self.answer
+        error = self._errors.get(self._stage or "")
         self._show_state("")
-        if answer is None:
-            view.show_note("The stage has not run on these records yet.")
-        else:
+        if answer is not None:
             view.show_result(read_debug_answer(answer))
+        elif error is not None:
+            view.show_note("The stage has no result.")
+            self._show_state(error.message, error.corrective_action, is_wrong=True)
+        else:
+            view.show_note("The stage has not run on these records yet.")
+        self._tick()
 
     def _show_state(
         self, message: str, action: str | None = None, *, is_wrong: bool = False
@@ -285,5 +339,5 @@ class DebugPane(StudioNode, Vertical):
                 )
             )
         if action:
-            lines.append(Content.styled(f"  {action}", "$foreground 60%"))
+            lines.append(Content(f"  {action}"))
         self.query_one(".state", CachedStatic).update_lines(lines)

@@ -1,4 +1,4 @@
-"""Shows the problems of a stage and its records: one table for each port, for errors and for logs."""
+"""Shows the problems of a stage, its records in one table for each port, and its error records below."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from textual.widgets import Tab, Tabs
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem, StageSample
 from localcdap.runs.debug.model import DebugAnswer
+from localcdap.text import plural
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.widgets.cached_static import CachedStatic
 
@@ -33,6 +34,8 @@ class SampleResult(NamedTuple):
     """The output of a stage: tables of records, problems and log lines."""
 
     sheets: list[SampleTable]
+    rejected: SampleTable | None
+    """The error records; None when there are none."""
     problems: list[StageProblem]
     logs: list[str]
 
@@ -50,10 +53,8 @@ def read_preview_sample(sample: StageSample) -> SampleResult:
     if not sheets:
         note = _describe_limit(len(sample.records), sample.count)
         sheets = [SampleTable("records", sample.records, sample.schema, note)]
-    if sample.errors:
-        note = _describe_limit(len(sample.errors), sample.error_count)
-        sheets.append(SampleTable("errors", _list_rejected(sample.errors), None, note))
-    return SampleResult(sheets, sample.problems, [])
+    note = _describe_limit(len(sample.errors), sample.error_count)
+    return SampleResult(sheets, _create_rejected(sample.errors, note), sample.problems, [])
 
 
 def read_debug_answer(answer: DebugAnswer) -> SampleResult:
@@ -62,16 +63,16 @@ def read_debug_answer(answer: DebugAnswer) -> SampleResult:
     ]
     if answer.output is not None:
         sheets.append(SampleTable("records", answer.output.records, answer.output.schema))
-    if answer.error_records:
-        sheets.append(SampleTable("errors", _list_rejected(answer.error_records), None))
-    return SampleResult(sheets, answer.errors, answer.logs)
+    rejected = _create_rejected(answer.error_records)
+    return SampleResult(sheets, rejected, answer.errors, answer.logs)
 
 
-def _list_rejected(errors: list[RejectedRecord]) -> list[Any]:
-    return [
-        {"code": each.code, "message": each.message, "record": _format_record(each.record)}
+def _create_rejected(errors: list[RejectedRecord], note: str = "") -> SampleTable | None:
+    records = [
+        {"message": each.message, "code": each.code, "record": _format_record(each.record)}
         for each in errors
     ]
+    return SampleTable("errors", records, None, note) if records else None
 
 
 def _format_record(record: Any) -> str:
@@ -95,14 +96,18 @@ class _SheetTab(Tab):
 
 
 class SampleView(Vertical):
-    """A table of records with tabs for its sheets."""
+    """A table of records with tabs for its sheets, and below it the records that the stage rejected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "next_sheet", "next table", id="records.next_sheet", show=False),
     ]
     DEFAULT_CSS = """
     SampleView { height: 1fr; }
-    SampleView > .problems { height: auto; max-height: 8; padding: 0 1; overflow-y: auto; }
+    SampleView > .problems { height: auto; max-height: 30%; padding: 0 1; overflow-y: auto; }
+    SampleView > .rejected-title { height: 1; padding: 0 1; color: $text-error; }
+    SampleView > .rejected { display: none; }
+    SampleView.-rejected > .rejected { display: block; height: 2fr; min-height: 4; }
+    SampleView.-rejected > .accepted { height: 3fr; min-height: 4; }
     SampleView Tabs { height: 1; display: none; }
     SampleView Tabs.-any { display: block; }
     SampleView Underline { display: none; }
@@ -115,7 +120,9 @@ class SampleView(Vertical):
     def compose(self) -> ComposeResult:
         yield CachedStatic(classes="problems")
         yield Tabs()
-        yield RecordTable()
+        yield RecordTable(classes="accepted")
+        yield CachedStatic(classes="rejected-title")
+        yield RecordTable(classes="rejected")
 
     @property
     def sheets(self) -> list[SampleTable]:
@@ -123,7 +130,12 @@ class SampleView(Vertical):
 
     @property
     def table(self) -> RecordTable:
-        return self.query_one(RecordTable)
+        return self.query_one(".accepted", RecordTable)
+
+    @property
+    def rejected(self) -> RecordTable:
+        """The table of the error records, shown while there are any."""
+        return self.query_one(".rejected", RecordTable)
 
     def show_result(self, findings: SampleResult) -> None:
         """Show a result; the tab that was shown before stays selected."""
@@ -133,14 +145,31 @@ class SampleView(Vertical):
             lines = [{"line": line} for line in findings.logs]
             self._sheets.append(SampleTable("log", lines, None))
         self.query_one(".problems", CachedStatic).update_lines(_render_problems(findings.problems))
+        self._show_rejected(findings.rejected)
         self.run_worker(self._fill_tabs(before), group="tabs", exclusive=True)
 
     def show_note(self, note: str) -> None:
         """Show only a note."""
         self._sheets = []
-        self.query_one(".problems", CachedStatic).update_lines([])
+        self.hide_problems()
+        self._show_rejected(None)
         self.query_one(Tabs).remove_class("-any")
         self.table.clear(note)
+
+    def hide_problems(self) -> None:
+        """Show no problems, for instance because the stage runs again."""
+        self.query_one(".problems", CachedStatic).update_lines([])
+
+    def _show_rejected(self, rejected: SampleTable | None) -> None:
+        self.set_class(rejected is not None, "-rejected")
+        title = self.query_one(".rejected-title", CachedStatic)
+        if rejected is None:
+            title.update_lines([])
+            self.rejected.clear()
+        else:
+            count = plural(len(rejected.records), "error record")
+            title.update_lines([Content(f"✗ {count}")])
+            self.rejected.show_records(rejected.records, None, rejected.note)
 
     def action_next_sheet(self) -> None:
         self.query_one(Tabs).action_next_tab()
@@ -184,7 +213,7 @@ def _render_problems(problems: list[StageProblem]) -> list[Content]:
         place = f"{each.field}: " if each.field else record
         lines.append(Content.styled(f"✗ {place}{each.message}", "$text-error"))
         if each.corrective_action:
-            lines.append(Content.styled(f"  {each.corrective_action}", "$foreground 60%"))
+            lines.append(Content(f"  {each.corrective_action}"))
         frames = (each.trace or "").splitlines()[-_MOST_FRAMES:]
         lines += [Content.styled(f"    {frame.strip()}", "$foreground 60%") for frame in frames]
     if len(problems) > _MOST_PROBLEMS:

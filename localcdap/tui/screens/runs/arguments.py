@@ -1,4 +1,4 @@
-"""A dialog that edits the arguments of a run before it starts."""
+"""A dialog that edits the arguments of a run before it starts, and the question whether it is needed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Static
 
+from localcdap.api.errors import LocalcdapError
 from localcdap.runs.arguments import Arguments, RequiredArgument
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.document.editor import Editor
 from localcdap.tui.log.layout import sanitize_lines, sanitize_name
 from localcdap.tui.screens.runs.tables import ORIGINS
+from localcdap.tui.studio import StudioNode
 
 _EMPTY = "empty text"
 _MISSING = "no value yet"
@@ -240,3 +243,36 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:
         self.dismiss(None)
+
+
+async def ask_arguments(
+    node: StudioNode, editor: Editor, verb: str, *, always_ask: bool = False
+) -> bool:
+    """Ask for the arguments of a pipeline where macros have no value. Awaited in a worker.
+
+    The answer becomes the arguments of the editor. False when the user cancels.
+
+    :param verb: the label of the button that continues.
+    :param always_ask: ask even when no value is missing.
+    """
+    text = editor.to_text()
+    if not (always_ask or await _lacks_arguments(node, editor, text)):
+        return True
+    dialog = ArgumentsDialog(
+        editor.namespace, editor.title, text, given=editor.arguments, verb=verb
+    )
+    given = await node.app.push_screen_wait(dialog)
+    if given is None:
+        return False
+    editor.set_arguments(given)
+    return True
+
+
+async def _lacks_arguments(node: StudioNode, editor: Editor, text: str) -> bool:
+    """Return whether a macro has no value."""
+    given, namespace, name = editor.arguments, editor.namespace, editor.title
+    try:
+        asked = await node.call_and_wait(lambda cdap: cdap.runs.get_arguments(namespace, text, name))
+    except LocalcdapError:
+        return False  # the run reports this error with more detail
+    return any(each.value is None and each.name not in given for each in asked.arguments)
