@@ -28,15 +28,17 @@ from localcdap.pipeline.editing.service import OpenedSession, OpenRequest
 from localcdap.pipeline.editing.stage_states import EditResult, StageState
 from localcdap.tui.document.local_document import DocumentChange, LocalDocument
 from localcdap.tui.document.session import EditSession
-from localcdap.tui.document.source import DocumentSource
+from localcdap.tui.document.source import DocumentSource, read_stamp
 from localcdap.tui.routes import NavigationTarget
-from localcdap.tui.service_calls import FollowedSource
+from localcdap.tui.service_calls import FollowedSource, deliver
 from localcdap.tui.studio import StudioNode
 
 _T = TypeVar("_T")
 
 _POLL_S: Final = 5.0
 """Seconds that one request for changes of the validation waits at most."""
+_FILE_CHECK_S: Final = 1.5
+"""Seconds between looks at the time of the pipeline's file."""
 _REOPEN_S: Final = 1.0
 """Seconds before a session is opened again after an error."""
 
@@ -71,6 +73,10 @@ class Editor(StudioNode, Widget):
         """Stages whose plugins have not answered yet."""
         self.pipeline_failures: list[ValidationFailure] = []
         """Failures that belong to no stage."""
+        self.is_saving = False
+        """Whether the document is being written, so that its file may be newer than known."""
+        self.is_file_changed = False
+        """Whether another program has changed the file since it was read or saved."""
         self.is_known = False
         """Whether the service has answered at all."""
         self.revision = 0
@@ -85,6 +91,7 @@ class Editor(StudioNode, Widget):
 
     def on_mount(self) -> None:
         self._open_session()
+        self.set_interval(_FILE_CHECK_S, self._check_file)
 
     def on_unmount(self) -> None:
         self._close_session()
@@ -256,7 +263,7 @@ class Editor(StudioNode, Widget):
 
         :param draft: ``local_document.draft`` when it was saved.
         """
-        self.source = source
+        self.source, self.is_file_changed = source, False
         self._local_document.mark_saved(draft)
         self.document_changed.publish(DocumentChange(is_edit=False))
 
@@ -267,6 +274,33 @@ class Editor(StudioNode, Widget):
             self.source = self.source.detach()
             self._open_session()
             self.document_changed.publish(DocumentChange(is_edit=False))
+
+    # -- the file --------------------------------------------------------------------------------
+
+    def _check_file(self) -> None:
+        source = self.source
+        if source.path is None or self.is_saving or self.is_file_changed:
+            return
+        path = source.path
+
+        def read() -> None:
+            stamp = read_stamp(path)
+            if stamp not in (None, source.stamp):
+                deliver(self, lambda: self._take_other_stamp(source))
+
+        self.run_worker(read, thread=True, group="file")
+
+    def _take_other_stamp(self, source: DocumentSource) -> None:
+        """Another program has changed the file, unless it was saved here meanwhile."""
+        if source is not self.source or self.is_saving or self.is_file_changed:
+            return
+        self.is_file_changed = True
+        self.notify(
+            "f5 reloads it or shows the differences.",
+            title=f"{source.path} was changed by another program.",
+            severity="warning",
+        )
+        self.document_changed.publish(DocumentChange(is_edit=False))
 
     # -- the session -----------------------------------------------------------------------------
 

@@ -119,6 +119,13 @@ class SaveActions:
         )
 
     async def _save(self, save: Save, notice: str, *, is_saved: bool = True) -> None:
+        self._editor.is_saving = True
+        try:
+            await self._save_or_ask(save, notice, is_saved=is_saved)
+        finally:
+            self._editor.is_saving = False
+
+    async def _save_or_ask(self, save: Save, notice: str, *, is_saved: bool) -> None:
         draft, text = self._editor.local_document.draft, self._editor.to_text()
         for forced in (False, True):
             try:
@@ -140,8 +147,12 @@ class SaveActions:
     async def _confirm_overwrite(self, error: LocalcdapError) -> bool:
         """Ask whether to overwrite a newer version."""
         return await self._studio.confirm(
-            error.message, "Overwrite with your version?", "Overwrite"
+            error.message, f"Overwrite with your version?{self._hint_at_differences()}", "Overwrite"
         )
+
+    def _hint_at_differences(self) -> str:
+        is_file = self._editor.source.path is not None
+        return " f5 shows the differences, or reloads the file." if is_file else ""
 
     def _show_error(self, error: LocalcdapError) -> None:
         self._studio.show_notice(error.message, error.corrective_action or "", "error")

@@ -27,6 +27,8 @@ from localcdap.tui.routes import (
     NewPipelineTarget,
     PipelineFileTarget,
 )
+from localcdap.tui.screens.home.pipeline_import import read_pipeline_file
+from localcdap.tui.screens.library.comparison import ComparisonSide, PipelineComparisonDialog
 from localcdap.tui.studio import Choice
 
 _FILE: Final = PipelineFileTarget(Path())
@@ -80,9 +82,13 @@ class PipelineScreen(AreaScreen):
             editor.set_namespace(namespace)
 
     def reload(self) -> None:
-        """Validate the pipeline with the plugins and preferences installed now."""
+        """Validate the pipeline with the plugins and preferences installed now, or reload its file."""
         editor = self.editor
-        if editor is not None:
+        if editor is None:
+            return
+        if editor.is_file_changed and editor.source.path is not None:
+            self._ask_about_file(editor, editor.source.path)
+        else:
             editor.revalidate()
 
     def list_commands(self) -> Iterable[Command]:
@@ -131,6 +137,15 @@ class PipelineScreen(AreaScreen):
 
     @work(group="open", exclusive=True)
     async def _open(self, target: NavigationTarget, stage: str | None) -> None:
+        await self._load(target, stage)
+
+    async def _load(
+        self, target: NavigationTarget, stage: str | None, *, is_confirmed: bool = False
+    ) -> None:
+        """Read a document and show it.
+
+        :param is_confirmed: whether unsaved changes may be lost.
+        """
         namespace = self.studio.namespace
         try:
             source, paper = await self.call_and_wait(
@@ -139,25 +154,54 @@ class PipelineScreen(AreaScreen):
         except LocalcdapError as error:
             self.studio.show_notice(error.message, error.corrective_action or "", "error")
             return
-        if await self.confirm_leave():
+        if is_confirmed or await self.confirm_leave():
             await self._show(source, paper, namespace)
             self._go_to(stage)
 
     async def confirm_leave(self) -> bool:
         """Return whether the open pipeline may be closed; ask about unsaved changes."""
-        editor = self.editor
-        if editor is None or not editor.is_changed:
+        desk, editor = self.view, self.editor
+        if desk is None or editor is None:
             return True
-        keep, drop = "Save as a draft", "Discard the changes"
-        answer = await self.studio.choose(
-            [Choice(keep, keep), Choice(drop, drop)], title=f"{editor.title} has unsaved changes"
-        )
-        if answer == keep:
-            desk = self.view
-            assert desk is not None
+        desk.inspector.flush()
+        if not editor.is_changed:
+            return True
+        source = editor.source
+        choices = [Choice("Save as a draft", "draft"), Choice("Discard the changes", "discard")]
+        if source.path is not None:
+            choices.insert(0, Choice(f"Save {source.path.name}", "save"))
+        elif source.draft is not None:
+            choices[0] = Choice("Save the draft", "save")
+        answer = await self.studio.choose(choices, title=f"{editor.title} has unsaved changes")
+        if answer == "save":
             await desk.save_actions.save()
-            return not editor.is_changed
-        return answer == drop
+        elif answer == "draft":
+            await desk.save_actions.save_as()
+        return answer == "discard" or not editor.is_changed
+
+    @work(group="open", exclusive=True)
+    async def _ask_about_file(self, editor: Editor, path: Path) -> None:
+        """Offer what can be done about a file that another program has changed."""
+        lost = "Your unsaved changes are lost." if editor.is_changed else ""
+        choices = [
+            Choice("Reload the file", "reload", detail=lost),
+            Choice("Show the differences", "compare"),
+            Choice("Keep what is open here", "keep", detail="ctrl+s asks before it overwrites."),
+        ]
+        title = f"{path.name} was changed by another program"
+        while (answer := await self.studio.choose(choices, title=title)) == "compare":
+            try:
+                other = await self.call_and_wait(lambda _: read_pipeline_file(path))
+            except LocalcdapError as error:
+                self.studio.show_notice(error.message, error.corrective_action or "", "error")
+                return
+            sides = (
+                ComparisonSide("open here", editor.to_text()),
+                ComparisonSide(str(path), other),
+            )
+            await self.app.push_screen_wait(PipelineComparisonDialog(*sides))
+        if answer == "reload":
+            await self._load(editor.target, editor.selected, is_confirmed=True)
 
     async def _show(self, source: DocumentSource, paper: LocalDocument, namespace: str) -> None:
         await self.query(PipelineView).remove()

@@ -54,10 +54,12 @@ class TitleBar(CachedStatic):
     def _show(self) -> None:
         editor = self._editor
         mark = " ● changed" if editor.is_changed else ""
+        outside = " ! file changed outside: f5" if editor.is_file_changed else ""
         left = Content.assemble(
             (editor.title, "bold"),
             (f"  {editor.source.kind}", "$foreground 60%"),
             (mark, "$text-accent"),
+            (outside, "$text-warning"),
         )
         right = Content.assemble(self._activity, format_validation(editor))
         space = self.size.width - 2 - cell_len(left.plain) - cell_len(right.plain)

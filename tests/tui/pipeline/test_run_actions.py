@@ -37,10 +37,14 @@ def joined(tmp_path, engine_directory):
     )
 
 
+def find_runner(driver):
+    return driver.app.screen.view.query_one(ActivityRunner)
+
+
 async def test_what_connected_checks_found_decides_on_a_run(open_studio, joined, tmp_path):
     async with open_studio(target=DocumentTarget("joined", json.dumps(joined))) as driver:
         editor = await driver.editor()
-        runner = driver.app.screen.view.query_one(ActivityRunner)
+        runner = find_runner(driver)
         await driver.press("V")
         await driver.judged(editor)
         assert "does not exist" in editor.failures[0].message

@@ -169,3 +169,58 @@ async def test_another_namespace_judges_anew_and_has_its_own_drafts(open_studio,
         await driver.until(lambda: editor.source.kind == "draft")
 
     assert [each.name for each in cdap.drafts.list_drafts("elsewhere")] == ["orders"]
+
+
+async def test_leaving_saves_the_file_that_was_changed(open_studio, tmp_path):
+    path = tmp_path / "orders.json"
+    path.write_text(TEXT)
+    async with open_studio(target=PipelineFileTarget(path)) as driver:
+        editor = await driver.editor()
+        editor.apply(SetProperty("Rename", "rename", "body:words"))
+        await driver.press("ctrl+q", "enter")
+        await driver.until(lambda: "body:words" in path.read_text())
+        assert not editor.is_changed
+
+
+async def test_a_file_that_another_program_changes_is_compared_and_reloaded(open_studio, tmp_path):
+    path = tmp_path / "orders.json"
+    path.write_text(TEXT)
+    async with open_studio(target=PipelineFileTarget(path)) as driver:
+        editor = await driver.editor()
+        editor.apply(SetProperty("Out", "format", "csv"))
+        path.write_text(TEXT.replace("body:text", "body:other"))
+        await driver.until(lambda: editor.is_file_changed)
+        assert "changed by another program" in driver.app.notices.newest_first[0].title
+
+        await driver.press("f5", "down", "enter")
+        await driver.until(lambda: getattr(driver.app.screen, "comparison", None))
+        whats = {
+            (stage.name, each.what)
+            for stage in driver.app.screen.comparison.stages
+            for each in stage.changes
+        }
+        assert len(whats) == 2
+        assert {name for name, _ in whats} == {"Rename", "Out"}
+
+        await driver.press("escape", "enter")
+        await driver.until(lambda: driver.app.screen.editor not in (None, editor))
+        reloaded = await driver.editor()
+        assert reloaded.get_properties("Rename")["rename"] == "body:other"
+        assert not reloaded.is_changed
+        assert not reloaded.is_file_changed
+
+
+async def test_a_file_that_is_saved_here_is_not_reported(open_studio, tmp_path):
+    path = tmp_path / "orders.json"
+    path.write_text(TEXT)
+    async with open_studio(target=PipelineFileTarget(path)) as driver:
+        editor = await driver.editor()
+        for name in ("a", "b"):
+            editor.apply(SetProperty("Rename", "rename", f"body:{name}"))
+            await driver.press("ctrl+s")
+            editor._check_file()
+            await driver.app.workers.wait_for_complete(
+                [each for each in driver.app.workers if each.group == "file"]
+            )
+            await driver.settled()
+        assert not editor.is_file_changed
