@@ -37,30 +37,29 @@ def joined(tmp_path, engine_directory):
     )
 
 
-def find_runner(driver):
-    return driver.app.screen.view.query_one(ActivityRunner)
+def get_activity(driver):
+    return driver.app.screen.view.query_one(ActivityRunner).activity
 
 
 async def test_what_connected_checks_found_decides_on_a_run(open_studio, joined, tmp_path):
     async with open_studio(target=DocumentTarget("joined", json.dumps(joined))) as driver:
         editor = await driver.editor()
-        runner = find_runner(driver)
         await driver.press("V")
         await driver.judged(editor)
         assert "does not exist" in editor.failures[0].message
 
         await driver.press("r")
-        assert runner.activity is None
+        assert get_activity(driver) is None
         assert driver.app.screen.view.has_class("-drawer")
         assert "does not exist" in driver.app.screen.view.query_one("#problems").shown[0].message
 
         (tmp_path / "right.csv").write_text("id,price\n1,2.5\n")
         await driver.press("r")  # looks again, since the failure was found in a file
-        await driver.until(lambda: runner.activity is not None)
+        await driver.until(lambda: get_activity(driver) is not None)
         assert editor.is_valid, editor.failures
-        await driver.until(lambda: runner.activity.status.is_end, 90)
-        assert runner.activity.status is RunStatus.COMPLETED, runner.activity.error
-        assert runner.activity.stages["join"].records_out == 1
+        await driver.until(lambda: get_activity(driver).status.is_end, 90)
+        assert get_activity(driver).status is RunStatus.COMPLETED, get_activity(driver).error
+        assert get_activity(driver).stages["join"].records_out == 1
 
 
 async def test_what_a_run_found_is_listed_as_other_failures_are(open_studio, joined, tmp_path):

@@ -18,6 +18,7 @@ from localcdap.api.schema import Schema
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import FieldContext
+from localcdap.tui.inspector.preview.debug_inputs import DebugInputs
 from localcdap.tui.inspector.preview.preview_pane import PreviewPane
 from localcdap.tui.inspector.preview.sample_input import (
     format_records,
@@ -25,7 +26,6 @@ from localcdap.tui.inspector.preview.sample_input import (
     parse_records,
 )
 from localcdap.tui.inspector.preview.sample_view import SampleView, read_debug_answer
-from localcdap.tui.inspector.preview.trial_inputs import TrialInputs
 from localcdap.tui.inspector.preview.upstream import UpstreamRecords
 from localcdap.tui.inspector.properties.controls import ValueArea
 from localcdap.tui.screens.runs.arguments import ask_arguments
@@ -81,7 +81,7 @@ class DebugPane(StudioNode, Vertical):
         self._preview = preview
         self._stage: str | None = None
         self._input: str = ""
-        self._texts = TrialInputs(editor)
+        self._texts = DebugInputs(editor)
         self._answers: dict[str, DebugAnswer] = {}
         self._errors: dict[str, LocalcdapError] = {}
         """By stage, why its last run has no result."""

@@ -272,7 +272,9 @@ async def _lacks_arguments(node: StudioNode, editor: Editor, text: str) -> bool:
     """Return whether a macro has no value."""
     given, namespace, name = editor.arguments, editor.namespace, editor.title
     try:
-        asked = await node.call_and_wait(lambda cdap: cdap.runs.get_arguments(namespace, text, name))
+        asked = await node.call_and_wait(
+            lambda cdap: cdap.runs.get_arguments(namespace, text, name)
+        )
     except LocalcdapError:
         return False  # the run reports this error with more detail
     return any(each.value is None and each.name not in given for each in asked.arguments)

@@ -24,7 +24,7 @@ class _ReadText:
     upstream: Upstream
 
 
-class TrialInputs:
+class DebugInputs:
     """The text of the input records of all stages of a pipeline, kept while the pipeline is open."""
 
     def __init__(self, editor: Editor) -> None:
