@@ -10,7 +10,7 @@ from localcdap.runs.processes import OUTPUT_FILE
 
 
 def run_process(run: str) -> psutil.Process:
-    """The process of a run, whoever has started it: its output is the run's."""
+    """The process of a run, no matter who started it: its output is the run's."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if any(file.path.endswith(f"{run}/{OUTPUT_FILE}") for file in process.open_files()):

@@ -336,7 +336,7 @@ def test_what_a_profile_requires(file, text, expected):
         ("sc://a b", "no blanks"),
     ],
 )
-def test_a_wrong_address_is_told_without_its_secrets(file, address, problem):
+def test_a_wrong_address_is_reported_without_its_secrets(file, address, problem):
     (found,) = problems(file, f"[profiles.p]\nremote = '{address}'")
 
     assert found.startswith("localcdap.toml:2: profiles.p.remote: ")

@@ -39,7 +39,7 @@ def test_a_count_has_its_noun(count, text):
         (2 * HOUR + 300_000, "2 h 5 min"),
     ],
 )
-def test_a_duration_is_told_in_its_two_largest_units(milliseconds, text):
+def test_a_duration_is_formatted_in_its_two_largest_units(milliseconds, text):
     assert format_duration(1_000, 1_000 + milliseconds) == text
 
 
@@ -60,7 +60,7 @@ def test_a_duration_without_an_end_is_empty():
         (10**18, "1000000 TB"),
     ],
 )
-def test_a_size_is_told_in_decimal_units(number, text):
+def test_a_size_is_formatted_in_decimal_units(number, text):
     assert format_size(number) == text
 
 

@@ -34,7 +34,7 @@ def _unions(parts: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
 
 
 def _python_kind(schema: Schema) -> object:
-    """Equal for schemas that share Python values, between which a union cannot tell."""
+    """Equal for schemas that share Python values, which a union cannot distinguish."""
     kinds = {
         Type.MAP: dict,
         Type.RECORD: dict,

@@ -133,7 +133,7 @@ def schemas_and_records(draw) -> tuple[Schema, list[dict]]:
 
 
 def exact(value, schema: Schema):
-    """The value with what equality would not tell apart: the classes of all parts."""
+    """The value with what equality does not distinguish: the classes of all parts."""
     if isinstance(value, dict):
         return {k: exact(v, schema) for k, v in value.items()}
     if isinstance(value, list):

@@ -60,7 +60,7 @@ def test_an_element_of_a_property(failures):
     assert one.causes == [Cause({"stageConfig": "fields", "configElement": "x"})]
 
 
-def test_an_input_field_is_blamed_in_every_input_stage(failures):
+def test_an_input_field_is_reported_in_every_input_stage(failures):
     failure = failures.add("Wrong.").with_input_field("id").failure
 
     assert [c.attributes for c in failure.causes] == [

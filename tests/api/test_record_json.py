@@ -1,4 +1,4 @@
-"""Records as JSON: every value comes back, and what does not fit is told with its place."""
+"""Records as JSON: every value comes back, and what does not fit is reported with its place."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def has_union(schema: Schema) -> bool:
 
 
 def shown(value) -> str:
-    """A text that tells values and their classes apart, but for the order of members; NaN is like NaN."""
+    """A text that distinguishes values and their classes, but for the order of members; NaN is like NaN."""
     if isinstance(value, dict):
         return str(sorted((shown(k), shown(v)) for k, v in value.items()))
     if isinstance(value, list):
@@ -118,7 +118,7 @@ def test_timestamps_of_any_zone_are_read_as_utc(written, moment):
     assert record["at"].tzinfo is datetime.UTC
 
 
-def test_all_that_does_not_fit_is_told_with_its_place():
+def test_all_that_does_not_fit_is_reported_with_its_place():
     schema = Schema.record(
         "r",
         [

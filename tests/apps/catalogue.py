@@ -149,7 +149,7 @@ class Experiments(SystemService):
         }
 
     @post("/messages/{topic}")
-    def tell(self, topic: str, body: list[int]) -> list[int]:
+    def publish_changes(self, topic: str, body: list[int]) -> list[int]:
         self.context.create_topic("default", topic)
         self.context.create_topic("default", topic)
         self.context.publish("default", topic, *body)

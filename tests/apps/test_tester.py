@@ -105,7 +105,7 @@ def test_what_a_handler_refuses_is_an_answer(app):
     assert (broken.status, broken.body["message"]) == (500, "ZeroDivisionError: a bug")
 
 
-def test_what_does_not_fit_is_told_all_at_once(app):
+def test_what_does_not_fit_is_reported_all_at_once(app):
     wrong = app.get(HERE.format("sales"), limit="many", colour="red")
 
     assert wrong.status == 400

@@ -94,7 +94,7 @@ def test_all_problems_of_a_file_at_once(instance):
     assert [int(line.split(":")[1]) for line in found] == [4, 4, 12, 23]
 
 
-def test_a_problem_is_told_again_by_the_same_worker(instance):
+def test_a_problem_is_reported_again_by_the_same_worker(instance):
     file = write(instance.plugins / "thing-1.0.0.py", GOOD.replace('"mode_native"', '""'))
     service = instance.synced()
     before = service.list_artifacts("default")[0].error
@@ -136,7 +136,7 @@ def test_a_bad_name_or_version(instance, name, expected):
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "reported"),
     [
         ("class Stop(BaseException): pass\nraise Stop('x')", "thing-1.0.0.py:2: "),
         ("raise KeyboardInterrupt", "thing-1.0.0.py:1: KeyboardInterrupt"),
@@ -153,13 +153,13 @@ def test_a_bad_name_or_version(instance, name, expected):
         ),
     ],
 )
-def test_code_that_ends_badly(instance, code, told):
+def test_code_that_ends_badly(instance, code, reported):
     write(instance.plugins / "good-1.0.0.py", source("Good"))
     write(instance.plugins / "thing-1.0.0.py", code)
     service = instance.synced()
 
     (detail,) = service.list_artifacts("default", errors=True)
-    assert told in detail.error
+    assert reported in detail.error
     assert len(detail.error) < 5000
     assert [p.name for p in service.list_plugins("default")] == ["Good"]
 

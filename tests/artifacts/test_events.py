@@ -1,4 +1,4 @@
-"""A front end hears of artifacts whichever process has the instance open."""
+"""A front end learns of artifacts, no matter which process has the instance open."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_client_hears_of_every_change_and_sees_it(home, client):
         assert seen == {"added": ["One."], "removed": []}.get(change, ["Two."])
 
 
-def test_what_changed_while_the_instance_was_closed_is_told_by_its_next_host(home):
+def test_what_changed_while_the_instance_was_closed_is_reported_by_its_next_host(home):
     with open_in_process(home):
         pass
     write(home.path / "plugins" / "hasher-1.0.0.py", source("Shouter"))

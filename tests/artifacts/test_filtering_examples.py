@@ -88,7 +88,7 @@ def test_cloud_compliance_required(visible):
     assert visible("mode_cloud", "PII") == ["BigTable"]
 
 
-def test_a_hidden_plugin_is_not_told_from_one_that_never_was(instance):
+def test_a_hidden_plugin_looks_like_one_that_never_was(instance):
     write(instance.plugins / "one-1.0.0.py", capable("Hasher", '@capability("pii")'))
     with_hidden = instance.synced("mode_native")
     hidden = answers(with_hidden)
@@ -110,7 +110,7 @@ def answers(service: ArtifactService) -> list[object]:
     ]
 
 
-def test_a_pipeline_with_a_hidden_plugin_is_told_that_it_is_not_found(instance, worker):
+def test_a_pipeline_with_a_hidden_plugin_fails_with_not_found(instance, worker):
     write(instance.plugins / "one-1.0.0.py", capable("Hasher", '@capability("mode_cloud")'))
     plugin = {"name": "Hasher", "type": "transform", "properties": {"fields": "a"}}
     plugin["artifact"] = {"name": "one", "version": "[1.0.0,2.0.0)", "scope": "USER"}

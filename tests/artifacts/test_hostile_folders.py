@@ -204,7 +204,7 @@ def for_others() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
-def test_what_must_not_be_read_is_told_of(for_others):
+def test_what_must_not_be_read_is_reported(for_others):
     plugins = for_others / "plugins"
     plugins.mkdir()
     old = write(plugins / "a-1.0.0.py", source())
@@ -214,7 +214,7 @@ def test_what_must_not_be_read_is_told_of(for_others):
         folder.chmod(0)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
-    def told(path: Path) -> list[str]:
+    def reported(path: Path) -> list[str]:
         done = subprocess.run(
             [sys.executable, "-c", _AS_NOBODY, str(path)],
             env=environment,
@@ -224,12 +224,12 @@ def test_what_must_not_be_read_is_told_of(for_others):
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
 
-    first, second, third = told(plugins)
+    first, second, third = reported(plugins)
     assert first.startswith("a-1.0.0.py ")
     assert second == "p Permission denied"
     assert third == "sales Folder 'sales' cannot be read: Permission denied."
     plugins.chmod(0)
-    assert told(plugins) == ["plugins Folder 'plugins' cannot be read: Permission denied."]
+    assert reported(plugins) == ["plugins Folder 'plugins' cannot be read: Permission denied."]
 
 
 def test_a_plugin_directory_that_is_a_file(tmp_path):

@@ -141,7 +141,7 @@ def test_config_that_is_no_config(tmp_path):
     assert "thing-1.0.0.py:4: class Hasher: TypeError: Config must be a class" in error
 
 
-def test_all_problems_are_told_and_good_plugins_too(tmp_path):
+def test_all_problems_are_reported_and_good_plugins_too(tmp_path):
     path = project(
         tmp_path / "a",
         "a",
@@ -204,7 +204,7 @@ def test_an_artifact_may_hold_applications_beside_plugins(tmp_path):
     ]
 
 
-def test_an_application_that_is_declared_wrongly_is_told_with_its_place(tmp_path):
+def test_an_application_that_is_declared_wrongly_is_reported_with_its_place(tmp_path):
     (error,) = errors_of(tmp_path, APPLICATION.format(events=""))
 
     assert error == (

@@ -16,7 +16,7 @@ def names(service) -> list[str]:
     return [plugin.name for plugin in service.list_plugins("default")]
 
 
-def test_hidden_plugins_are_told_with_what_they_lack(instance: Instance):
+def test_hidden_plugins_are_reported_with_what_they_lack(instance: Instance):
     write(instance.plugins / "here-1.0.py", capable("Here", '@capability("pii", "gpu")'))
     write(instance.plugins / "gone-1.0.py", capable("Gone", '@capability("pii")'))
     service = instance.synced("gpu", "pii")

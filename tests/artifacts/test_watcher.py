@@ -164,7 +164,7 @@ def test_an_editor_saves_by_renaming(instance, watched):
     assert watched.errors() == []
 
 
-def test_what_breaks_is_told_and_the_last_good_version_stays(instance, watched):
+def test_what_breaks_is_reported_and_the_last_good_version_stays(instance, watched):
     file = write(instance.plugins / "hasher-1.0.0.py", ONE)
     soon(watched.plugins)
 

@@ -1,4 +1,4 @@
-"""What a command says when something fails that no room foresaw."""
+"""What a command says when something fails that no command expects."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_exact_counts_win_over_those_so_far():
     assert get_latest_counts(run({"b": StageCounts()}, so_far), "b") == StageCounts()
 
 
-def test_the_headline_tells_what_is_known():
+def test_the_headline_shows_what_is_known():
     assert format_headline(run({}), 3.6) == "sales running 4 s"
     assert format_headline(run({}, {}, (3, 12, 0)), 0) == "sales running 0 s, 3 of 12 tasks"
     assert format_headline(run({}, {}, (3, 12, 45_000_000)), 0).endswith(", 45 MB read")

@@ -21,7 +21,7 @@ SEEN = StructuredTableSpecification(
 
 
 class Counting(SystemEventListener[TransactionContext]):
-    """Counts how often each namespace was created; told to, it fails."""
+    """Counts how often each namespace was created; on request it fails."""
 
     name = "counting"
     events = (EntityCreated,)
@@ -96,7 +96,7 @@ def test_two_deliveries_at_once_do_no_harm(instance: Instance):
     assert seen(instance) == everything
 
 
-def test_a_forgotten_listener_begins_anew(instance: Instance):
+def test_a_forgotten_listener_begins_again(instance: Instance):
     instance.namespaces.create("a")
     listening = listening_to(instance, Counting())
     listening.deliver()

@@ -1,4 +1,4 @@
-"""Read-only SQL: what a query sees, what it cannot do, what it may take, and how it is told what is wrong."""
+"""Read-only SQL: what a query sees, what it cannot do, what it may take, and which errors it reports."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_query_sees_what_was_committed_before_it(sql: SqlService, put: Callabl
     assert rows(sql, "SELECT count(*) FROM more") == [(1,)]
 
 
-def test_the_result_tells_its_columns_and_whether_there_is_more(sql: SqlService):
+def test_the_result_has_its_columns_and_whether_there_is_more(sql: SqlService):
     result = sql.query(SqlRequest("SELECT id, 1.5 AS half, [name] FROM people", limit=1))
 
     assert [(c.name, c.type) for c in result.columns] == [
@@ -196,7 +196,7 @@ def test_nothing_but_reading_tables_is_possible(sql: SqlService, tmp_path: Path,
     assert rows(sql, "SELECT count(*) FROM people") == [(2,)]
 
 
-def test_the_place_of_what_is_wrong_is_told(sql: SqlService):
+def test_the_place_of_what_is_wrong_is_reported(sql: SqlService):
     missing = failure(sql, "SELECT *\nFROM peple")
     assert missing.message == "Line 2, column 6: Table with name peple does not exist!"
     assert missing.corrective_action == 'Did you mean "people"?'

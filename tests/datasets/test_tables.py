@@ -18,7 +18,7 @@ from .conftest import Instance
 ROW = Schema.record("r", [("id", Schema.LONG)])
 
 
-def test_a_dropped_table_can_be_written_anew_with_another_key(instance: Instance, tmp_path: Path):
+def test_a_dropped_table_can_be_written_again_with_another_key(instance: Instance, tmp_path: Path):
     tables = TableService(instance.store, instance.namespaces)
     file = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"id": [1, 2]}), file)

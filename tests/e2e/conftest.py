@@ -32,8 +32,8 @@ def command(program: Program, capsys, monkeypatch) -> Iterator[Command]:
     def call(*arguments: str, input: str = "") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "stdin", io.StringIO(input))
         code = run([*arguments, "--home", str(program.home)])
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        reported = capsys.readouterr()
+        return code, reported.out, reported.err
 
     with open_in_process(Home(program.home)):
         yield call

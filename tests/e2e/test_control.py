@@ -33,7 +33,7 @@ class Set(Action):
         value: str = field("Value.", macro=True)
     def run(self, context):
         if self.config.value == "fail":
-            raise ValueError("told to fail")
+            raise ValueError("asked to fail")
         context.set_argument(self.config.key, self.config.value)
 
 @plugin(type="postaction", name="Note", description="Notes how a run ended.")
@@ -182,7 +182,7 @@ def test_a_failing_action_fails_the_run_and_post_actions_hear_of_it(
 
     assert run["status"] == "FAILED"
     assert run["error"]["stage"] == "Stop"
-    assert "told to fail" in run["error"]["message"]
+    assert "asked to fail" in run["error"]["message"]
     assert not (tmp_path / "out").exists()
     lines = (tmp_path / "notes").read_text().splitlines()
     assert [line.split(" ")[:2] for line in lines] == [
@@ -191,7 +191,7 @@ def test_a_failing_action_fails_the_run_and_post_actions_hear_of_it(
     ]
 
 
-def test_what_an_action_makes_invalid_is_told_with_stage_and_field(
+def test_what_an_action_makes_invalid_is_reported_with_stage_and_field(
     program: Program, tmp_path: Path
 ):
     add_plugins(program)

@@ -61,8 +61,8 @@ def test_on_a_full_disk_commands_read_and_say_why_they_do_not_write(
 
     def call(*arguments: str) -> tuple[int, str, str]:
         code = run([*arguments, "--home", str(home)])
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        reported = capsys.readouterr()
+        return code, reported.out, reported.err
 
     with mount_small_disk(tmp_path / "disk", 32 * 1024) as disk:
         home = fresh_home(disk / "home")

@@ -180,7 +180,7 @@ def test_the_next_command_has_the_settings_plugins_and_variables_of_its_time(pro
     assert with_settings == set()
 
 
-def test_an_instance_that_cannot_be_opened_is_told_with_its_reason(program: Program):
+def test_an_instance_that_cannot_be_opened_is_reported_with_its_reason(program: Program):
     program.settings("engine.coers = 2\n")
 
     answers = [program("runs"), program("runs")]
@@ -217,7 +217,9 @@ def test_work_in_progress_outlives_the_command_that_opened_the_instance(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("command", ["preview", "test"])
-def test_work_that_ends_with_a_killed_host_is_told(program: Program, tmp_path: Path, command: str):
+def test_work_that_ends_with_a_killed_host_is_reported(
+    program: Program, tmp_path: Path, command: str
+):
     gated = GatedPipeline(tmp_path / "one", "one")
     worker = program.start(command, str(gated.test) if command == "test" else gated.file)
     wait_until(gated.entered.exists, f"the {command} has a record")

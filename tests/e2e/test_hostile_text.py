@@ -207,19 +207,19 @@ def test_no_command_lets_a_text_control_the_terminal(
     for call in calls:
         for options in ((), ("--json",)):
             code = main.run([*call, *options, "--home", str(home)])
-            told = capsys.readouterr()
+            reported = capsys.readouterr()
             name = f"{call} {options}"
             if code == 3:
-                faults.append(f"{name}: {told.err[-500:]}")
-            out = told.out if options else OWN_STYLES.sub("", told.out)
-            for text in (out, OWN_STYLES.sub("", told.err)):
+                faults.append(f"{name}: {reported.err[-500:]}")
+            out = reported.out if options else OWN_STYLES.sub("", reported.out)
+            for text in (out, OWN_STYLES.sub("", reported.err)):
                 left = CONTROLS.search(text)
                 if left is not None:
                     faults.append(f"{name}: {text[max(0, left.start() - 60) : left.end() + 30]!r}")
-            if SHOWN in told.out + told.err:
+            if SHOWN in reported.out + reported.err:
                 shown.add(call[0])
-            if options and told.out:
-                json.loads(told.out)
+            if options and reported.out:
+                json.loads(reported.out)
 
     assert faults == [], "\n".join(faults)
     assert set(main._COMMANDS) <= {call[0] for call in calls}

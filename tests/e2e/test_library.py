@@ -27,8 +27,8 @@ def file(document: dict[str, Any], tmp_path: Path) -> str:
     return write(document, tmp_path / "orders.json")
 
 
-def answer(told: tuple[int, str, str]) -> Any:
-    code, out, err = told
+def answer(reported: tuple[int, str, str]) -> Any:
+    code, out, err = reported
     assert code == 0, err
     return json.loads(out)
 
@@ -249,8 +249,8 @@ def test_wrong_use_has_its_exit_code(command: Command):
         (("drafts", "-n", "nope"), 1),
         (("templates", "-n", "nope"), 1),
     ]
-    told = {arguments: command(*arguments)[0] for arguments, _ in cases}
-    assert told == dict(cases)
+    reported = {arguments: command(*arguments)[0] for arguments, _ in cases}
+    assert reported == dict(cases)
 
 
 def test_a_plugin_that_is_required_away_later_is_not_found_when_its_pipeline_runs(

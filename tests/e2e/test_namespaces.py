@@ -37,8 +37,8 @@ def put_plugin(program: Program, namespace: str) -> Path:
     return path
 
 
-def answer(told: tuple[int, str, str]) -> Any:
-    code, out, err = told
+def answer(reported: tuple[int, str, str]) -> Any:
+    code, out, err = reported
     assert code == 0, err
     return json.loads(out)
 
@@ -85,7 +85,9 @@ def test_wrong_use_has_its_exit_code(command: Command, arguments, code: int):
     assert command(*arguments)[0] == code
 
 
-def test_a_namespace_that_does_not_exist_is_told_by_every_command(command: Command, tmp_path: Path):
+def test_a_namespace_that_does_not_exist_is_reported_by_every_command(
+    command: Command, tmp_path: Path
+):
     document = pipeline(
         [csv_source("In", tmp_path, ROW), json_sink("Out", tmp_path)], ("In", "Out")
     )
@@ -126,13 +128,13 @@ def test_plugins_in_a_folder_that_is_no_namespace_are_listed_with_a_hint(
 
 
 def test_a_client_hears_what_others_do(program: Program):
-    heard: list[str] = []
+    received: list[str] = []
     with open_in_process(Home(program.home)) as host:
         assert host.is_host
         program("namespaces", "create", "team")
         position = host.messaging.get_newest_id()
         waiting = threading.Thread(
-            target=lambda: heard.extend(
+            target=lambda: received.extend(
                 m.payload["kind"]
                 for m in host.messaging.fetch("system", ["entities", "runs"], position, wait_s=30)
             )
@@ -140,7 +142,7 @@ def test_a_client_hears_what_others_do(program: Program):
         waiting.start()
         assert program("namespaces", "delete", "team").code == 0
         waiting.join(30)
-        assert heard == ["entityDeleted"]
+        assert received == ["entityDeleted"]
         assert [n.name for n in host.namespaces.list_namespaces()] == ["default"]
 
 

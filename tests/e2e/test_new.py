@@ -52,7 +52,7 @@ def test_a_namespace_and_the_folder_of_the_settings(program: Program):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "reported"),
     [
         (["no-name"], 2, "'no-name' cannot be the name of a plugin class."),
         (["Transform"], 2, "a name of localcdap or of Python"),
@@ -64,8 +64,8 @@ def test_a_namespace_and_the_folder_of_the_settings(program: Program):
         ([], 2, "NAME"),
     ],
 )
-def test_what_cannot_be_written_is_told_and_leaves_nothing(
-    program: Program, tmp_path: Path, arguments: list[str], code: int, told: str
+def test_what_cannot_be_written_is_reported_and_leaves_nothing(
+    program: Program, tmp_path: Path, arguments: list[str], code: int, reported: str
 ):
     file = tmp_path / "file"
     file.touch()
@@ -73,7 +73,7 @@ def test_what_cannot_be_written_is_told_and_leaves_nothing(
     answer = program("new", "plugin", *[each.format(file=file) for each in arguments])
 
     assert answer.code == code, answer.err
-    assert told in answer.err
+    assert reported in answer.err
     assert not (program.home / "plugins").exists()
     assert file.read_text() == ""
 
@@ -81,9 +81,9 @@ def test_what_cannot_be_written_is_told_and_leaves_nothing(
 def test_a_name_is_taken_once_it_was_used(program: Program, tmp_path: Path):
     assert program("new", "plugin", "CleanText").code == 0
     sources = tmp_path / "sources"
-    for name, told in (("CleanText", "a transform 'CleanText'"), ("clean_text", "an artifact")):
+    for name, reported in (("CleanText", "a transform 'CleanText'"), ("clean_text", "an artifact")):
         answer = program("new", "plugin", name, "--directory", str(sources))
 
         assert answer.code == 1
-        assert f"There is {told}" in answer.err
+        assert f"There is {reported}" in answer.err
     assert not sources.exists()

@@ -186,11 +186,12 @@ def test_bad_input_fails_the_run_and_names_the_stage(
 
     answer = program("run", write(document, tmp_path / "p.json"), "--json")
 
-    told = answer.json.get("errors") or [answer.json["error"]]
+    reported = answer.json.get("errors") or [answer.json["error"]]
     assert answer.code == 1
-    assert told[0]["stage"] == "Customers"
+    assert reported[0]["stage"] == "Customers"
     assert (
-        expected in f"{told[0]['message']} {told[0].get('correctiveAction')} {told[0].get('field')}"
+        expected
+        in f"{reported[0]['message']} {reported[0].get('correctiveAction')} {reported[0].get('field')}"
     )
     assert not out.exists()
 
@@ -222,7 +223,7 @@ def test_a_sink_that_cannot_be_written_fails_before_anything_is_written(
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")], "no staging is left"
 
 
-def test_a_plugin_that_raises_is_told_with_its_record(
+def test_a_plugin_that_raises_is_reported_with_its_record(
     program: Program, tmp_path: Path, source: Path
 ):
     script = "def transform(record, emitter, context):\n    emitter.emit({'id': 1 // (record['id'] - 2)})\n"
@@ -266,7 +267,7 @@ def test_a_schema_taken_from_a_file_is_that_of_the_run(program: Program, tmp_pat
     assert json_records(tmp_path / "out") == [{"id": 1, "name": "ann"}]
 
 
-def test_a_foreign_path_is_told_when_the_files_are_looked_at(program: Program, tmp_path: Path):
+def test_a_foreign_path_is_reported_when_the_files_are_looked_at(program: Program, tmp_path: Path):
     source = csv_source("In", Path("x"), "")
     source["plugin"]["properties"]["path"] = "gs://nowhere/people.csv"
     document = pipeline([source, json_sink("Out", tmp_path / "out")], ("In", "Out"))

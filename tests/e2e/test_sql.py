@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 
-def test_a_query_is_read_from_stdin_and_more_rows_are_told(command):
+def test_a_query_is_read_from_stdin_and_more_rows_are_reported(command):
     code, out, err = command("sql", "-", "--limit", "2", input="SELECT range AS n FROM range(5)")
     assert code == 0
     assert out.split() == ["n", "0", "1"]
@@ -23,7 +23,7 @@ def test_values_are_plain_json(command):
     }
 
 
-def test_what_is_wrong_is_told(command):
+def test_what_is_wrong_is_reported(command):
     code, _, err = command("sql", "SELECT * FORM x")
     assert code == 2
     assert 'Line 1, column 15: syntax error at or near "x"' in err

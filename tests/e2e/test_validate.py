@@ -64,7 +64,7 @@ def test_another_version_is_suggested_and_can_be_taken(program: Program, tmp_pat
     assert repaired.code == 0
 
 
-def test_malformed_json_is_told_with_line_and_column(program: Program, tmp_path: Path):
+def test_malformed_json_is_reported_with_line_and_column(program: Program, tmp_path: Path):
     file = tmp_path / "p.json"
     file.write_text('{\n  "config": {,}\n}')
 
@@ -85,7 +85,7 @@ def test_what_is_no_pipeline_is_wrong_input(program: Program, tmp_path: Path):
     assert program("validate").code == 2
 
 
-def test_wrong_settings_are_told_with_line_and_key(program: Program, tmp_path: Path):
+def test_wrong_settings_are_reported_with_line_and_key(program: Program, tmp_path: Path):
     program.settings("plugin.memory_mb = -1\nengine.croes = 2\n")
     document = pipeline([csv_source("In", tmp_path / "x", ROW)])
 

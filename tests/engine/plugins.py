@@ -115,7 +115,7 @@ class Above(Transform):
         return df.where(f"n > {self.config.limit}")
 
 
-@plugin(type="transform", name="Broken", description="Does what it is told to do wrong.")
+@plugin(type="transform", name="Broken", description="Fails in the way its property names.")
 class Broken(Transform):
     class Config(PluginConfig):
         how: str = field("What to do wrong.")
@@ -163,7 +163,7 @@ class Liar(Transform):
                 return df.selectExpr("n + nothing as n", "word")
 
 
-@plugin(type="transform", name="Compute", description="Computes n anew.")
+@plugin(type="transform", name="Compute", description="Computes n again.")
 class Compute(Transform):
     class Config(PluginConfig):
         expression: str = field("What n is to be, in SQL.")
@@ -271,7 +271,9 @@ class Endless(BatchSource):
 class ParquetSink(BatchSink):
     class Config(PluginConfig):
         path: str = field("The directory.")
-        written_by_spark: bool = field("What the context is told.", default=False)
+        written_by_spark: bool = field(
+            "Whether the source reports that Spark writes.", default=False
+        )
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         directory = context.staging_directory(

@@ -42,7 +42,7 @@ def failure(run_directory: Path) -> Failed:
 
 
 @pytest.mark.slow
-def test_what_a_cluster_out_of_reach_holds_is_told(run_directory, tmp_path):
+def test_what_a_cluster_out_of_reach_holds_is_reported(run_directory, tmp_path):
     staging = Staging(run_directory, "r1").create_directory(str(tmp_path / "out"))
 
     stop_spark_work(run_directory)
@@ -54,7 +54,7 @@ def test_what_a_cluster_out_of_reach_holds_is_told(run_directory, tmp_path):
     assert "hidden" not in str(failure(run_directory))
 
 
-def test_a_decided_commit_that_cannot_be_finished_is_told(run_directory, tmp_path):
+def test_a_decided_commit_that_cannot_be_finished_is_reported(run_directory, tmp_path):
     staging = Staging(run_directory, "r1")
     place = staging.create_directory(str(tmp_path / "out"))
     staging.commit([])

@@ -1,4 +1,4 @@
-"""Connecting to servers that a run cannot use: each is told within seconds, without secrets."""
+"""Connecting to servers that a run cannot use: each is reported within seconds, without secrets."""
 
 from __future__ import annotations
 

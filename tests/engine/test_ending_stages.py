@@ -43,5 +43,5 @@ def test_what_was_committed_stays_and_the_end_is_truthful(
     kinds = [type(message) for message in said]
     assert (tmp_path / "out" / "part").exists()
     assert (kinds.count(TableLoads), kinds.count(Committed)) == (1, 1)
-    told = [message.message for message in said if isinstance(message, Failed)]
-    assert bool(told) is not ends_run
+    reported = [message.message for message in said if isinstance(message, Failed)]
+    assert bool(reported) is not ends_run

@@ -86,7 +86,7 @@ def test_a_package_that_workers_lack_is_named_with_what_to_do():
         ("type", "Field 'n' must be of type long, but a record holds 'three' (str)"),
     ],
 )
-def test_a_wrong_value_is_blamed_on_the_stage_that_made_it(spark, pipeline, between, how, said):
+def test_a_wrong_value_is_reported_on_the_stage_that_made_it(spark, pipeline, between, how, said):
     pipeline.stage("broken", plugins.Broken, {"how": how}, ["in"])
     if between:
         pipeline.stage("later", plugins.SameRecord, {}, ["broken"])

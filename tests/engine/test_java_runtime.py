@@ -12,7 +12,7 @@ from localcdap.engine.local.java_runtime import find_java
 
 
 def runtime(folder: Path, version: str, modules: str = "java.base jdk.incubator.vector") -> Path:
-    """A folder that looks like a Java runtime, with the file that tells what it is."""
+    """A folder that looks like a Java runtime, with the file that says what it is."""
     java = folder / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\nexit 1\n")
@@ -56,7 +56,7 @@ def test_old_java_is_passed_over(tmp_path: Path, version: str, problem: str):
     assert problem in java.rejected[0]
 
 
-def test_broken_java_home_is_passed_over_and_told(tmp_path: Path):
+def test_broken_java_home_is_passed_over_and_reported(tmp_path: Path):
     new = runtime(tmp_path / "new", "17")
 
     java = find_java({"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(new / "bin")})

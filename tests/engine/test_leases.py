@@ -66,7 +66,7 @@ def test_oldest_is_the_time_of_the_first_lease(tmp_path: Path):
 
 
 def test_lease_survives_those_who_clear_dead_ones_away(tmp_path: Path):
-    """Whoever looks between the creation of the file and its lock removes it."""
+    """A process that looks between the creation of the file and its lock removes it."""
     done = threading.Event()
 
     def look() -> None:

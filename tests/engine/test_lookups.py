@@ -125,14 +125,14 @@ def test_a_table_that_has_only_its_key_and_one_of_nulls(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("schema", "key", "told"),
+    ("schema", "key", "reported"),
     [
         (record(a="int", b="int", c="int"), None, "no key .* are: a, b, c"),
         (record(k={"type": "array", "items": "int"}, b="int"), None, "key 'k' is of type list"),
     ],
 )
-def test_a_table_without_a_plain_key_is_refused(tmp_path, schema, key, told):
-    with pytest.raises(StageError, match=f"table 't' .*{told}"):
+def test_a_table_without_a_plain_key_is_refused(tmp_path, schema, key, reported):
+    with pytest.raises(StageError, match=f"table 't' .*{reported}"):
         write_lookup_file("t", snapshot(tmp_path, schema, [], key), tmp_path)
 
 
@@ -143,7 +143,7 @@ def test_a_table_that_is_too_large_is_refused(tmp_path, monkeypatch):
         write_lookup_file("t", given, tmp_path)
 
 
-def test_a_table_that_was_not_named_is_told():
+def test_a_table_that_was_not_named_is_reported():
     context = WorkerStageContext.__new__(WorkerStageContext)
     context.stage_name, context.lookups = "s", {}
     with pytest.raises(

@@ -73,7 +73,7 @@ def test_records_flow_through_conditions_but_not_to_sources_or_actions():
     assert made.list_exits(["s1", "t1"]) == ["c1"]
 
 
-def test_a_knot_of_phases_is_told():
+def test_a_knot_of_phases_is_reported():
     from localcdap.api.errors import StageError
 
     with pytest.raises(StageError, match="No order is found"):

@@ -156,8 +156,8 @@ def test_what_plugins_say_in_workers_is_in_the_log(
     assert process.wait(120) == (1 if fail_at else 0)
     messages = said(run_directory)
     assert isinstance(messages[-1], StatusChanged)
-    told = [line for message in of(messages, LogLines) for line in message.lines]
-    lines = [(line.level, line.text) for line in told if line.stage == "talks"]
+    reported = [line for message in of(messages, LogLines) for line in message.lines]
+    lines = [(line.level, line.text) for line in reported if line.stage == "talks"]
     assert sorted(lines) == [
         ("INFO", "logged 0"),
         ("INFO", "logged 5"),

@@ -114,14 +114,14 @@ def test_unreadable_record_means_no_server(tmp_path: Path, text: str):
     assert not own_server(tmp_path).get_status().running
 
 
-def test_bad_memory_is_told_in_the_words_of_java(tmp_path: Path):
+def test_bad_memory_is_reported_in_the_words_of_java(tmp_path: Path):
     with pytest.raises(EngineError, match="Invalid maximum heap size: -Xmx2x") as caught:
         EngineServer(tmp_path, memory="2x").ensure()
 
     assert str(tmp_path / "server.out") in (caught.value.corrective_action or "")
 
 
-def test_directory_that_cannot_be_made_is_told(tmp_path: Path):
+def test_directory_that_cannot_be_made_is_reported(tmp_path: Path):
     (tmp_path / "file").touch()
 
     with pytest.raises(EngineError, match="cannot be used"):
@@ -343,6 +343,6 @@ def test_server_that_is_not_there_is_given_up():
     assert "Check its address" in (caught.value.corrective_action or "")
 
 
-def test_wrong_url_is_told():
+def test_wrong_url_is_reported():
     with pytest.raises(EngineError, match="must start with 'sc://'"):
         connect(Endpoint("http://example", None))

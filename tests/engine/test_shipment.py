@@ -144,14 +144,14 @@ def test_a_package_of_ones_own_goes_along_as_it_lies(tmp_path: Path, monkeypatch
     }
 
 
-def test_workers_of_another_python_are_told_in_words():
+def test_workers_of_another_python_are_reported_in_words():
     error = _create_refused_error(MISMATCH)
 
     assert "run Python 3.12, localcdap runs on Python 3." in error.message
     assert error.corrective_action
 
 
-def test_workers_without_a_python_are_told_in_their_own_words():
+def test_workers_without_a_python_are_reported_in_their_own_words():
     error = _create_refused_error(
         "\nCannot run program 'python3': No such file or directory\n  at …"
     )

@@ -28,23 +28,23 @@ from tests.engine.plugins import NUMBERS
 
 @pytest.fixture
 def channel(tmp_path):
-    folder = tmp_path / "told"
+    folder = tmp_path / "reported"
     folder.mkdir()
     return folder
 
 
 @pytest.fixture
-def hear(channel, tmp_path):
-    """Hears everything that was told: (the lines, the sums of counts)."""
+def receive(channel, tmp_path):
+    """Reads everything that was reported: (the lines, the sums of counts)."""
 
-    def hear():
+    def receive():
         sums = []
         with SpoolWriter(tmp_path / "spool") as spool, TaskListener(channel, spool, sums.append):
             pass
         messages = [unpack(data, Message) for _, data in SpoolReader(tmp_path / "spool").read()]
         return [line for m in messages if isinstance(m, LogLines) for line in m.lines], sums[-1]
 
-    return hear
+    return receive
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def task(monkeypatch):
     return be
 
 
-def test_lines_carry_level_and_stage(channel, hear, task):
+def test_lines_carry_level_and_stage(channel, receive, task):
     streams, handlers = (sys.stdout, sys.stderr), logging.getLogger().handlers[:]
     with task_messages.capture_output(str(channel)) as teller:
         teller.stage = "now"
@@ -71,7 +71,7 @@ def test_lines_carry_level_and_stage(channel, hear, task):
         logging.getLogger("a.library").info("%d", "no number")
         sys.stderr.write("no end")
 
-    lines, _ = hear()
+    lines, _ = receive()
     found = [(line.level, line.stage, line.text) for line in lines]
     assert found[:4] == [
         ("INFO", "now", "printed"),
@@ -85,7 +85,7 @@ def test_lines_carry_level_and_stage(channel, hear, task):
     assert logging.getLogger().handlers == handlers
 
 
-def test_bytes_go_where_they_went_before(channel, hear, task, capfdbinary, monkeypatch):
+def test_bytes_go_where_they_went_before(channel, receive, task, capfdbinary, monkeypatch):
     monkeypatch.setattr(sys, "stdout", open(1, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     with task_messages.capture_output(str(channel), "stage"):
         subprocess.run([sys.executable, "-c", "print('child')"], stdout=sys.stdout, check=True)
@@ -93,7 +93,7 @@ def test_bytes_go_where_they_went_before(channel, hear, task, capfdbinary, monke
         sys.stdout.buffer.flush()
 
     assert capfdbinary.readouterr().out == b"child\nbytes"
-    assert hear()[0] == []
+    assert receive()[0] == []
 
 
 def test_a_secure_key_that_a_plugin_prints_is_hidden(channel, task, tmp_path):
@@ -113,13 +113,13 @@ def test_a_secure_key_that_a_plugin_prints_is_hidden(channel, task, tmp_path):
     assert b"hunter2" not in data
 
 
-def test_of_too_many_lines_the_first_are_kept(channel, hear, task, monkeypatch):
+def test_of_too_many_lines_the_first_are_kept(channel, receive, task, monkeypatch):
     monkeypatch.setattr(task_messages, "_MOST_LINES", 3)
     with task_messages.capture_output(str(channel), "stage"):
         for number in range(10):
             print(number)
 
-    lines, _ = hear()
+    lines, _ = receive()
 
     assert [line.text for line in lines] == [
         *"012",
@@ -127,7 +127,7 @@ def test_of_too_many_lines_the_first_are_kept(channel, hear, task, monkeypatch):
     ]
 
 
-def test_another_attempt_does_not_say_again_what_was_said(channel, hear, task):
+def test_another_attempt_does_not_say_again_what_was_said(channel, receive, task):
     for attempt, said in enumerate(["a a b", "a a b c a"]):
         task(attempt=attempt, number=attempt)
         with task_messages.capture_output(str(channel), "stage"):
@@ -137,12 +137,12 @@ def test_another_attempt_does_not_say_again_what_was_said(channel, hear, task):
     with task_messages.capture_output(str(channel), "stage"):
         print("a")
 
-    lines, _ = hear()
+    lines, _ = receive()
 
     assert Counter(line.text for line in lines) == {"a": 4, "b": 1, "c": 1}
 
 
-def test_counts_so_far_are_those_of_the_latest_attempts(channel, hear, task, monkeypatch):
+def test_counts_so_far_are_those_of_the_latest_attempts(channel, receive, task, monkeypatch):
     monkeypatch.setattr(task_messages, "_INTERVAL_S", 0)
     key = CountKey("stage", "out")
     for partition, attempt, counts in ((0, 0, [5, 5]), (0, 1, [3]), (1, 0, [1])):
@@ -152,12 +152,12 @@ def test_counts_so_far_are_those_of_the_latest_attempts(channel, hear, task, mon
             teller.count(Counter({key: count}))
         teller.close()
 
-    _, sums = hear()
+    _, sums = receive()
 
     assert sums == {key: 4}
 
 
-def test_what_is_no_message_is_passed_over(channel, hear, task):
+def test_what_is_no_message_is_passed_over(channel, receive, task):
     with task_messages.capture_output(str(channel), "stage"):
         print("good")
     with (channel / "0-0-0-0").open("ab") as file:
@@ -165,13 +165,13 @@ def test_what_is_no_message_is_passed_over(channel, hear, task):
     (channel / "something").write_text("else")
     (channel / "1-0-0-1").mkdir()
 
-    assert [line.text for line in hear()[0]] == ["good"]
+    assert [line.text for line in receive()[0]] == ["good"]
 
 
 def test_nothing_is_captured_where_nobody_listens(tmp_path, capsys):
     with task_messages.capture_output(None, "stage"):
-        print("heard by others")
-    assert capsys.readouterr().out == "heard by others\n"
+        print("read by others")
+    assert capsys.readouterr().out == "read by others\n"
 
 
 def test_a_task_whose_run_is_over_does_not_begin(tmp_path):
@@ -195,17 +195,17 @@ def test_a_task_ends_with_its_run_whatever_it_does(channel):
         assert task.wait(timeout=60) == 1
 
 
-def test_progress_is_told_when_it_has_changed(tmp_path):
+def test_progress_is_reported_when_it_has_changed(tmp_path):
     counted = Counter({CountKey("a", "fed"): 3, CountKey("b", "in"): 3, CountKey("b", "out"): 2})
     with SpoolWriter(tmp_path / "spool") as spool:
         report = ProgressReport(spool)
         report.report(Counter())
         report.report(counted)
         report.report(counted)
-    told = [unpack(data, Message) for _, data in SpoolReader(tmp_path / "spool").read()]
-    assert len(told) == 1
-    assert isinstance(told[0], Progress)
-    assert told[0].stages == {"a": RecordCounts(out=3), "b": RecordCounts(in_=3, out=2)}
+    reported = [unpack(data, Message) for _, data in SpoolReader(tmp_path / "spool").read()]
+    assert len(reported) == 1
+    assert isinstance(reported[0], Progress)
+    assert reported[0].stages == {"a": RecordCounts(out=3), "b": RecordCounts(in_=3, out=2)}
 
 
 @pytest.mark.spark

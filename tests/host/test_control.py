@@ -161,7 +161,7 @@ def test_a_call_that_ends_every_host_is_not_repeated_for_ever(
         assert len(made) == 3
 
 
-def test_what_a_lost_host_kept_in_memory_is_told(home: Home):
+def test_what_a_lost_host_kept_in_memory_is_reported(home: Home):
     with closing(Cdap(home)) as cdap:
         with pytest.raises(NotFoundError), cdap.require_same_host("the preview"):
             cdap.previews.get("default", "unknown")

@@ -86,7 +86,7 @@ def test_what_is_half_written_waits(writer, consumer, store: Store, path: Path):
     assert seen(store) == [1, 2]
 
 
-def test_a_poison_message_is_passed_over_and_told(writer, consumer, store: Store, poison, path):
+def test_a_poison_message_is_passed_over_and_reported(writer, consumer, store: Store, poison, path):
     writer.append(Counted(0), Counted(1), Shaped(None), Counted(2), Counted(3, "bug"), Counted(1))
     writer.append(*[Counted(i) for i in range(10, 15)])
     starts = [0] + [offset for offset, _ in SpoolReader(path).read()]
@@ -163,7 +163,9 @@ def test_an_error_that_the_handler_hides_does_not_lose_its_batch(
     assert [p.reason.split(":")[0] for p in poison] == ["ConflictError"]
 
 
-def test_a_damaged_spool_is_told_once_and_ends_there(writer, consumer, store: Store, poison, path):
+def test_a_damaged_spool_is_reported_once_and_ends_there(
+    writer, consumer, store: Store, poison, path
+):
     writer.append(Counted(1))
     size = path.stat().st_size
     with path.open("ab") as file:
@@ -176,13 +178,13 @@ def test_a_damaged_spool_is_told_once_and_ends_there(writer, consumer, store: St
     assert f"damaged at byte {size}" in poison[0].reason
 
 
-def test_what_was_committed_is_told_in_order(writer, store: Store, poison, path: Path):
-    told = []
-    consumer = SpoolConsumer(store, path, "r", Message, note, poison.append, told.extend)
+def test_what_was_committed_is_reported_in_order(writer, store: Store, poison, path: Path):
+    reported = []
+    consumer = SpoolConsumer(store, path, "r", Message, note, poison.append, reported.extend)
     writer.append(Counted(0), Shaped(None), *[Counted(i) for i in range(1, 300)])
     consumer.consume()
 
-    assert [m.number for m in told] == list(range(300))
+    assert [m.number for m in reported] == list(range(300))
 
 
 def test_consumers_side_by_side_do_no_harm(writer, store: Store, poison, path: Path):

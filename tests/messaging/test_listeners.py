@@ -72,7 +72,7 @@ def created(name: str) -> EntityCreated:
     return EntityCreated(Entity("namespace", {"namespace": name}), 1, 2)
 
 
-def tell(store: Store, topics: Topics, *events: Any) -> None:
+def publish_changes(store: Store, topics: Topics, *events: Any) -> None:
     with store.transaction() as tx:
         for event in events:
             topics.publish_event(tx, event)
@@ -90,12 +90,12 @@ def eventually(condition: Callable[[], bool]) -> None:
 
 
 def test_a_listener_gets_the_events_of_its_classes_in_order(store, topics, delivery):
-    tell(store, topics, created("before"))
+    publish_changes(store, topics, created("before"))
     delivery.add(Writer())
     delivery.add(Other())
     deleted = EntityDeleted(created("a").entity, 3)
     for event in (created("a"), deleted, RunStatusChanged("n", "p", "r", "RUNNING", 4)):
-        tell(store, topics, event)
+        publish_changes(store, topics, event)
 
     eventually(lambda: len(seen(store, "other")) == 4)
     eventually(lambda: seen(store) == ["before", "a"])
@@ -109,10 +109,10 @@ def test_a_listener_gets_the_events_of_its_classes_in_order(store, topics, deliv
 
 def test_a_listener_goes_on_where_it_was(store, topics, delivery):
     delivery.add(Writer())
-    tell(store, topics, *[created(str(i)) for i in range(250)])
+    publish_changes(store, topics, *[created(str(i)) for i in range(250)])
     eventually(lambda: len(seen(store)) == 250)
     delivery.remove("writer")
-    tell(store, topics, created("later"))
+    publish_changes(store, topics, created("later"))
     delivery.add(Writer())
     eventually(lambda: len(seen(store)) == 251)
 
@@ -127,7 +127,7 @@ def test_a_listener_that_raises_is_shown_and_tried_again_and_holds_up_nobody(
     failing.fails_on = "b"
     delivery.add(failing)
     delivery.add(Other())
-    tell(store, topics, *[created(name) for name in "abc"])
+    publish_changes(store, topics, *[created(name) for name in "abc"])
 
     eventually(lambda: delivery.list_statuses()[1].tries > 2)
     status = delivery.list_statuses()[1]
@@ -148,7 +148,7 @@ def test_the_event_that_a_listener_fails_on_can_be_skipped(store, topics, delive
     delivery.add(failing)
     with pytest.raises(ConflictError, match="does not fail"):
         delivery.skip("writer")
-    tell(store, topics, *[created(name) for name in "abc"])
+    publish_changes(store, topics, *[created(name) for name in "abc"])
     eventually(lambda: delivery.list_statuses()[0].tries > 0 and seen(store) == ["a"])
     delivery.skip("writer")
     eventually(lambda: seen(store) == ["a", "c"])
@@ -173,7 +173,7 @@ def test_an_error_that_a_listener_hides_does_not_lose_the_event(store, topics, d
 
     hiding = Hiding()
     delivery.add(hiding)
-    tell(store, topics, created("a"))
+    publish_changes(store, topics, created("a"))
     eventually(lambda: delivery.list_statuses()[0].tries > 0)
     hiding.broken = False
     eventually(lambda: seen(store) == ["a"])
@@ -182,7 +182,7 @@ def test_an_error_that_a_listener_hides_does_not_lose_the_event(store, topics, d
 def test_an_event_of_a_newer_version_is_passed_over(store, topics, delivery):
     with store.transaction() as tx:
         topics.publish(tx, "system", "entities", [{"kind": "entityPainted"}, "garbage"])
-    tell(store, topics, created("a"))
+    publish_changes(store, topics, created("a"))
     delivery.add(Writer())
 
     eventually(lambda: seen(store) == ["a"])
@@ -192,7 +192,7 @@ def test_the_sweep_spares_what_a_listener_has_yet_to_see(store, topics, delivery
     failing = Writer()
     failing.fails_on = "b"
     delivery.add(failing)
-    tell(store, topics, *[created(name) for name in "abc"])
+    publish_changes(store, topics, *[created(name) for name in "abc"])
     eventually(lambda: delivery.list_statuses()[0].tries > 0 and seen(store) == ["a"])
     with store.transaction() as tx:
         tx.execute("UPDATE messages SET time = 0")
@@ -209,13 +209,13 @@ from pathlib import Path
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.topics import Topics
 from localcdap.store.store import Store
-from tests.messaging.test_listeners import Writer, created, eventually, seen, tell
+from tests.messaging.test_listeners import Writer, created, eventually, seen, publish_changes
 store = Store(Path(sys.argv[1]) / "x.duckdb")
 topics = Topics(store)
 EventDispatcher(store, topics).add(Writer())
 number = store.read("SELECT count(*) FROM messages")[0][0]
 while True:
-    tell(store, topics, created(str(number)))
+    publish_changes(store, topics, created(str(number)))
     number += 1
     if number % 10 == 0:
         eventually(lambda: seen(store))

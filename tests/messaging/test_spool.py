@@ -100,7 +100,7 @@ def test_garbage_behind_the_last_message_is_cut_off(tmp_path_factory, garbage: b
 
 
 @pytest.mark.parametrize("tail", [bytes(64), b"\xff" * 64])
-def test_damage_is_told_from_a_message_that_is_still_coming(path: Path, tail: bytes):
+def test_damage_is_distinguished_from_a_message_that_is_still_coming(path: Path, tail: bytes):
     with SpoolWriter(path) as writer:
         writer.append(Counted(1))
     size = path.stat().st_size

@@ -85,7 +85,7 @@ def test_a_transaction_that_is_rolled_back_publishes_nothing(store, topics, serv
     assert payloads(service) == ["then"]
 
 
-def test_a_topic_made_anew_starts_empty_and_goes_on_counting(service: MessagingService):
+def test_a_topic_made_again_starts_empty_and_goes_on_counting(service: MessagingService):
     first = service.create_topic("ns", "t")
     (old,) = service.publish("ns", "t", ["old"])
     service.delete_topic("ns", "t")

@@ -69,14 +69,14 @@ def test_the_file_is_its_users_alone(keys: SecureKeyService, file: Path):
 def test_nothing_shows_a_value(keys, store: Store, file: Path, tmp_path: Path, caplog):
     caplog.set_level(logging.DEBUG)
     key = keys.put("team", "a", VALUE, "words")
-    told = [repr(key), msgspec.json.encode(keys.list_keys("team")).decode(), caplog.text]
+    reported = [repr(key), msgspec.json.encode(keys.list_keys("team")).decode(), caplog.text]
     file.write_text(file.read_text() + "garbage")
     with pytest.raises(StoreError, match="is damaged") as damaged:
         keys.get("team", "a")
-    told += [str(damaged.value), repr(damaged.value.__cause__), damaged.value.full_message]
+    reported += [str(damaged.value), repr(damaged.value.__cause__), damaged.value.full_message]
     store.close()
 
-    assert VALUE not in "".join(told)
+    assert VALUE not in "".join(reported)
     for path in tmp_path.glob("x.duckdb*"):
         assert VALUE.encode() not in path.read_bytes()
 
@@ -114,7 +114,7 @@ def test_keys_go_with_their_namespace(keys: SecureKeyService, namespaces, file: 
     assert keys.get("default", "a") == "stays"
 
 
-def test_a_value_that_is_gone_is_told(keys: SecureKeyService, file: Path):
+def test_a_value_that_is_gone_is_reported(keys: SecureKeyService, file: Path):
     keys.put("team", "a", VALUE)
     file.unlink()
     with pytest.raises(NotFoundError, match="is missing in its file") as gone:

@@ -141,7 +141,7 @@ def test_the_generation_is_read_in_a_transaction(namespaces, store: Store):
 
 
 class Things:
-    """Contents that are busy or stubborn when told to be."""
+    """Contents that are busy or stubborn when asked to be."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

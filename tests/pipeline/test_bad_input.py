@@ -29,7 +29,7 @@ def _no_key(key: str) -> str:
 STUDIO = StudioService(create_resolver(secrets=lambda _: Secrets(_no_key)))
 
 
-def _judged(document: Any) -> PipelineValidation | None:
+def _validated(document: Any) -> PipelineValidation | None:
     """The answer, which must be one that can be sent and shown; None for what is not a pipeline."""
     try:
         answer = STUDIO.validate_pipeline(PipelineRequest(document))
@@ -45,27 +45,27 @@ def _judged(document: Any) -> PipelineValidation | None:
 
 @settings(max_examples=300)
 @given(JSON)
-def test_any_json_is_judged(document: Any):
-    _judged(document)
-    _judged({"stages": document})
-    _judged({"config": {"stages": [document], "connections": [document]}})
+def test_any_json_is_validated(document: Any):
+    _validated(document)
+    _validated({"stages": document})
+    _validated({"config": {"stages": [document], "connections": [document]}})
 
 
 @settings(max_examples=300)
 @given(changed_pipelines())
-def test_changed_pipelines_are_judged(document: Any):
-    _judged(document)
-    _judged(json.dumps(document))
+def test_changed_pipelines_are_validated(document: Any):
+    _validated(document)
+    _validated(json.dumps(document))
 
 
 @given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
-def test_any_text_is_judged(text: str):
-    _judged(text)
+def test_any_text_is_validated(text: str):
+    _validated(text)
 
 
 @settings(max_examples=200)
 @given(JSON, st.lists(st.builds(StageSchema, st.text(max_size=3), JSON), max_size=3), st.booleans())
-def test_any_json_is_judged_as_a_stage(node: Any, inputs: list[StageSchema], macros: bool):
+def test_any_json_is_validated_as_a_stage(node: Any, inputs: list[StageSchema], macros: bool):
     for each in (node, {"name": "t", "plugin": node}, stage("transform", "t", field=node)):
         try:
             answer = STUDIO.validate_stage(StageRequest(each, inputs, macros))
@@ -77,7 +77,7 @@ def test_any_json_is_judged_as_a_stage(node: Any, inputs: list[StageSchema], mac
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"stages":' * 5_000, '{"stages": [1e999, NaN]}'])
 def test_extreme_texts(text: str):
-    _judged(text)
+    _validated(text)
 
 
 # -- what a user gets wrong, in one answer ----------------------------------------------------
@@ -94,7 +94,7 @@ def test_everything_wrong_comes_in_one_answer():
     )
     request = PipelineRequest(document, arguments={"self": "${self}"})
     answer = STUDIO.validate_pipeline(request)
-    told = "\n".join(failure.full_message for failure in answer.errors)
+    reported = "\n".join(failure.full_message for failure in answer.errors)
     for text in (
         "Invalid connection t -> nowhere. nowhere is not a stage.",
         "The stages l1 -> l2 -> l1 form a cycle.",
@@ -105,7 +105,7 @@ def test_everything_wrong_comes_in_one_answer():
         "Could not find enclosing '}' for macro '${open'.",
         "Failed substituting macro",
     ):
-        assert text in told
+        assert text in reported
     (warning,) = answer.warnings
     assert warning.message == "Plugin 'Sink' has no property 'pth'; it is ignored."
     assert warning.corrective_action == "Did you mean 'path'?"

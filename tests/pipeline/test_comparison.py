@@ -40,7 +40,7 @@ def test_a_pipeline_is_equal_to_itself_in_another_order():
     assert compare_pipelines(PLAIN, other).is_equal
 
 
-def test_changed_properties_are_told_one_by_one():
+def test_changed_properties_are_reported_one_by_one():
     changed = stage("transform", "T", code="y", extra="1")
 
     (found,) = compare_pipelines(PLAIN, document([A, changed, Z], ["A>T", "T>Z"])).stages
@@ -127,7 +127,7 @@ connections = st.lists(st.builds(lambda a, b: f"{a}>{b}", names, names), max_siz
 
 
 @given(stages, connections, stages, connections)
-def test_a_comparison_turned_round_tells_the_opposite(a, to_a, b, to_b):
+def test_a_comparison_turned_round_gives_the_opposite(a, to_a, b, to_b):
     first, second = document(a, to_a), document(b, to_b)
     there, back = compare_pipelines(first, second), compare_pipelines(second, first)
 

@@ -1,4 +1,4 @@
-"""Every real pipeline is read, kept, and judged; a tally says what the shipped plugins make of them."""
+"""Every real pipeline is read, stored, and validated; a tally says what the shipped plugins make of them."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def test_every_file_is_read_and_kept(files):
 
 
 def test_all_structures_are_sound_and_twenty_are_streaming(files):
-    told = {
+    reported = {
         file.name: [failure.message for failure in check(read_document(file.read_text()))]
         for file in files
     }
-    streaming = [name for name, found in told.items() if any("Streaming" in m for m in found)]
+    streaming = [name for name, found in reported.items() if any("Streaming" in m for m in found)]
     others = {
         message
-        for found in told.values()
+        for found in reported.values()
         for message in found
         if not message.startswith("Streaming pipelines cannot be run here")
     }

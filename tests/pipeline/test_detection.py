@@ -63,8 +63,8 @@ def test_what_was_found_can_be_taken_over_until_something_is_different(studio, f
     taken = studio.validate_pipeline(PipelineRequest(looking(), detected=True))
     assert fields(taken) == ["a", "b"]
     assert taken.detected == found.detected
-    anew = studio.validate_pipeline(PipelineRequest(looking(), connected=True, detected=True))
-    assert fields(anew) == ["c"]
+    later = studio.validate_pipeline(PipelineRequest(looking(), connected=True, detected=True))
+    assert fields(later) == ["c"]
     other = looking()
     other["stages"][0]["plugin"]["properties"]["path"] = "./fields"
     assert fields(studio.validate_pipeline(PipelineRequest(other, detected=True))) is None

@@ -88,7 +88,7 @@ def test_the_text_and_unknown_keys_are_kept_in_order():
 # -- no pipeline -----------------------------------------------------------------------------
 
 
-def test_malformed_json_is_told_with_its_place():
+def test_malformed_json_is_reported_with_its_place():
     with pytest.raises(DocumentError) as raised:
         read_document('{"stages": [\n  {"name": }\n]}', "p.json")
     error = raised.value
@@ -117,7 +117,7 @@ def test_malformed_json_inside_an_application_detail():
         ('{"configuration": "[]"}', "it holds a list under 'configuration'"),
     ],
 )
-def test_what_is_no_pipeline_is_told(document, found):
+def test_what_is_no_pipeline_is_reported(document, found):
     with pytest.raises(DocumentError, match="is not a pipeline") as raised:
         read_document(document)
     assert found in raised.value.message

@@ -36,7 +36,7 @@ def test_long_pipelines_need_no_deep_stack():
     assert len(line.find_descendants("0")) == 4999
 
 
-def test_cycles_are_told_once_each_in_the_order_of_connections():
+def test_cycles_are_reported_once_each_in_the_order_of_connections():
     assert graph("abcdef", "ab bc ca cd de ed").find_cycles() == [["a", "b", "c"], ["d", "e"]]
 
 
@@ -88,7 +88,7 @@ def pipelines(draw):
 
 
 @given(pipelines())
-def test_the_rules_judge_every_graph(document):
+def test_the_rules_check_every_graph(document):
     failures = check(document)
     assert all(failure.message and failure.type == "Invalid Pipeline" for failure in failures)
     assert len({(f.message, f.stage) for f in failures}) == len(failures)

@@ -18,7 +18,7 @@ ABC = {"schema": record("a", "b", "c")}
 SCHEMA = Schema.parse(ABC["schema"])
 
 
-def told(answer) -> list[tuple[str | None, str]]:
+def reported(answer) -> list[tuple[str | None, str]]:
     return [(failure.stage, failure.message) for failure in answer.errors]
 
 
@@ -76,7 +76,7 @@ def test_at_run_time_every_macro_needs_a_value():
     context = MacroContext({"schema": ABC["schema"]}, create_macro_functions(0), runtime=True)
     document = pipeline("source:s sink:z", "s>z", s=MACROS, z={"path": "${out}"})
     answer = resolved(document, macros=context)
-    assert told(answer) == [
+    assert reported(answer) == [
         ("s", "Macro function 'secure' cannot be used: the secure store is not available here."),
         ("z", "Argument 'out' is not defined."),
     ]
@@ -92,7 +92,7 @@ def test_a_malformed_macro_is_a_failure_of_its_property(runtime):
     answer = resolved(
         pipeline("source:s sink:z", "s>z", s=ABC, z={"path": "${open"}), macros=context
     )
-    assert told(answer) == [("z", "Could not find enclosing '}' for macro '${open'.")]
+    assert reported(answer) == [("z", "Could not find enclosing '}' for macro '${open'.")]
     assert answer.errors[0].field == "path"
 
 
@@ -110,7 +110,7 @@ def test_connections_used():
 def test_streaming_pipelines_are_not_configured():
     document = pipeline("streamingsource:s strict:t sink:z", "s>t t>z")
     answer = resolved(document)
-    assert [stage for stage, _ in told(answer)] == [None]
+    assert [stage for stage, _ in reported(answer)] == [None]
     assert answer.requests == {}
 
 

@@ -173,7 +173,7 @@ def test_a_function_around_a_macro_that_is_left_is_left_too():
     assert parse("${test(${key})}!", {"key": "k"}, {"k": "v"}, skip_invalid=True) == "v!"
 
 
-def test_what_is_left_is_told():
+def test_what_is_left_is_reported():
     parser = MacroParser(
         create_lookup({"y": "1"}), create_call({}), MacroOptions(skip_invalid=True, escaping=False)
     )

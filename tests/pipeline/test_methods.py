@@ -102,22 +102,22 @@ def test_the_properties_that_are_filled_in_are_there_with_macros_expanded(call: 
 
 
 @pytest.mark.parametrize(
-    ("request_", "told"),
+    ("request_", "reported"),
     [
         ({"database": "d", "limit": "x"}, "field 'limit': expected `int`, got `str`"),
         ({}, "missing required field `database`"),
         (7, "expected `object`, got `int`"),
     ],
 )
-def test_a_request_that_does_not_fit_names_the_field(call: Call, request_: Any, told: str):
+def test_a_request_that_does_not_fit_names_the_field(call: Call, request_: Any, reported: str):
     with pytest.raises(BadRequestError) as caught:
         call("list-tables", request_)
 
-    assert told in caught.value.message
+    assert reported in caught.value.message
     assert caught.value.corrective_action == 'It must be {"database": string, "limit"?: integer}.'
 
 
-def test_a_property_that_does_not_fit_is_told(call: Call):
+def test_a_property_that_does_not_fit_is_reported(call: Call):
     with pytest.raises(BadRequestError, match="Property 'port' must be a whole number, not 'x'"):
         call("where", port="x")
 

@@ -17,7 +17,7 @@ from tests.pipeline.shelf import MOCKS, Shelf, candidates, resolved
 ABC = {"schema": record("a", "b", "c")}
 
 
-def told(answer) -> list[tuple[str | None, str]]:
+def reported(answer) -> list[tuple[str | None, str]]:
     return [(failure.stage, failure.message) for failure in answer.errors]
 
 
@@ -44,7 +44,7 @@ def test_a_plugin_that_does_not_exist_names_the_nearest():
         "pluginName": "Strikt",
         "pluginType": "transform",
     }
-    assert told(answer)[1:] == [
+    assert reported(answer)[1:] == [
         ("z", "Input schema of stage 'z' is unknown because stage 't' is invalid.")
     ]
 
@@ -67,7 +67,7 @@ def test_behind_a_plugin_that_does_not_exist_its_noted_schema_counts(place):
 
     answer = resolved(read_document(document))
 
-    assert told(answer) == [
+    assert reported(answer) == [
         ("t", "Plugin named 'Wrangler' of type 'transform' not found."),
         ("z", "Field 'x' must exist in the input schema."),
     ]
@@ -80,14 +80,14 @@ def test_what_is_noted_but_no_schema_counts_for_nothing(noted):
     node["plugin"]["name"] = "Wrangler"
     node["outputSchema"] = noted
 
-    assert told(resolved(read_document(document)))[1:] == [
+    assert reported(resolved(read_document(document)))[1:] == [
         ("z", "Input schema of stage 'z' is unknown because stage 't' is invalid.")
     ]
 
 
 def test_a_missing_artifact_suggests_another_and_checks_with_it():
     answer = resolved(asking("core-plugins", "[1.0.0,2.0.0)"))
-    assert told(answer) == [
+    assert reported(answer) == [
         (
             "t",
             (
@@ -115,7 +115,7 @@ def test_a_missing_artifact_suggests_another_and_checks_with_it():
 
 def test_the_suggestion_can_be_taken():
     answer = resolved(asking("core-plugins", "9.9.9"), use_suggested=True)
-    assert told(answer) == [("z", "Field 'x' must exist in the input schema.")]
+    assert reported(answer) == [("z", "Field 'x' must exist in the input schema.")]
     (repair,) = answer.repairs
     assert str(repair) == (
         "Stage 't' uses mock-plugins 1.0.0 instead of core-plugins 9.9.9 (SYSTEM)."
@@ -135,5 +135,5 @@ def test_the_highest_version_is_suggested():
 
 def test_an_artifact_version_that_is_none_is_a_failure_of_the_stage():
     answer = resolved(asking("mock-plugins", "[1.0.0"))
-    assert [stage for stage, _ in told(answer)] == ["t", "z"]
+    assert [stage for stage, _ in reported(answer)] == ["t", "z"]
     assert "Invalid version range [1.0.0" in answer.errors[0].message

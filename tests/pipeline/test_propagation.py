@@ -1,4 +1,4 @@
-"""Propagation: schemas from stage to stage, all failures at once, and what is not told twice."""
+"""Propagation: schemas from stage to stage, all failures at once, and what is not reported twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def spec_of(stages: str, connections: str = "", **properties):
     return {stage.name: stage for stage in answer.spec.stages}
 
 
-def told(answer) -> list[tuple[str | None, str]]:
+def reported(answer) -> list[tuple[str | None, str]]:
     return [(failure.stage, failure.message) for failure in answer.errors]
 
 
@@ -60,7 +60,7 @@ def test_input_schemas_that_differ_in_record_name_only():
 def test_different_input_schemas_are_refused_but_for_joiners():
     other = {"schema": record("x")}
     answer = resolved(pipeline("source:s source:t sink:z", "s>z t>z", s=ABC, t=other))
-    assert told(answer) == [("z", "Two different input schema were set for the stage z")]
+    assert reported(answer) == [("z", "Two different input schema were set for the stage z")]
     assert answer.errors[0].type == "Invalid Pipeline"
     assert answer.spec is None
     spec = spec_of("source:s source:t join:j sink:z", "s>j t>j j>z", s=ABC, t=other)
@@ -138,7 +138,7 @@ def test_a_condition_with_different_inputs():
             "source:s source:t if:c sink:z", "s>c t>c c?true>z", s=ABC, t={"schema": record("x")}
         )
     )
-    assert told(answer) == [("c", "Cannot have different input schemas going into stage c")]
+    assert reported(answer) == [("c", "Cannot have different input schemas going into stage c")]
 
 
 def test_alert_publishers_take_no_records():
@@ -161,7 +161,7 @@ def test_every_stage_reports_even_behind_a_broken_one():
             z={"field": "zz"},
         )
     )
-    assert told(answer) == [
+    assert reported(answer) == [
         ("t", "Required property 'needed' has no value."),
         ("u", "Required property 'needed' has no value."),
         ("u", "Property 'number' must be a whole number, not 'many'."),
@@ -170,13 +170,13 @@ def test_every_stage_reports_even_behind_a_broken_one():
     assert answer.errors[1].field == "needed"
 
 
-def test_unknown_input_is_told_for_each_stage_right_behind_a_broken_one():
+def test_unknown_input_is_reported_for_each_stage_right_behind_a_broken_one():
     answer = resolved(
         pipeline(
             "source:s strict:t strict:u join:j sink:y sink:z", "s>t s>u t>j u>j j>y t>z", s=ABC
         )
     )
-    unknown = {message for _, message in told(answer) if "is unknown because" in message}
+    unknown = {message for _, message in reported(answer) if "is unknown because" in message}
     assert unknown == {
         "Input schema of stage 'j' is unknown because stage 't' is invalid.",
         "Input schema of stage 'j' is unknown because stage 'u' is invalid.",
@@ -184,9 +184,9 @@ def test_unknown_input_is_told_for_each_stage_right_behind_a_broken_one():
     }
 
 
-def test_unknown_input_is_told_behind_a_condition():
+def test_unknown_input_is_reported_behind_a_condition():
     answer = resolved(pipeline("source:s strict:t if:c sink:z", "s>t t>c c?true>z", s=ABC))
-    assert told(answer)[1:] == [
+    assert reported(answer)[1:] == [
         ("z", "Input schema of stage 'z' is unknown because stage 't' is invalid.")
     ]
 
@@ -197,7 +197,7 @@ def test_a_failed_stage_with_a_schema_leaves_nothing_unknown():
             "source:s transform:t sink:z", "s>t t>z", s=ABC | {"path": "bad"}, z={"field": "x"}
         )
     )
-    assert told(answer) == [
+    assert reported(answer) == [
         ("s", "No such path."),
         ("z", "Field 'x' must exist in the input schema."),
     ]
@@ -207,7 +207,7 @@ def test_structural_failures_do_not_hide_those_of_stages():
     answer = resolved(
         pipeline("source:s transform:t transform:d sink:z", "s>t t>z s>d", s=ABC, t={"field": "x"})
     )
-    assert told(answer) == [
+    assert reported(answer) == [
         ("d", "Stage d is a dead end, it has no outgoing connections."),
         ("t", "Field 'x' must exist in the input schema."),
     ]
@@ -217,17 +217,17 @@ def test_stages_on_and_behind_a_cycle_are_configured_too():
     answer = resolved(
         pipeline("source:s strict:t transform:u strict:v sink:z", "s>t t>u u>t u>v v>z", s=ABC)
     )
-    assert [stage for stage, _ in told(answer)] == [None, "t", "v"]
+    assert [stage for stage, _ in reported(answer)] == [None, "t", "v"]
 
 
 def test_all_stages_of_one_name_are_configured():
     answer = resolved(pipeline("source:s sink:z strict:z strict:z2", "s>z", s=ABC))
-    assert ("z", "Required property 'needed' has no value.") in told(answer)
+    assert ("z", "Required property 'needed' has no value.") in reported(answer)
 
 
 def test_stages_of_unknown_type_are_not_called_missing_plugins():
     answer = resolved(pipeline("bogus:s sink:z", "s>z"))
-    assert told(answer) == [
+    assert reported(answer) == [
         ("s", "Unknown plugin type 'bogus' of stage 's'."),
         ("z", "Input schema of stage 'z' is unknown because stage 's' is invalid."),
     ]
@@ -246,7 +246,7 @@ def test_conflicting_stage_properties():
             b={"engine": "y"},
         )
     )
-    assert told(answer) == [
+    assert reported(answer) == [
         (
             None,
             (
@@ -273,7 +273,7 @@ def test_post_actions_are_configured_first_and_alone():
     mail = {"name": "m", "plugin": {"name": "Mail", "type": "postaction", "properties": {}}}
     document["postActions"] = [mail]
     answer = resolved(read_document(document))
-    assert [stage for stage, _ in told(answer)] == ["m", "t", "z"]
+    assert [stage for stage, _ in reported(answer)] == ["m", "t", "z"]
     mail["plugin"]["properties"] = {"to": "me"}
     document["stages"][1]["plugin"]["properties"] = {"needed": "x"}
     spec = resolved(read_document(document)).spec

@@ -46,7 +46,7 @@ def test_connection_to_missing_stage():
     assert failure.type == "Invalid Pipeline"
 
 
-def test_connection_between_two_missing_stages_is_told_for_both():
+def test_connection_between_two_missing_stages_is_reported_for_both():
     found = messages("source:a sink:b", "a>b x>y")
     assert found == [
         "Invalid connection x -> y. x is not a stage.",
@@ -183,12 +183,12 @@ def test_cycle_before_a_sink():
     ]
 
 
-def test_cycle_in_a_part_of_the_graph_is_told_in_order():
+def test_cycle_in_a_part_of_the_graph_is_reported_in_order():
     found = messages("source:a transform:w transform:v transform:u sink:z", "a>u u>v v>w w>u w>z")
     assert found == ["Invalid DAG. The stages w -> u -> v -> w form a cycle."]
 
 
-def test_two_cycles_are_both_told():
+def test_two_cycles_are_both_reported():
     found = messages("source:a transform:t transform:u sink:z", "a>t t>t t>u u>u u>z")
     assert found == [
         "Invalid DAG. The stages t -> t form a cycle.",
@@ -207,7 +207,7 @@ def test_parts_that_meet_late_are_no_islands():
     assert messages("source:a source:b source:c sink:y sink:z", "a>y c>z b>y b>z") == []
 
 
-def test_a_dangling_connection_is_not_told_again_as_a_dead_end_or_an_island():
+def test_a_dangling_connection_is_not_reported_again_as_a_dead_end_or_an_island():
     found = messages("source:a transform:t source:b sink:z", "a>t t>typo b>z")
     assert found == ["Invalid connection t -> typo. typo is not a stage."]
 
@@ -350,7 +350,7 @@ def test_an_application_that_is_no_pipeline():
     ]
 
 
-def test_everything_wrong_is_told_at_once():
+def test_everything_wrong_is_reported_at_once():
     found = messages(
         "source:a transform:t transform:u sink:z sink:z2 if:c bogus:b errors:e join:j "
         "source:i sink:o source:k sink:m",

@@ -144,7 +144,7 @@ def test_a_stage_with_different_inputs(studio):
     assert studio.validate_stage(StageRequest(stage("join", "j"), inputs)).errors == []
 
 
-def test_a_splitter_tells_its_ports(studio):
+def test_a_splitter_lists_its_ports(studio):
     request = StageRequest(stage("split", "p"), [StageSchema("s", ABC["schema"])])
     assert list(studio.validate_stage(request).spec.port_schemas) == ["A", "B"]
 
@@ -255,7 +255,7 @@ def guarded_resolver() -> PipelineResolver:
     )
 
 
-def told(answer) -> str:
+def reported(answer) -> str:
     return msgspec.json.encode(answer, enc_hook=encode_schema).decode()
 
 
@@ -271,8 +271,8 @@ def test_a_failure_that_quotes_a_secret_does_not_show_it(guarded, value):
         guarded.validate_pipeline(PipelineRequest({"stages": [node]})),
         guarded.validate_pipeline_stage(PipelineRequest({"stages": [node]}), "t"),
     ):
-        assert "'********' is wrong." in told(answer)
-        assert SECRET not in told(answer)
+        assert "'********' is wrong." in reported(answer)
+        assert SECRET not in reported(answer)
 
 
 def test_a_specification_shows_no_secret_that_a_plugin_put_into_it(guarded):
@@ -285,7 +285,7 @@ def test_a_specification_shows_no_secret_that_a_plugin_put_into_it(guarded):
     answer = guarded.validate_pipeline(PipelineRequest(document))
     assert answer.errors == []
     assert answer.spec.properties == {"p": "********"}
-    assert SECRET not in told(answer)
+    assert SECRET not in reported(answer)
     assert answer.spec.stages[0].output_schema.field_names == ["********"]
     assert answer.spec.stages[0].plugin.properties == {"schema": "${secure(schema)}"}
     kept = resolve(guarded_resolver(), document)

@@ -141,7 +141,7 @@ def test_actions_are_skipped_and_a_test_that_hangs_is_stopped(test: Test, tmp_pa
     assert not (tmp_path / "touched").exists()
 
 
-def test_mistakes_of_all_files_are_told_and_nothing_is_run(test: Test, tmp_path: Path):
+def test_mistakes_of_all_files_are_reported_and_nothing_is_run(test: Test, tmp_path: Path):
     people(tmp_path)
     one = write(tmp_path, "one", {"given": {"Inn": []}, "expect": {"Out": 0}})
     two = write(tmp_path, "two", {"expects": {}})

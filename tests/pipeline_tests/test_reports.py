@@ -55,7 +55,7 @@ def test_outputs_of_every_kind():
     assert evaluate(golden, DONE).outcome is Outcome.PASSED
 
 
-def test_what_differs_is_told_by_output():
+def test_what_differs_is_reported_by_output():
     assert reasons(DONE, Out=Expectation(Records([{"id": 1}]))) == [
         "Out: expected 1 records, got 2",
         "  + id=2",

@@ -43,11 +43,11 @@ def test_no_property_of_an_original_is_unknown(shipped: Shelf):
         for name, state in ORIGINAL[f"{each.ref.type} {each.ref.name}"]["properties"].items():
             where = f"{each.ref.type} {each.ref.name}: {name}"
             assert name in declared, where
-            told = f"{declared[name].description} {declared[name].group}".lower()
+            reported = f"{declared[name].description} {declared[name].group}".lower()
             kind, _, reason = state.partition(": ")
             assert kind in ("supported", "without effect", "refused"), where
             assert (kind == "refused") == bool(reason), where
             if kind == "without effect":
-                assert any(words in told for words in TELLS_OF_NO_EFFECT), where
+                assert any(words in reported for words in TELLS_OF_NO_EFFECT), where
             if kind == "refused":
-                assert "must be" in told or "only" in told, where
+                assert "must be" in reported or "only" in reported, where

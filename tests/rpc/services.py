@@ -79,7 +79,7 @@ class Echo:
     def fail(self, kind: str) -> str:
         match kind:
             case "document":
-                raise DocumentError("bad", "mend it", file="a.json", line=3, column=7)
+                raise DocumentError("bad", "repair it", file="a.json", line=3, column=7)
             case "field":
                 raise InvalidFieldError("path", "no such path")
             case "homegrown":

@@ -166,7 +166,7 @@ def test_what_the_host_leaves_is_private_and_goes_with_it(home: Path):
         assert isinstance(again, HostLock)
 
 
-def test_clients_of_a_closed_host_are_told_and_one_succeeds_it(home: Path):
+def test_clients_of_a_closed_host_get_an_error_and_one_succeeds_it(home: Path):
     seat = connect_or_become_host(home, "1.0")
     seat.listen({"echo": Echo()})
     client = connect_or_become_host(home, "1.0")

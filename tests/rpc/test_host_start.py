@@ -71,7 +71,7 @@ def test_a_log_that_is_too_long_begins_again(tmp_path, interpreter):
 
 def test_the_error_of_a_host_is_raised_where_it_was_started(tmp_path):
     read, write = os.pipe()
-    HostReport(write).fail(SettingsError("line 1", "mend it"))
+    HostReport(write).fail(SettingsError("line 1", "repair it"))
     with os.fdopen(read, "rb") as pipe:
         data = pipe.read()
     start = HostStart.__new__(HostStart)
@@ -82,7 +82,7 @@ def test_the_error_of_a_host_is_raised_where_it_was_started(tmp_path):
 
     with pytest.raises(SettingsError) as raised:
         start.wait()
-    assert (raised.value.message, raised.value.corrective_action) == ("line 1", "mend it")
+    assert (raised.value.message, raised.value.corrective_action) == ("line 1", "repair it")
 
 
 def test_a_report_that_nobody_reads_is_no_error():

@@ -117,7 +117,7 @@ def test_errors_of_localcdap_keep_class_and_attributes(echo: Echo):
         echo.fail("document")
     assert caught.value.attributes() == {
         "message": "bad",
-        "corrective_action": "mend it",
+        "corrective_action": "repair it",
         "file": "a.json",
         "line": 3,
         "column": 7,

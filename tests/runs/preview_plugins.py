@@ -37,7 +37,7 @@ class Check(Transform):
             self.kept = bytearray(100_000_000_000)
         if age > 150 and self.config.then == "sleep":
             time.sleep(60)
-        if age > 150 and self.config.then == "misfit":
+        if age > 150 and self.config.then == "mismatch":
             record = record | {"age": "old"}
         if age < self.config.least:
             emit.error(record, 4, "too young")
@@ -56,7 +56,7 @@ class Draw(Transform):
 class Fails(SparkCompute):
     def apply(self, df, context):
         from pyspark.sql import functions as F
-        return df.withColumn("age", F.raise_error(F.lit("told to fail")).cast("int"))
+        return df.withColumn("age", F.raise_error(F.lit("asked to fail")).cast("int"))
 
 @plugin(type="sparkcompute", name="Blanks", description="Makes the name of bob null, in Spark.")
 class Blanks(SparkCompute):

@@ -69,7 +69,7 @@ def write_long_log(cdap: Cdap, run: str, count: int) -> None:
 
 
 def change(cdap: Cdap, run: Run) -> None:
-    """Store a run that the test has changed, and tell those who wait for it."""
+    """Store a run that the test has changed, and wake those who wait for it."""
     with cdap.runs._store.transaction() as tx:
         cdap.runs._records.change(tx, run)
     cdap.runs._announce()

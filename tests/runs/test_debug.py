@@ -66,7 +66,7 @@ def test_output_error_records_and_exceptions_of_all_records(debugging: DebugServ
 
 
 def test_a_value_that_does_not_fit_names_its_record(debugging: DebugService):
-    answer = check(debugging, ADA, OLD, then="misfit")
+    answer = check(debugging, ADA, OLD, then="mismatch")
 
     assert answer.output is not None
     assert answer.output.records == [ADA]
@@ -95,7 +95,7 @@ def test_macros_have_values_and_secrets_are_not_shown(debugging: DebugService):
     assert "sesame" not in str(answer)
 
 
-def test_a_stage_that_is_not_valid_is_told_so_and_not_run(debugging: DebugService):
+def test_a_stage_that_is_not_valid_is_reported_and_not_run(debugging: DebugService):
     answer = check(debugging, ADA, least="x")
 
     assert answer.output is None
@@ -106,7 +106,7 @@ def test_a_stage_that_is_not_valid_is_told_so_and_not_run(debugging: DebugServic
     assert [e.field for e in answer.errors] == ["least"]
 
 
-def test_records_that_do_not_fit_are_told_with_record_and_field(debugging: DebugService):
+def test_records_that_do_not_fit_are_reported_with_record_and_field(debugging: DebugService):
     with pytest.raises(
         BadRequestError, match="record 2, field 'age': expected a value of type int"
     ):
@@ -159,7 +159,7 @@ def test_a_source_reads_some_records_and_a_failure_of_spark_names_its_stage(
     assert answer.output.records == [{"name": f"n{n}", "age": n} for n in range(3)]
     failing = stage("boom", "sparkcompute", "Fails")
     answer = debugging.debug(DebugRequest(failing, [GivenRecords("in", [ADA], PEOPLE)]))
-    assert "told to fail" in answer.errors[0].message
+    assert "asked to fail" in answer.errors[0].message
     failing = stage("boom", "sparkcompute", "Leaves")
     answer = debugging.debug(DebugRequest(failing, [GivenRecords("in", [ADA], PEOPLE)]))
     assert [e.message for e in answer.errors] == [

@@ -1,4 +1,4 @@
-"""What a run has said takes effect when it is asked for, whoever looks after the run when."""
+"""What a run has said takes effect when it is asked for, no matter when the host watches it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory):
 
 
 def said(instance: TemporaryInstance, folder: Path, table: str, how: TableWrite) -> str:
-    """A run that nobody looks at, and that has told of a row for a table, and of its end."""
+    """A run that nobody looks at, and that has reported a row for a table, and its end."""
     rows = folder / "rows"
     rows.mkdir()
     pq.write_table(
@@ -48,15 +48,15 @@ def said(instance: TemporaryInstance, folder: Path, table: str, how: TableWrite)
     return run.run
 
 
-def test_rows_are_in_their_tables_when_a_run_is_heeded(instance, tmp_path):
-    run = said(instance, tmp_path, "heeded", TableWrite())
+def test_rows_are_in_their_tables_when_a_run_is_drained(instance, tmp_path):
+    run = said(instance, tmp_path, "drained", TableWrite())
     instance.cdap.runs.drain_spool(run)
     instance.cdap.runs.drain_spool(run)
-    assert instance.cdap.tables.read_rows("default", "heeded", 9).rows == [[1]]
+    assert instance.cdap.tables.read_rows("default", "drained", 9).rows == [[1]]
     assert instance.cdap.runs.get("default", run).status is RunStatus.COMPLETED
 
 
-def test_what_cannot_take_effect_is_told(instance, tmp_path):
+def test_what_cannot_take_effect_is_reported(instance, tmp_path):
     run = said(instance, tmp_path, "wrong", TableWrite("update", ("id",), among="held.nil = 1"))
     with pytest.raises(StoreError) as raised:
         instance.cdap.runs.drain_spool(run)

@@ -80,7 +80,7 @@ def test_the_pipelines_with_their_last_runs(cdap: Cdap, namespace: str) -> None:
     assert old.recent[0].records == 10
 
 
-def test_records_that_were_not_counted_are_not_told(cdap: Cdap, namespace: str) -> None:
+def test_records_that_were_not_counted_are_not_reported(cdap: Cdap, namespace: str) -> None:
     write_run(cdap, stages={"In": StageCounts()}, namespace=namespace)
     assert cdap.runs.list_by_pipeline(namespace)[0].recent[0].records is None
 

@@ -96,7 +96,7 @@ def test_every_stage_shows_its_records_and_nothing_is_written(instance: Temporar
     checked = preview.stages["check"]
     assert [(e.record["name"], e.code) for e in checked.errors] == [("bob", 4)]
     assert preview.stages["bad"].records[0]["code"] == 4
-    # What is drawn is drawn once, whoever reads it.
+    # A sample is drawn once, no matter how many stages read it.
     drawn = preview.stages["draw"].records
     assert drawn == preview.stages["again"].records == preview.stages["out"].records
     assert preview.stages["out"].schema.field_names == ["name", "age"]
@@ -143,7 +143,7 @@ def test_a_stage_that_fails_leaves_the_records_of_the_others(instance: Temporary
     assert preview.status is PreviewStatus.RUN_FAILED
     assert preview.error is not None
     assert preview.error.stage == "boom"
-    assert "told to fail" in preview.error.message
+    assert "asked to fail" in preview.error.message
     assert {name for name, each in preview.stages.items() if each.records} == {"in", "fine", "out"}
     assert len(preview.stages["boom"].problems) == 1
     assert "behind" not in preview.stages
@@ -162,7 +162,7 @@ READERS = {
 
 @pytest.mark.parametrize("readers", READERS.values(), ids=READERS)
 def test_a_null_that_fails_a_run_fails_the_preview(instance: TemporaryInstance, readers):
-    """The same message of the same stage; whoever does not look at the field does not fail."""
+    """The same message of the same stage; a stage that does not read the field does not fail."""
     stages = [source("in", "in.csv"), stage("blanks", "sparkcompute", "Blanks"), *readers]
     names = [each["name"] for each in stages]
     document = pipeline(stages, *pairwise(names))

@@ -322,7 +322,7 @@ def test_what_a_preview_requires():
     assert not find_incapable_plugins(plugins, lambda _: [], CapabilityRequirement())
 
 
-def test_a_preference_yields_to_what_a_run_is_told(home: Home, tmp_path: Path):
+def test_a_preference_yields_to_a_runtime_argument(home: Home, tmp_path: Path):
     with open_in_process(home) as cdap:
         cdap.preferences.replace(
             PreferenceLevel("default"), {"system.profile.name": "SYSTEM:strict"}

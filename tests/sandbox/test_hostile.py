@@ -61,14 +61,14 @@ def check_good(worker, request_of):
 
 @pytest.mark.parametrize("death", DEATHS)
 def test_death_in_configure_is_one_failure(shared_worker, hurried, request_of, death):
-    body, told = DEATHS[death]
+    body, reported = DEATHS[death]
 
     with hurried() if death in HANGING else contextlib.nullcontext():
         (failure,) = shared_worker.configure(request_of(body)).failures
 
     assert failure.stage == "stage 1"
     assert failure.message.startswith("Plugin 'P' of stage 'stage 1' ")
-    assert told in failure.message
+    assert reported in failure.message
     assert failure.corrective_action
     if death in (*HANGING, "segfault"):
         (cause,) = failure.causes
@@ -80,7 +80,7 @@ def test_death_in_configure_is_one_failure(shared_worker, hurried, request_of, d
 
 @pytest.mark.parametrize("death", ["exit", "segfault", "endless loop", "memory bomb"])
 def test_death_at_import_is_one_error(shared_worker, hurried, request_of, death):
-    body, told = DEATHS[death]
+    body, reported = DEATHS[death]
     plugin = request_of(at_import=f"{body}\n").plugin
 
     with (
@@ -89,7 +89,7 @@ def test_death_at_import_is_one_error(shared_worker, hurried, request_of, death)
     ):
         shared_worker.inspect(plugin.path, plugin.digest)
 
-    assert caught.value.message == f"thing-1.0.0.py: its code {told}"
+    assert caught.value.message == f"thing-1.0.0.py: its code {reported}"
     check_good(shared_worker, request_of)
 
 
@@ -113,19 +113,19 @@ def test_trap_at_import_hurts_nobody(shared_worker, request_of, trap):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("1/0", "x-1.0.py:1: ZeroDivisionError: division by zero"),
         ("def f(:", "x-1.0.py:1: SyntaxError: invalid syntax"),
         ("import nowhere_to_be_found", "Install it: pip install nowhere_to_be_found"),
     ],
 )
-def test_ordinary_mistakes_are_errors_of_the_inspection(shared_worker, tmp_path, text, told):
+def test_ordinary_mistakes_are_errors_of_the_inspection(shared_worker, tmp_path, text, reported):
     path = write(tmp_path / "x-1.0.py", text)
 
     (error,) = shared_worker.inspect(str(path), compute_digest(path)).errors
 
-    assert told in error
+    assert reported in error
 
 
 def test_children_of_a_plugin_end_with_it(shared_worker, hurried, request_of, tmp_path):

@@ -114,9 +114,9 @@ def test_same_artifact_gives_its_own_answer(worker, request_of, attack):
 
     result = worker.configure(request_of(body, properties={"column": "attack"}))
 
-    told = [each.message for each in (*result.failures, *result.warnings)]
-    assert any("changed its process, which was replaced" in each for each in told) or any(
-        "made the code of localcdap in its process fail: it replaced" in each for each in told
+    reported = [each.message for each in (*result.failures, *result.warnings)]
+    assert any("changed its process, which was replaced" in each for each in reported) or any(
+        "made the code of localcdap in its process fail: it replaced" in each for each in reported
     )
     assert answer(worker, request_of, "after", body) == expected("after")
 

@@ -26,7 +26,7 @@ SCHEMA = Schema.record("r", [("a", Schema.INT)])
 
 
 @pytest.mark.parametrize(
-    ("joined", "told"),
+    ("joined", "reported"),
     [
         ("", []),
         ("a,b", []),
@@ -41,7 +41,7 @@ SCHEMA = Schema.record("r", [("a", Schema.INT)])
         ),
     ],
 )
-def test_joined_stages_must_be_the_inputs(tmp_path: Path, joined: str, told: list[str]):
+def test_joined_stages_must_be_the_inputs(tmp_path: Path, joined: str, reported: list[str]):
     file = tmp_path / "join-1.0.0.py"
     file.write_text(CODE)
     ref = PluginRef(
@@ -52,4 +52,4 @@ def test_joined_stages_must_be_the_inputs(tmp_path: Path, joined: str, told: lis
         ConfigureRequest(ref, "join", {"stages": joined}, input_schemas={"a": SCHEMA, "b": SCHEMA})
     )
 
-    assert [failure.message for failure in result.failures] == told
+    assert [failure.message for failure in result.failures] == reported

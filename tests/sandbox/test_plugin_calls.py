@@ -123,7 +123,7 @@ def test_methods(worker, ref):
         ("hang", "Method 'hang' of plugin 'P' did not finish within 0.5 s."),
     ],
 )
-def test_methods_that_fail_are_told_and_the_next_one_works(
+def test_methods_that_fail_are_reported_and_the_next_one_works(
     worker, ref, monkeypatch, method, message
 ):
     with monkeypatch.context() as patch:

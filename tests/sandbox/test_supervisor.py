@@ -93,7 +93,7 @@ HARMLESS = ("prints", "stream objects", "directory", "path", "environment", "exi
 
 
 def body_with(trap: str) -> str:
-    """A plugin that falls for the trap when its property says so, and else tells its process."""
+    """A plugin that falls for the trap when its property says so, and else returns its process."""
     return (
         f"if self.config.column == 'trap':\n    {TRAPS[trap]}\n    return\n"
         "stage.failures.add(str(os.getpid()))"

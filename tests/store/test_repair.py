@@ -1,4 +1,4 @@
-"""Every kind of damage: it is found, told, and repaired without more loss than is told."""
+"""Every kind of damage is found, reported, and repaired without more loss than reported."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_log_of_a_killed_process_is_no_damage(path: Path):
     assert read(path) == (ROWS, [1, 2, 3])
 
 
-def test_a_lost_log_is_told(path: Path):
+def test_a_lost_log_is_reported(path: Path):
     get_log_path(path).unlink()
 
     assert "is missing" in refused(path).message
@@ -135,7 +135,7 @@ def test_a_shortened_log_keeps_its_whole_commits(path: Path):
 
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.6, 0.99])
-def test_a_flipped_bit_in_the_log_is_told(path: Path, part: float):
+def test_a_flipped_bit_in_the_log_is_reported(path: Path, part: float):
     log = get_log_path(path)
     flip_bit(log, int(log.stat().st_size * part))
 

@@ -66,7 +66,7 @@ INSERT = TableWrite()
 UPSERT = TableWrite("upsert", ("k",), (SortField("at", descending=True),))
 
 
-def test_inserts_add_and_truncation_begins_anew(table):
+def test_inserts_add_and_truncation_begins_again(table):
     rows = [item(1, 1, "a"), item(1, 1, "a")]
     assert table((INSERT, rows), (INSERT, rows)) == rows * 2
     assert table((TableWrite(truncate=True), rows[:1])) == rows[:1]
@@ -120,7 +120,7 @@ def test_only_rows_under_the_condition_are_matched(table, operation, among, give
 
 
 @pytest.mark.parametrize(
-    ("among", "told"),
+    ("among", "reported"),
     [
         ("k >", "is not a condition: syntax error"),
         ("held.k IN (SELECT 1)", "has a subquery"),
@@ -132,11 +132,11 @@ def test_only_rows_under_the_condition_are_matched(table, operation, among, give
         ("held.nothing = 1", 'does not have a column named "nothing"'),
     ],
 )
-def test_a_condition_is_no_more_than_that(table, among, told):
+def test_a_condition_is_no_more_than_that(table, among, reported):
     how = TableWrite("update", ("k",), among=among)
     with pytest.raises(StoreError) as raised:
         table((INSERT, [item(1, 1, "a")]), (how, [item(1, 2, "b")]))
-    assert told in raised.value.message
+    assert reported in raised.value.message
     assert table() == [item(1, 1, "a")]
 
 

@@ -78,7 +78,7 @@ def test_plugins_look_into_the_tables_that_are_given(cdap_pipeline: PipelineTest
     assert cdap_pipeline.read("out") == [{"n": 1, "word": None}, {"n": 2, "word": "two"}]
 
 
-def test_wrong_use_is_told_where_it_happens(cdap_pipeline: PipelineTester):
+def test_wrong_use_is_reported_where_it_happens(cdap_pipeline: PipelineTester):
     with pytest.raises(StageError, match="'n'"):
         cdap_pipeline.source("wrong", NUMBERS, [{"n": "one"}])
     cdap_pipeline.source("in", NUMBERS, TWO)

@@ -116,8 +116,10 @@ def test_macros_stay_until_they_have_a_value():
     assert stage.problems == []
     with pytest.raises(InvalidPipelineError, match="least"):
         stage.run([ADA])
-    told = StageTester(Watch, properties, PEOPLE, arguments={"least": "35"})
-    assert told.run([ADA, {"name": "x", "age": 35}]).records == [{"name": "2026-01-02", "age": 36}]
+    reported = StageTester(Watch, properties, PEOPLE, arguments={"least": "35"})
+    assert reported.run([ADA, {"name": "x", "age": 35}]).records == [
+        {"name": "2026-01-02", "age": 36}
+    ]
 
 
 def test_connected_checks_are_made_in_a_directory(tmp_path: Path):
@@ -302,7 +304,7 @@ class Set(Action):
 
     def run(self, context: ActionContext) -> None:
         if self.config.value == "fail":
-            raise context.fail("told to")
+            raise context.fail("asked to")
         context.metrics.count("set")
         context.set_argument("value", self.config.value)
         context.set_argument("seen", context.arguments["value"] + context.arguments["who"])
@@ -329,15 +331,15 @@ def test_actions(tmp_path: Path):
 
     assert output.arguments == {"value": "y", "seen": "yme", "place": f"{tmp_path}/a"}
     assert output.metrics == {"set": 1}
-    with pytest.raises(StageError, match="Stage 'stage': told to"):
+    with pytest.raises(StageError, match="Stage 'stage': asked to"):
         StageTester(Set, {"value": "fail"}).act()
 
 
 def test_post_actions_run_when_they_are_asked_to():
-    told = StageTester(Note, {"runCondition": "failure"})
+    reported = StageTester(Note, {"runCondition": "failure"})
 
-    assert told.act().arguments == {}
-    assert told.act(succeeded=False).arguments == {"succeeded": "False"}
+    assert reported.act().arguments == {}
+    assert reported.act(succeeded=False).arguments == {"succeeded": "False"}
 
 
 def test_conditions():

@@ -38,7 +38,7 @@ class Driver:
             await self.settled()
 
     async def burst(self, *keys: str) -> None:
-        """Press keys as a slow line hands them over: all at once, the last before the first is heard."""
+        """Press keys as a slow line hands them over: all at once, the last before the first is handled."""
         assert self.app._driver is not None
         for key in keys:
             event = Key(key, key if len(key) == 1 else None)
@@ -67,12 +67,12 @@ class Driver:
         """That of the pipeline that is being opened, when everything is known of it and shown."""
         await self.until(lambda: getattr(self.app.screen, "editor", None) is not None)
         editor: Editor = self.app.screen.editor  # type: ignore[attr-defined]
-        await self.judged(editor)
+        await self.validated(editor)
         await self.until(lambda: self.app.screen.query_one(Form).is_ready)
         await self.settled()
         return editor
 
-    async def judged(self, editor: Editor) -> None:
+    async def validated(self, editor: Editor) -> None:
         """Wait until all plugins have answered to a pipeline as it is, and the screen says so."""
         await self.until(lambda: editor.is_validated)
         session, cdap = editor._session.id, self.app.connection.cdap

@@ -23,7 +23,7 @@ PROGRAM = [sys.executable, "-m", "localcdap.cli"]
 class Terminal:
     """A program that runs in a pseudo terminal of its own.
 
-    :param is_told: whether the system tells it when the terminal goes.
+    :param gets_signal: whether the system tells it when the terminal goes.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Terminal:
         arguments: Sequence[str],
         environment: Mapping[str, str] = {},  # noqa: B006
         size: tuple[int, int] = (80, 24),
-        is_told: bool = True,
+        gets_signal: bool = True,
     ) -> None:
         self._master, self._slave = pty.openpty()
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
@@ -45,7 +45,7 @@ class Terminal:
             stderr=self._slave,
             env={**os.environ, "TERM": "xterm-256color", **environment},
             start_new_session=True,
-            preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if is_told else None,
+            preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if gets_signal else None,
         )
 
     def type(self, keys: str) -> None:
@@ -100,7 +100,7 @@ class Terminal:
         return self.output.rpartition(b"\x1b[?1049l")[2].decode("utf-8", "replace")
 
     def hang_up(self) -> None:
-        """What a lost connection does: the terminal is gone, and the program is told."""
+        """What a lost connection does: the terminal is gone, and the program gets a signal."""
         os.close(self._slave)
         os.close(self._master)
         self._master = self._slave = -1

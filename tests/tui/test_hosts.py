@@ -59,14 +59,14 @@ async def test_when_the_host_is_killed_the_studio_starts_another_one_and_says_so
         await driver.until(lambda: driver.app.host_pid != host.pid)
 
         assert driver.app.host_pid != os.getpid()
-        told = [notice.title for notice in driver.app.notices.newest_first]
-        assert f"Process {host.pid}, the host of the instance, has ended." in told
+        reported = [notice.title for notice in driver.app.notices.newest_first]
+        assert f"Process {host.pid}, the host of the instance, has ended." in reported
         assert not [n for n in driver.app.notices.newest_first if n.severity == "error"]
         driver.app.screen.reload()
         await driver.settled()
 
 
-async def test_wrong_settings_are_told_and_can_be_mended(own_home):
+async def test_wrong_settings_are_reported_and_can_be_repaired(own_home):
     own_home.path.mkdir()
     own_home.settings_file.write_text("engine.coers = 2\n")
     async with Opened(own_home) as driver:

@@ -119,7 +119,7 @@ async def test_a_widget_that_has_gone_gets_no_answer(asking):
         assert answered == []
 
 
-async def test_an_error_is_told_with_what_to_do(asking):
+async def test_an_error_is_reported_with_what_to_do(asking):
     async with asking() as (driver, widget):
 
         def work(cdap):
@@ -211,7 +211,9 @@ async def test_a_source_ends_with_its_widget(asking):
         await driver.until(ended.is_set)
 
 
-async def test_a_source_that_fails_is_opened_anew_and_told_of_the_second_time(asking, monkeypatch):
+async def test_a_source_that_fails_is_opened_again_and_reported_the_second_time(
+    asking, monkeypatch
+):
     monkeypatch.setattr("localcdap.tui.service_calls._RETRY_S", 0.01)
     async with asking() as (driver, widget):
         opened, seen = [], []

@@ -21,13 +21,15 @@ def terminal(tmp_path):
     """Start programs in terminals, all on one instance."""
     opened = []
 
-    def start(*arguments, program=PROGRAM, is_told=True, **environment):
+    def start(*arguments, program=PROGRAM, gets_signal=True, **environment):
         places = {
             "LOCALCDAP_HOME": str(tmp_path / "home"),
             "XDG_CONFIG_HOME": str(tmp_path / "config"),
             "XDG_STATE_HOME": str(tmp_path / "state"),
         }
-        opened.append(Terminal([*program, *arguments], places | environment, is_told=is_told))
+        opened.append(
+            Terminal([*program, *arguments], places | environment, gets_signal=gets_signal)
+        )
         return opened[-1]
 
     yield start
@@ -60,9 +62,9 @@ def test_signals_end_it_in_order(terminal, number):
     assert opened.is_restored
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_it_ends_with_its_terminal(terminal, is_told):
-    opened = terminal(is_told=is_told)
+@pytest.mark.parametrize("gets_signal", [True, False])
+def test_it_ends_with_its_terminal(terminal, gets_signal):
+    opened = terminal(gets_signal=gets_signal)
     opened.until("plugins")
     opened.hang_up()
 

@@ -74,10 +74,10 @@ class Bench:
         return [failure.message for failure in failures]
 
     def check(self) -> None:
-        """What the session told is what a validation from scratch says of its document."""
+        """What the session reported is what a validation from scratch says of its document."""
         fresh = resolve(self.resolver, self.text())
-        told = [*self.errors, *(f for state in self.stages.values() for f in state.errors)]
-        assert _counted(told) == _counted(fresh.errors)
+        reported = [*self.errors, *(f for state in self.stages.values() for f in state.errors)]
+        assert _counted(reported) == _counted(fresh.errors)
         warned = [w for state in self.stages.values() for w in state.warnings]
         assert _counted(warned) == _counted(fresh.warnings)
         assert self.last.valid == (fresh.spec is not None)

@@ -58,7 +58,7 @@ def bench() -> Bench:
     return Bench(small())
 
 
-def test_opening_tells_everything(bench):
+def test_opening_returns_everything(bench):
     assert bench.last.valid
     assert bench.errors == []
     assert list(bench.stages) == ["s", "t", "u", "z"]
@@ -299,7 +299,7 @@ def test_a_pipeline_of_cdap_3_is_edited_in_the_form_of_cdap_6():
     bench.check()
 
 
-def test_streaming_pipelines_can_be_edited_but_not_judged():
+def test_streaming_pipelines_can_be_edited_but_not_validated():
     bench = Bench({"artifact": {"name": "cdap-data-streams"}, "config": small()})
     bench.apply(SetProperty("t", "field", "q"))
     assert [m for m in bench.messages() if "Streaming pipelines" in m]
@@ -325,15 +325,15 @@ def test_changes_cross_processes(bench):
 
 
 def test_who_waits_hears_of_edits_of_others(bench):
-    heard = []
+    received = []
     thread = threading.Thread(
-        target=lambda: heard.append(bench.service.get_changes(bench.id, bench.revision, 60))
+        target=lambda: received.append(bench.service.get_changes(bench.id, bench.revision, 60))
     )
     thread.start()
     time.sleep(0.05)
     bench.apply(SetProperty("t", "field", "q"))
     thread.join(60)
-    assert "t" in heard[0].stages
+    assert "t" in received[0].stages
     assert bench.service.get_changes(bench.id, bench.revision, 0).stages == {}
 
 
@@ -445,7 +445,7 @@ def test_results_that_are_not_remembered_are_asked_once():
     assert max(asked.values()) <= 3, asked
 
 
-def test_real_workers_tell_the_same(workers):
+def test_real_workers_report_the_same(workers):
     bench = Bench(small(), workers)
     bench.apply(SetProperty("s", "schema", XY["schema"]))
     assert [f.field for f in bench.stages["t"].errors] == ["field"]

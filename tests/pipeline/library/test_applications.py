@@ -1,4 +1,4 @@
-"""Applications: deployed with all failures told, every version kept, given back as they came."""
+"""Applications: deployed with all failures reported, every version kept, given back as they came."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_each_deployment_is_a_version_and_the_last_one_the_latest(
     assert applications.describe("default", "orders", "1").description == "first"
 
 
-def test_what_is_told_of_an_application(applications: ApplicationService):
+def test_what_is_reported_of_an_application(applications: ApplicationService):
     deploy(applications, document())
     found = applications.describe("default", "orders")
 
@@ -100,7 +100,9 @@ def test_the_name_is_the_one_asked_for_then_the_documents_then_the_files(
     ]
 
 
-def test_a_pipeline_with_failures_is_not_kept_and_all_are_told(applications: ApplicationService):
+def test_a_pipeline_with_failures_is_not_kept_and_all_are_reported(
+    applications: ApplicationService,
+):
     broken = config("source:s strict:t sink:z", "s>t t>z", s={"schema": record("a")})
     broken["stages"].append({"name": "y", "plugin": {"name": "Nope", "type": "batchsink"}})
     answer = deploy(applications, {"name": "orders", "config": broken})
@@ -168,7 +170,7 @@ def test_a_deployment_made_from_an_older_version_is_refused(applications: Applic
     assert len(applications.list_versions("default", "orders")) == 2
 
 
-def test_what_is_not_there_is_told_with_what_is(applications: ApplicationService):
+def test_what_is_not_there_is_reported_with_what_is(applications: ApplicationService):
     with pytest.raises(NotFoundError) as raised:
         applications.describe("default", "orders")
     assert "deploy one: localcdap import FILE" in raised.value.full_message

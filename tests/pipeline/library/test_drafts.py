@@ -53,7 +53,7 @@ def test_each_save_is_a_revision_that_can_be_read_and_restored(drafts: DraftServ
         drafts.restore("default", "orders", 9)
 
 
-def test_of_two_writers_the_second_is_told_both_revisions(drafts: DraftService):
+def test_of_two_writers_the_second_learns_both_revisions(drafts: DraftService):
     base = save(drafts, document())
     save(drafts, document(a=1), revision=base.revision, previous_hash=base.hash)
     with pytest.raises(ConflictError, match=r"based on revision 1, the latest is revision 2"):
@@ -72,21 +72,21 @@ def test_of_two_writers_the_second_is_told_both_revisions(drafts: DraftService):
 
 def test_of_many_writers_at_once_one_wins_each_round(drafts: DraftService):
     save(drafts, document())
-    told: list[str] = []
+    reported: list[str] = []
 
     def write(number: int) -> None:
         try:
             save(drafts, document(a=number), revision=1)
-            told.append("kept")
+            reported.append("kept")
         except ConflictError:
-            told.append("refused")
+            reported.append("refused")
 
     threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(told) == ["kept"] + 7 * ["refused"]
+    assert sorted(reported) == ["kept"] + 7 * ["refused"]
     assert drafts.get("default", "orders").revision == 2
 
 
@@ -152,7 +152,7 @@ def test_a_draft_need_not_be_valid(drafts: DraftService):
     assert json.loads(drafts.export("default", "half")) == broken
 
 
-def test_drafts_of_one_name_are_told_apart_by_id(drafts: DraftService):
+def test_drafts_of_one_name_are_distinguished_by_id(drafts: DraftService):
     for id in ("x", "y"):
         save(drafts, document(), id)
     with pytest.raises(ConflictError, match="Several drafts are called 'orders'"):

@@ -23,7 +23,7 @@ def package(*actions: Any, **more: Any) -> dict[str, Any]:
     return {"specVersion": "1.0", "label": "Orders", "actions": list(actions), **more}
 
 
-def test_pipelines_and_drafts_are_found_and_the_rest_is_told():
+def test_pipelines_and_drafts_are_found_and_the_rest_is_reported():
     source = package(
         action(artifact=ARTIFACT, name="a", config="a.json"),
         action("create_pipeline_draft", artifact=ARTIFACT, name="b", config="b.json"),

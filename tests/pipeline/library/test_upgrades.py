@@ -40,7 +40,7 @@ def test_the_parts_of_cdap_3_become_stages():
     assert compare_pipelines(document, again).is_equal
 
 
-def test_what_is_wrapped_or_text_is_told():
+def test_what_is_wrapped_or_text_is_reported():
     small = config("source:s sink:z", "s>z", s={"schema": record("a")})
     detail = {
         "name": "x",

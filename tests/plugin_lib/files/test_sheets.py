@@ -70,7 +70,7 @@ def test_the_path_is_no_column_and_an_empty_row_may_end_it(book: str):
     assert records(book, schema, path_field="file", sheet=0, first=0) == []
 
 
-def test_what_cannot_be_read_is_told(book: str, tmp_path: Path):
+def test_what_cannot_be_read_is_reported(book: str, tmp_path: Path):
     schema = Schema.record("r", [("a", Schema.STRING)])
     with pytest.raises(StageError, match=r"has no sheet 7; its sheets are: First, Sales 2024\."):
         records(book, schema, sheet=7)

@@ -52,8 +52,8 @@ def find(text: str, *variables: str) -> list[tuple[str, int, str | None, bool]]:
     ],
 )
 def test_a_name_whose_null_the_expression_takes_is_a_warning(text, column):
-    told = ("There is no column 'contry'", column, "Did you mean 'country'?", True)
-    assert find(text) == [told]
+    reported = ("There is no column 'contry'", column, "Did you mean 'country'?", True)
+    assert find(text) == [reported]
     parse(text).compile()(ROW)
 
 
@@ -140,7 +140,7 @@ def test_columns_that_only_the_data_know_are_not_missing():
     assert "getYear" in problem.message
 
 
-def test_a_name_is_told_once():
+def test_a_name_is_reported_once():
     assert len(find("contry == 'a' || contry == 'b' || contry == 'c'")) == 1
 
 

@@ -98,7 +98,7 @@ def _fits(value: Any, schema: Schema) -> bool:
     return isinstance(value, _KINDS[plain.type])
 
 
-def test_values_are_of_the_type_told() -> None:
+def test_values_are_of_the_reported_type() -> None:
     rows = made_rows(60)
     wrong = []
     for text in [*WRITTEN, *generated(400)]:

@@ -367,9 +367,9 @@ def test_spark_answers_as_python_does(spark: SparkSession) -> None:
                 used = {name: row.get(name) for name in parse(text).variables}
                 wrong.append(f"{text} with {used}: python {want}, spark {have}")
                 break
-        told = parse(text).type(SCHEMA)
-        if told is not None:
-            assert told.non_nullable == native.type.non_nullable, text
+        reported = parse(text).type(SCHEMA)
+        if reported is not None:
+            assert reported.non_nullable == native.type.non_nullable, text
         if not native.type.is_nullable:
             assert all(fails or value is not None for fails, value in answers), text
     assert not wrong, "\n".join(wrong)

@@ -53,7 +53,7 @@ def test_problems(text: str, place: tuple[int, int], part: str) -> None:
         assert found[0][:2] == place
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     found = problems("string:lefft(a) +\n math:mox(1, 2) + nope(3) + (b =~ '[')")
     assert [(line, part.split("'")[1]) for line, _, part in found] == [
         (1, "string:lefft"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NUMBER = "number__"
-"""Column that tells the rows apart."""
+"""Column that distinguishes the rows."""
 
 
 def load_valid_recipe(recipe: str) -> BuiltRecipe:

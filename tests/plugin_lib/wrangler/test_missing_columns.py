@@ -53,7 +53,7 @@ def report(recipe: str, columns: Columns = GIVEN) -> list[str]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_each_column_that_a_directive_reads_is_told_where_it_is_missing(example):
+def test_each_column_that_a_directive_reads_is_reported_where_it_is_missing(example):
     built = load_recipe(example)
     if built.errors:
         pytest.skip("refused whatever the columns are")
@@ -61,12 +61,12 @@ def test_each_column_that_a_directive_reads_is_told_where_it_is_missing(example)
     propagated = propagate(built.steps, Columns([("unrelated__", Schema.STRING.as_nullable)]))
     made = [argument.attribute for argument in directive.arguments if _is_made(argument)]
     read = [name for name in directive.reads_columns() if name not in _list_names(directive, made)]
-    told = " ".join(problem.message for problem in propagated.problems)
+    reported = " ".join(problem.message for problem in propagated.problems)
 
     if example.startswith(("flatten :codes,", "fill-null-or-empty")):
         return  # the first of several columns stands for all; a filled column may be new
-    assert [name for name in read if f"'{name}'" not in told] == []
-    assert [name for name in _list_names(directive, made) if f"column '{name}'" in told] == []
+    assert [name for name in read if f"'{name}'" not in reported] == []
+    assert [name for name in _list_names(directive, made) if f"column '{name}'" in reported] == []
 
 
 def _is_made(argument):
@@ -78,7 +78,7 @@ def _list_names(directive, attributes):
 
 
 @pytest.mark.parametrize(
-    ("recipe", "told"),
+    ("recipe", "reported"),
     [
         ("uppercase :contry", "line 1, column 1: uppercase: There is no column 'contry'."),
         ("drop :contry", "line 1, column 1: drop: There is no column 'contry'."),
@@ -101,11 +101,11 @@ def _list_names(directive, attributes):
         ),
     ],
 )
-def test_a_misspelt_column_is_a_warning_with_the_nearest_name(recipe, told):
+def test_a_misspelt_column_is_a_warning_with_the_nearest_name(recipe, reported):
     (found,) = report(recipe)
 
     assert found.startswith("warning ")
-    assert found.endswith(f"{told} Did you mean 'country'?")
+    assert found.endswith(f"{reported} Did you mean 'country'?")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_columns_that_the_data_may_make_are_not_missing(recipe):
     assert report(recipe) == []
 
 
-def test_unused_names_of_headers_are_told():
+def test_unused_names_of_headers_are_reported():
     (found,) = report("set-headers :a,:b,:c,:d")
     assert found.endswith("set-headers: There is no column for 'c', 'd': the rows have 2.")
 

@@ -24,7 +24,7 @@ ANSWER = {
 
 
 class Service(BaseHTTPRequestHandler):
-    """Answers ``/ok``, sends ``/moved`` there, fails ``/shaky`` once, tells ``/echo`` what it sent."""
+    """Answers ``/ok``, sends ``/moved`` there, fails ``/shaky`` once, ``/echo`` returns the request."""
 
     calls: list[str]
 

@@ -84,7 +84,7 @@ def test_nothing_is_replaced_or_half_done_unless_asked(tmp_path: Path):
         stage_of("GCSMove", tmp_path, sourcePath="gs://x/none", destPath="gs://y").act()
 
 
-def test_patterns_of_destinations_and_wrong_buckets_are_told(tmp_path: Path):
+def test_patterns_of_destinations_and_wrong_buckets_are_reported(tmp_path: Path):
     wrong = stage_of("GCSCopy", tmp_path, sourcePath="gs://Big/a", destPath="gs://y/*")
     assert wrong.problems == [
         "sourcePath: Invalid bucket name in path 'gs://Big/a'.",
@@ -145,7 +145,7 @@ def test_arguments_of_every_type(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("argument", "told"),
+    ("argument", "reported"),
     [
         ({"name": "n"}, "it has no value"),
         ({"value": 1}, "'name'"),
@@ -154,6 +154,6 @@ def test_arguments_of_every_type(tmp_path: Path):
         ({"name": "n", "value": [1]}, "not a single value"),
     ],
 )
-def test_wrong_arguments_are_told_with_their_number(tmp_path: Path, argument, told):
-    with pytest.raises(Exception, match=f"argument 2 of 'gs://x/args.json' is wrong: .*{told}"):
+def test_wrong_arguments_are_reported_with_their_number(tmp_path: Path, argument, reported):
+    with pytest.raises(Exception, match=f"argument 2 of 'gs://x/args.json' is wrong: .*{reported}"):
         arguments(tmp_path, {"name": "ok", "value": "x"}, argument)

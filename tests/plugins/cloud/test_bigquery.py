@@ -76,7 +76,7 @@ def test_what_real_exports_hold_is_valid(instance):
     assert (answer.errors, answer.warnings) == ([], [])
 
 
-def test_everything_wrong_is_told_at_once(instance):
+def test_everything_wrong_is_reported_at_once(instance):
     source = table("batchsource", dataset="a-b", filter="price >", partitionFrom="2020")
     sink = table(
         "batchsink",
@@ -152,7 +152,7 @@ def multi(**more: str) -> dict[str, Any]:
     )
 
 
-def test_several_tables_are_told_apart_by_a_text(instance):
+def test_several_tables_are_distinguished_by_a_text(instance):
     source = table("batchsource", schema=SCHEMA)
     assert failures(instance, source, multi()) == []
     assert failures(instance, source, multi(splitField="id", allowFlexibleSchema="on")) == [

@@ -66,7 +66,7 @@ def test_statements_of_bigquery_become_those_of_duckdb(text, changes, sql):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("", "There is no SQL."),
         ("SELECT 1;\nSELEC 2", "line 2, column 7"),
@@ -97,11 +97,11 @@ def test_statements_of_bigquery_become_those_of_duckdb(text, changes, sql):
         ("SELECT EXTRACT(WEEK(FRIDAY) FROM x) FROM d.t", "is not translated (line 1, column"),
     ],
 )
-def test_what_cannot_be_translated_is_refused_with_its_place(text: str, told: str):
+def test_what_cannot_be_translated_is_refused_with_its_place(text: str, reported: str):
     statements = module("statements")
     with pytest.raises(module("sql").SqlError, match=".") as raised:
         statements.translate_statements(text)
-    assert told in raised.value.message
+    assert reported in raised.value.message
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def pipeline(*actions: tuple[str, str, dict[str, str]]) -> str:
     return json.dumps({"name": "p", "artifact": artifact, "config": config})
 
 
-def test_wrong_properties_are_told_at_once(instance):
+def test_wrong_properties_are_reported_at_once(instance):
     wrong = {"sql": "SELEC 1", "dataset": "d"}
     legacy = {"sql": "SELECT * FROM [a.b]", "dialect": "legacy"}
     setter = {
@@ -280,7 +280,7 @@ def test_wrong_properties_are_told_at_once(instance):
     assert found[1][1].startswith("This is not SQL of BigQuery:")
 
 
-def test_tables_keep_what_they_are_parted_by_until_they_are_made_anew(instance):
+def test_tables_keep_what_they_are_parted_by_until_they_are_made_again(instance):
     def parted(text: str) -> Partitioning | None:
         found = module("statements").translate_statements(text)
         sql = [each.sql for each in found]

@@ -60,7 +60,7 @@ def test_columns_accept_fields_as_in_bigquery(column: Schema, field: Schema):
 
 
 @pytest.mark.parametrize(
-    ("column", "field", "told"),
+    ("column", "field", "reported"),
     [
         (Schema.STRING, Schema.INT, "column 'x' of type 'string or datetime'"),
         (Schema.DOUBLE, Schema.INT, "column 'x' of type 'double'"),
@@ -74,9 +74,9 @@ def test_columns_accept_fields_as_in_bigquery(column: Schema, field: Schema):
         ),
     ],
 )
-def test_columns_refuse_fields_as_in_bigquery(column: Schema, field: Schema, told: str):
+def test_columns_refuse_fields_as_in_bigquery(column: Schema, field: Schema, reported: str):
     (message,) = check_sink(schema(x=column), schema(x=field))
-    assert told in message
+    assert reported in message
     assert check_sink(schema(x=column), schema(x=field), truncateTable="true") == []
 
 

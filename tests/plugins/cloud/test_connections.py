@@ -45,11 +45,11 @@ def test_a_connection_that_is_there_is_used_and_its_secret_not_shown(instance):
     request = PipelineRequest(pipeline("${conn(gcp)}"))
     answer = instance.cdap.studio.validate_pipeline(request)
     assert answer.errors == []
-    told = msgspec.json.encode(answer, enc_hook=encode_schema).decode()
-    assert "top-secret-key" not in told
+    reported = msgspec.json.encode(answer, enc_hook=encode_schema).decode()
+    assert "top-secret-key" not in reported
 
 
-def test_a_connection_that_is_not_there_is_told_with_those_that_are(instance):
+def test_a_connection_that_is_not_there_is_reported_with_those_that_are(instance):
     request = PipelineRequest(pipeline("${conn(gpc)}"))
     answer = instance.cdap.studio.validate_pipeline(request)
     assert [(f.stage, f.message) for f in answer.errors[:1]] == [

@@ -1,4 +1,4 @@
-"""Real pipelines with plugins of Google Cloud and S3: what is told of their stages is truly wrong."""
+"""Real pipelines with plugins of Google Cloud and S3: what is reported on their stages is truly wrong."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def stages(document: Any) -> Iterator[dict[str, Any]]:
 
 def test_every_stage_is_valid_or_truly_wrong(instance, corpus: Path):
     shipped = {each.name for each in instance.cdap.artifacts.list_plugins("default")}
-    count, told = 0, set()
+    count, reported = 0, set()
     for file in sorted((corpus / "pipelines").glob("*.json")):
         text = file.read_text(encoding="utf-8")
         ours = {s["name"] for s in stages(json.loads(text)) if s["plugin"]["name"] in shipped}
@@ -51,6 +51,6 @@ def test_every_stage_is_valid_or_truly_wrong(instance, corpus: Path):
         answer = instance.cdap.studio.validate_pipeline(PipelineRequest(text, use_suggested=True))
         # What only follows from another stage is not this one's fault.
         own = [e for e in answer.errors if "is unknown because stage" not in e.message]
-        told |= {(file.name, e.message) for e in own if e.stage in ours}
+        reported |= {(file.name, e.message) for e in own if e.stage in ours}
     assert count >= 90
-    assert told == TRULY_WRONG
+    assert reported == TRULY_WRONG

@@ -26,7 +26,7 @@ def test_conditions_become_those_of_spark(text, shown):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("DELETE FROM x", "'DELETE FROM x' is a statement, not a condition."),
         ("id IN (SELECT id FROM d.u)", "cannot read another table: 'u' (line 1, column 23)."),
@@ -36,7 +36,7 @@ def test_conditions_become_those_of_spark(text, shown):
         ("WHERE _PARTITIONDATE IS NULL", "ingestion times are not stored (line 1, column 7)."),
     ],
 )
-def test_what_spark_would_misunderstand_is_refused(text, told):
+def test_what_spark_would_misunderstand_is_refused(text, reported):
     with pytest.raises(module("sql").SqlError, match=".") as raised:
         module("conditions").to_spark_condition(text)
-    assert told in raised.value.message
+    assert reported in raised.value.message

@@ -105,14 +105,14 @@ def test_unknown_buckets_are_failures_that_name_the_line_to_add(instance):
 
 
 @pytest.mark.parametrize("path", ["gs://Bucket/x", "gs://", "gs://a b/x", "/"])
-def test_what_is_no_bucket_is_told(instance, path):
+def test_what_is_no_bucket_is_reported(instance, path):
     answer = validate(instance, gcs_source(path=path), gcs_sink())
     assert [failure.message for failure in answer.errors] == [
         f"Invalid bucket name in path '{path}'."
     ]
 
 
-def test_what_is_no_path_of_s3_is_told(instance):
+def test_what_is_no_path_of_s3_is_reported(instance):
     answer = validate(instance, s3("batchsource", "known/in"), gcs_sink())
     assert [failure.message for failure in answer.errors] == ["Invalid path 'known/in'."]
 
@@ -228,7 +228,7 @@ def multi(**more: str) -> dict[str, Any]:
     return {"type": "batchsink", "name": "GCSMultiFiles", "properties": given | more}
 
 
-def test_several_folders_are_told_apart_by_a_text(instance):
+def test_several_folders_are_distinguished_by_a_text(instance):
     codec = {"referenceName": "r", "compressionCodec": "None", "delimiter": ",", "project": "p"}
     answer = validate(instance, gcs_source(), multi(suffix="yyyy-MM-dd-HH-mm", **codec))
     assert (answer.errors, answer.warnings) == ([], [])
@@ -269,8 +269,8 @@ def test_records_go_into_the_folders_that_arguments_name(instance, cdap_engine_d
     assert str(x.schema.field("a").type) == "int64"
 
     other = {"multisink.x": schema(c=Schema.INT)}
-    for given_arguments, told in ((other, "'c' of folder 'x' is missing"), ({}, "no argument")):
+    for given_arguments, reported in ((other, "'c' of folder 'x' is missing"), ({}, "no argument")):
         failed = instance.run(pipeline(source, multi(path="gs://known/no")), given_arguments)
         assert failed.error is not None
-        assert told in failed.error.message
+        assert reported in failed.error.message
     assert not (instance.home.path / "data" / "known" / "no").exists()

@@ -88,13 +88,13 @@ def test_a_mail_is_sent_when_its_condition_holds(port: int):
         ({"username": "u", "password": "p"}, "AUTH"),
     ],
 )
-def test_what_the_server_refuses_is_told(port: int, more: dict[str, str], expected: str):
+def test_what_the_server_refuses_is_reported(port: int, more: dict[str, str], expected: str):
     with pytest.raises(StageError, match=expected):
         send(port, **more)
     assert MailServer.taken == []
 
 
-def test_a_server_that_is_not_there_is_told(port: int):
+def test_a_server_that_is_not_there_is_reported(port: int):
     with pytest.raises(StageError, match="127.0.0.1:1: .*refused"):
         send(1)
 

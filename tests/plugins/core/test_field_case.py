@@ -76,7 +76,7 @@ def test_relational_stages(spark, tmp_path: Path):
     assert values("join") == [(10, 1, None), (20, 1, None), (20, 2, None)]
 
 
-def test_a_table_cannot_tell_them_apart():
+def test_a_table_cannot_distinguish_them():
     result = configure("batchsink", "Table", {"name": "t", "schema.row.field": "b"}, given=SCHEMA)
 
     assert any("differ only in case" in message for message in messages(result))

@@ -163,7 +163,7 @@ def test_the_latest_snapshot_is_read(instance):
 
 
 @pytest.mark.spark
-def test_a_file_set_without_partitions_is_told(instance):
+def test_a_file_set_without_partitions_is_reported(instance):
     source = stage("batchsource", "SnapshotAvro", name="none", schema=SCHEMA)
     run = instance.run(pipeline((source, stage("batchsink", "Trash", referenceName="t"))))
     assert "file set 'none' has no partitions in" in run.error.message
@@ -204,7 +204,7 @@ def files(folder: Path, *texts: str) -> list[Path]:
     return made
 
 
-def test_wrong_times_formats_and_zones_are_told_at_once(instance):
+def test_wrong_times_formats_and_zones_are_reported_at_once(instance):
     source = stage("batchsource", "Stream", name="s", duration="day", delay="1x", format="grok")
     sink = stage(
         "batchsink", "TPFSAvro", name="t", partitionOffset="1", timeZone="Mars", filePathFormat="b"

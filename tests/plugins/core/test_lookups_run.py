@@ -127,6 +127,8 @@ def test_tables_that_are_missing_are_found_before_the_run(instance):
     resolved = validate(PipelineRequest(document))
     assert [e.message for e in resolved.errors if "gone" in e.message] == []
     resolved = validate(PipelineRequest(document, connected=True))
-    told = {(e.stage, e.field): e.message for e in resolved.errors}
-    assert told[("s1", "lookup")] == "There is no table 'gone' to look values up in."
-    assert "line 2, column 1: table-lookup: there is no table 'gone'" in told[("s2", "directives")]
+    reported = {(e.stage, e.field): e.message for e in resolved.errors}
+    assert reported[("s1", "lookup")] == "There is no table 'gone' to look values up in."
+    assert (
+        "line 2, column 1: table-lookup: there is no table 'gone'" in reported[("s2", "directives")]
+    )

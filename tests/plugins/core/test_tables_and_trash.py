@@ -230,18 +230,18 @@ def test_dates_that_python_does_not_have_pass_from_file_to_file(spark, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("key", "told"),
+    ("key", "reported"),
     [
         ("id", []),
         ("name", ["The rows of table 't' have key 'name', but the rows to write have key 'id'."]),
         (None, ["The rows of table 't' have no key, but the rows to write have key 'id'."]),
     ],
 )
-def test_a_table_with_another_key_is_told_before_the_run(key: str | None, told: list[str]):
+def test_a_table_with_another_key_is_reported_before_the_run(key: str | None, reported: list[str]):
     stage = StageConfigurer("Sink", {"in": ROW})
     stage.find_table = lambda name: TableShape(ROW, key) if name == "t" else None
     for name in ("t", "new"):
         properties = {"name": name, "schema.row.field": "id"}
         config = TableSink.Config.build(properties, stage.failures)
         TableSink(config).configure_connected(stage)
-    assert [failure.message for failure in stage.failures] == told
+    assert [failure.message for failure in stage.failures] == reported

@@ -1,4 +1,4 @@
-"""Real pipelines with databases, workbooks and argument setters: what is told of them is truly wrong."""
+"""Real pipelines with databases, workbooks and argument setters: what is reported on them is truly wrong."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory):
 
 
 def test_every_stage_is_valid_or_truly_wrong(instance: TemporaryInstance, corpus: Path):
-    count, told = 0, set()
+    count, reported = 0, set()
     for file in sorted((corpus / "pipelines").glob("*.json")):
         text = file.read_text(encoding="utf-8")
         document = json.loads(text)
@@ -46,6 +46,6 @@ def test_every_stage_is_valid_or_truly_wrong(instance: TemporaryInstance, corpus
             continue
         count += len(ours)
         answer = instance.cdap.studio.validate_pipeline(PipelineRequest(text, use_suggested=True))
-        told |= {(file.name[:3], e.message) for e in answer.errors if e.stage in ours}
+        reported |= {(file.name[:3], e.message) for e in answer.errors if e.stage in ours}
     assert count >= 14
-    assert told == TRULY_WRONG
+    assert reported == TRULY_WRONG

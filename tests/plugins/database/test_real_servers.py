@@ -223,7 +223,7 @@ def test_a_connection_with_a_secure_key_and_one_that_is_wrong(place: Place):
     assert WRONG not in shown
 
 
-def test_a_server_that_is_not_there_is_told_with_its_host(place: Place):
+def test_a_server_that_is_not_there_is_reported_with_its_host(place: Place):
     source = place.source("SELECT 1", port="1")
     sink = place.plugin("batchsink", tableName="copies")
 

@@ -112,7 +112,7 @@ MARIADB = "org.mariadb.jdbc.Driver"
         ),
     ],
 )
-def test_drivers_are_told_arguments_in_the_url(
+def test_drivers_get_arguments_in_the_url(
     url: str, given: str | None, driver: str | None, expected: str | None
 ):
     assert add_to_url(url, add_defaults(url, parse_arguments(given)), driver) == (
@@ -121,7 +121,7 @@ def test_drivers_are_told_arguments_in_the_url(
     )
 
 
-def test_arguments_without_a_place_in_the_url_are_told_beside_it():
+def test_arguments_without_a_place_in_the_url_are_passed_separately():
     url = "jdbc:oracle:thin:@//h/db"
     assert add_to_url(url, add_defaults(url, {"a.b": "1"}), None) == (url, {"a.b": "1"})
 

@@ -110,7 +110,7 @@ def test_what_does_not_fit_fails_the_run_with_field_and_value(text, schema, mess
 
 
 @pytest.mark.parametrize(
-    ("properties", "message", "blamed"),
+    ("properties", "message", "cause"),
     [
         ({"format": "CSV"}, "Format 'CSV' is unsupported.", ["format"]),
         (
@@ -131,13 +131,13 @@ def test_what_does_not_fit_fails_the_run_with_field_and_value(text, schema, mess
         ({"field": "text"}, "Field 'text' must be present in the input schema.", ["field"]),
     ],
 )
-def test_wrong_properties(properties, message, blamed):
+def test_wrong_properties(properties, message, cause):
     stage = configure(CSVParser, {"field": "body", "schema": str(FRUIT)} | properties, INPUT)
 
     failure = only_failure(stage)
     assert failure.message == message
-    if blamed is not None:
-        assert [cause["stageConfig"] for cause in causes(failure)] == blamed
+    if cause is not None:
+        assert [each["stageConfig"] for each in causes(failure)] == cause
 
 
 def test_wrong_inputs_are_all_reported_at_once():

@@ -45,7 +45,7 @@ def test_deduplicate_operations(operation):
 
 
 @pytest.mark.parametrize(
-    ("properties", "message", "blamed"),
+    ("properties", "message", "cause"),
     [
         (
             {"filterOperation": "age"},
@@ -70,11 +70,11 @@ def test_deduplicate_operations(operation):
         ({"uniqueFields": "x"}, "Field 'x' does not exist in the input schema", "uniqueFields"),
     ],
 )
-def test_deduplicate_with_wrong_properties(properties, message, blamed):
+def test_deduplicate_with_wrong_properties(properties, message, cause):
     failure = only_failure(configure(Deduplicate, properties, INPUT))
 
     assert failure.message == message
-    assert causes(failure)[0]["stageConfig"] == blamed
+    assert causes(failure)[0]["stageConfig"] == cause
 
 
 def test_error_collector_adds_the_wanted_fields_in_a_fixed_order():

@@ -59,7 +59,7 @@ def test_three_inputs_and_composite_keys():
 
 
 @pytest.mark.parametrize(
-    ("properties", "message", "blamed"),
+    ("properties", "message", "cause"),
     [
         ({"joinKeys": ""}, "Join keys cannot be empty", "joinKeys"),
         ({"joinKeys": " & "}, "Join keys cannot be empty", "joinKeys"),
@@ -123,11 +123,11 @@ def test_three_inputs_and_composite_keys():
         ),
     ],
 )
-def test_wrong_properties(properties, message, blamed):
+def test_wrong_properties(properties, message, cause):
     failure = only_failure(join(BASIC | properties))
 
     assert failure.message == message
-    assert causes(failure)[0]["stageConfig"] == blamed
+    assert causes(failure)[0]["stageConfig"] == cause
 
 
 def test_the_element_of_a_wrong_selected_field():

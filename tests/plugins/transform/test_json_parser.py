@@ -148,9 +148,9 @@ def test_what_cannot_be_read_is_an_error_record(text, mapping, message):
     emitted = parse(text, record(n=Schema.INT), **properties)
 
     assert emitted.records == []
-    ((failed, code, told),) = emitted.errors
+    ((failed, code, reported),) = emitted.errors
     assert (failed, code) == ({"body": text, "id": 3}, 31)
-    assert message in told
+    assert message in reported
 
 
 def test_a_nullable_field_without_a_value_at_its_path_is_null():
@@ -167,7 +167,7 @@ def test_wrong_properties_are_all_reported_at_once():
     )
 
     pair = "Both field name and JSON expression map must be provided."
-    told = messages(stage)
-    assert told[:3] == ["Field 'x' must be present in the input schema.", pair, pair]
-    assert "'$.x[?(1)]' is not a JSON path" in told[3]
+    reported = messages(stage)
+    assert reported[:3] == ["Field 'x' must be present in the input schema.", pair, pair]
+    assert "'$.x[?(1)]' is not a JSON path" in reported[3]
     assert stage.output_schema == schema

@@ -50,7 +50,7 @@ def test_one_record_for_each_value():
 
 
 @pytest.mark.parametrize(
-    ("properties", "message", "blamed"),
+    ("properties", "message", "cause"),
     [
         (
             {"fieldMapping": "CustomerId"},
@@ -92,11 +92,11 @@ def test_one_record_for_each_value():
         ),
     ],
 )
-def test_wrong_properties(properties, message, blamed):
+def test_wrong_properties(properties, message, cause):
     failure = only_failure(configure(Normalize, GOOD | properties, INPUT))
 
     assert failure.message == message
-    assert causes(failure) == [blamed]
+    assert causes(failure) == [cause]
 
 
 def test_a_good_stage():

@@ -44,7 +44,7 @@ def test_empty_properties_change_nothing():
 
 
 @pytest.mark.parametrize(
-    ("properties", "message", "blamed"),
+    ("properties", "message", "cause"),
     [
         (
             {"drop": "id", "keep": "ts"},
@@ -116,11 +116,11 @@ def test_empty_properties_change_nothing():
         ),
     ],
 )
-def test_wrong_properties(properties, message, blamed):
+def test_wrong_properties(properties, message, cause):
     failure = only_failure(configure(Projection, properties, INPUT))
 
     assert failure.message == message
-    assert causes(failure) == blamed
+    assert causes(failure) == cause
 
 
 @pytest.mark.parametrize(

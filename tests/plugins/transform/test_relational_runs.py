@@ -176,7 +176,7 @@ def test_no_records_give_no_groups(spark):
     assert group(spark, "k", AGGREGATES, EVERY, []) == []
 
 
-def test_a_sum_that_does_not_fit_is_blamed_on_its_stage_among_others_of_the_artifact(
+def test_a_sum_that_does_not_fit_is_reported_on_its_stage_among_others_of_the_artifact(
     spark, tmp_path
 ):
     pipeline = PipelineTester(spark, tmp_path)
@@ -298,7 +298,7 @@ def test_full_outer_join_of_three_inputs_with_null_keys(spark):
     ]
 
 
-def test_null_keys_do_not_match_when_told_so(spark):
+def test_null_keys_do_not_match_when_the_property_says_so(spark):
     inputs = {
         "a": make_keyed_table((1, "a1"), (None, "an")),
         "b": make_keyed_table((1, "b1"), (None, "bn")),

@@ -42,7 +42,7 @@ def test_output_fields():
 
 
 @pytest.mark.parametrize(
-    ("properties", "message", "blamed"),
+    ("properties", "message", "cause"),
     [
         ({"keyField": "x"}, "Key field 'x' does not exist in input schema", "keyField"),
         ({"nameField": "n"}, "Name field 'n' in the input record must be a String", "nameField"),
@@ -62,10 +62,10 @@ def test_output_fields():
         ),
     ],
 )
-def test_wrong_properties(properties, message, blamed):
+def test_wrong_properties(properties, message, cause):
     failure = only_failure(configure(RowDenormalizer, GOOD | properties, INPUT))
 
-    assert (failure.message, failure.field) == (message, blamed)
+    assert (failure.message, failure.field) == (message, cause)
 
 
 def test_nothing_is_known_before_macros_have_values():

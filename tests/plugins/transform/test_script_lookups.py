@@ -168,7 +168,7 @@ def test_a_filter_looks_up_too_and_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "reported"),
     [
         (
             "function transform(i, c) { return true; }",
@@ -177,9 +177,9 @@ def test_a_filter_looks_up_too_and_changes_nothing():
         ("function shouldFilter(", "Unexpected end of input"),
     ],
 )
-def test_the_script_of_a_filter_is_checked(script, told):
+def test_the_script_of_a_filter_is_checked(script, reported):
     (problem,) = StageTester(ScriptFilter, {"script": script}, IN).problems
-    assert told in problem
+    assert reported in problem
 
 
 def test_a_filter_must_say_yes_or_no():
@@ -196,13 +196,13 @@ def test_the_property_may_have_the_form_of_older_manuals(lookup):
 
 
 @pytest.mark.parametrize("call", [javascript, python])
-def test_a_table_that_is_not_declared_is_told(call):
+def test_a_table_that_is_not_declared_is_reported(call):
     with pytest.raises(StageError, match=r"table 'jobs' is not declared.*'lookup' \(line \d\)"):
         call("at('jobs')", lookup="")
 
 
 @pytest.mark.parametrize(
-    ("lookup", "told"),
+    ("lookup", "reported"),
     [
         ("x", "lookup: Invalid lookup config."),
         ("[]", "lookup: Invalid lookup config."),
@@ -214,14 +214,14 @@ def test_a_table_that_is_not_declared_is_told(call):
     ],
 )
 @pytest.mark.parametrize("plugin", [JavaScript, PythonEvaluator])
-def test_what_is_wrong_with_the_property_is_told(plugin, lookup, told):
+def test_what_is_wrong_with_the_property_is_reported(plugin, lookup, reported):
     script = {
         JavaScript: "function transform(i, e, c) {}",
         PythonEvaluator: "def transform(record, emitter, context): pass",
     }[plugin]
     wide = TableData(record(a=TEXT, b=TEXT, c=TEXT), [])
     stage = StageTester(plugin, {"script": script, "lookup": lookup}, IN, tables={"wide": wide})
-    assert stage.problems == [told]
+    assert stage.problems == [reported]
 
 
 def test_tables_are_looked_at_in_connected_checks_only():

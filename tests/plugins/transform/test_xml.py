@@ -61,7 +61,7 @@ def test_what_is_not_there_is_null():
         (FILE, "declares entities"),
     ],
 )
-def test_what_cannot_be_parsed_goes_where_it_is_told_to(document, why):
+def test_what_cannot_be_parsed_goes_where_the_property_says(document, why):
     ((_, code, message),) = run(XMLParser, parser(), BODY, texts(document)).errors
     assert code == 31
     assert why in message

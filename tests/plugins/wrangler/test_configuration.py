@@ -13,7 +13,7 @@ GIVEN = Schema.record("r", [("country", TEXT), ("age", Schema.INT), ("flag", Sch
 ONLY_DATA = "The output of this recipe depends on the data"
 
 
-def told(stage: StageTester) -> tuple[list[str], list[str]]:
+def reported(stage: StageTester) -> tuple[list[str], list[str]]:
     """The failures and the warnings, each with its corrective action."""
     return (
         [f"{each.message} {each.corrective_action}" for each in stage.failures],
@@ -26,7 +26,7 @@ def configure(**properties: str) -> StageTester:
 
 
 def test_misspelt_columns_are_warnings_where_the_output_is_known():
-    failures, warnings = told(
+    failures, warnings = reported(
         configure(directives="uppercase :contry\nfilter-row exp:{contry == null} true")
     )
 
@@ -41,15 +41,15 @@ def test_misspelt_columns_are_warnings_where_the_output_is_known():
     "rest",
     ["parse-as-json :country", "split-to-columns :country ','", "set-column :x exp:{contry}"],
 )
-def test_an_output_that_only_the_data_can_tell_does_not_hide_them(rest):
-    failures, warnings = told(configure(directives=f"uppercase :contry\n{rest}"))
+def test_an_output_that_only_the_data_decide_does_not_hide_them(rest):
+    failures, warnings = reported(configure(directives=f"uppercase :contry\n{rest}"))
 
     assert [ONLY_DATA in each for each in failures] == [True]
     assert "uppercase: There is no column 'contry'. Did you mean 'country'?" in warnings[0]
 
 
 def test_unknown_methods_and_functions_are_failures_beside_the_warnings():
-    failures, warnings = told(
+    failures, warnings = reported(
         configure(
             directives="set-column :a exp:{country.toUperCase()}\n"
             "set-column :b exp:{string:uperCase(country)}\n"
@@ -67,7 +67,7 @@ def test_unknown_methods_and_functions_are_failures_beside_the_warnings():
 
 
 def test_a_macro_in_the_recipe_does_not_hide_them():
-    failures, warnings = told(
+    failures, warnings = reported(
         configure(directives="uppercase :contry\nfilter-row exp:{age > ${n}}")
     )
 
@@ -86,7 +86,7 @@ def test_a_macro_in_the_recipe_does_not_hide_them():
     ],
 )
 def test_a_precondition_that_fails_for_every_record_is_a_failure(text, message):
-    (failure,), warnings = told(configure(directives="drop :flag", precondition=text))
+    (failure,), warnings = reported(configure(directives="drop :flag", precondition=text))
 
     assert failure.startswith("The precondition, line 1, column ")
     assert message in failure
@@ -95,4 +95,4 @@ def test_a_precondition_that_fails_for_every_record_is_a_failure(text, message):
 
 @pytest.mark.parametrize("text", ["flag", "age > 1 || COUNTRY == 'US'", "dq:isNumber(country)"])
 def test_a_precondition_that_is_true_or_false_is_right(text):
-    assert told(configure(directives="drop :flag", precondition=text)) == ([], [])
+    assert reported(configure(directives="drop :flag", precondition=text)) == ([], [])

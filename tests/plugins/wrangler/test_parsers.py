@@ -72,7 +72,7 @@ def test_values_of_json_and_xml_pass_through_batches_and_native_directives(spark
             "line": 'A,Ann,"[1,2]",1,xml,"{""id"":""A"",""first"":1,""title"":""xml""}"',
         }
     ]
-    told = {each["record"]["id"]: each["message"] for each in ran.errors}
-    assert "it is not valid JSON" in told["b"]
-    assert set(told) == {"b"}
+    reported = {each["record"]["id"]: each["message"] for each in ran.errors}
+    assert "it is not valid JSON" in reported["b"]
+    assert set(reported) == {"b"}
     assert ran.counts.in_ == 4

@@ -244,8 +244,8 @@ def test_a_precondition_that_is_neither_true_nor_false_is_an_error_of_its_record
 
     assert ran.records == [{"name": "kept"}]
     assert [each["record"]["name"] for each in ran.errors] == ["null", "text"]
-    told = f"Precondition '{condition}' does not result in true or false."
-    assert {(each["code"], each["message"]) for each in ran.errors} == {(0, told)}
+    reported = f"Precondition '{condition}' does not result in true or false."
+    assert {(each["code"], each["message"]) for each in ran.errors} == {(0, reported)}
     assert ran.lines[0].startswith(place)
 
 
@@ -297,7 +297,7 @@ def test_patterns_that_explode_fail_their_row_within_the_time_limit(spark, tmp_p
     assert len(ran.records) + len(ran.errors) == 2
 
 
-def test_data_decide_and_the_declared_schema_tells_the_columns(spark, tmp_path):
+def test_data_decide_and_the_declared_schema_gives_the_columns(spark, tmp_path):
     schema = Schema.record(
         "out", [("name", TEXT), ("age_1", TEXT), ("age_2", Schema.INT.as_nullable), ("more", TEXT)]
     )

@@ -1,4 +1,4 @@
-"""Recipes that look into tables: what is told of them before a run."""
+"""Recipes that look into tables: what is reported before a run."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ def test_the_schema_is_that_of_the_table_once_it_is_looked_at():
 
 def test_a_declared_schema_is_compared_with_the_table():
     lacking = Schema.record("w", [("id", Schema.STRING), ("id_nme", Schema.STRING)])
-    (told,) = tried("table-lookup :id 'cities'", lacking, cities=CITIES).problems
-    assert told.startswith("schema: ")
-    assert "id_nme" in told
+    (reported,) = tried("table-lookup :id 'cities'", lacking, cities=CITIES).problems
+    assert reported.startswith("schema: ")
+    assert "id_nme" in reported
     assert tried("table-lookup :id 'cities'", WITH, cities=CITIES).problems == []
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "reported"),
     [
         ("gone", "line 1, column 16: table-lookup: there is no table 'gone'"),
         ("bare", "table 'bare' has no key"),
     ],
 )
-def test_tables_that_cannot_be_looked_into_are_named(table, told):
+def test_tables_that_cannot_be_looked_into_are_named(table, reported):
     (problem,) = tried(f"uppercase :id; table-lookup :id '{table}'", WITH, bare=KEYLESS).problems
     assert problem.startswith("directives: ")
-    assert told in problem
+    assert reported in problem
 
 
-def test_a_macro_is_told_of_as_a_warning():
+def test_a_macro_is_reported_as_a_warning():
     stage = tried("table-lookup :id '${t}'", WITH)
     assert stage.problems == []
     assert "known when the macro has a value" in stage.warnings[0].message

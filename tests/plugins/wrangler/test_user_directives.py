@@ -114,25 +114,25 @@ def test_a_directive_must_be_named_before_it_is_used(instance):
 
 
 def test_its_arguments_are_checked_as_those_of_others(instance):
-    (told,) = messages(instance, directives="text-reverse 'x' 3", udd="text-reverse")
+    (reported,) = messages(instance, directives="text-reverse 'x' 3", udd="text-reverse")
 
-    assert told == "Recipe, line 1, column 14: 'column' must be a column, not a text."
+    assert reported == "Recipe, line 1, column 14: 'column' must be a column, not a text."
 
 
-def test_one_that_is_not_there_is_told_with_its_place(instance):
+def test_one_that_is_not_there_is_reported_with_its_place(instance):
     assert messages(instance, directives="uppercase :body", udd="nothing") == [
         "User Defined Directive 'nothing' is not deployed or is not available."
     ]
-    (told,) = messages(
+    (reported,) = messages(
         instance, directives="uppercase :body\n#pragma load-directives nothing;\nnothing 3;"
     )
 
-    assert "line 2" in told
-    assert "'nothing' is not here" in told
+    assert "line 2" in reported
+    assert "'nothing' is not here" in reported
 
 
 @pytest.mark.spark
-def test_how_a_recipe_would_run_is_told_without_running_it(instance, engine):
+def test_how_a_recipe_would_run_is_explained_without_running_it(instance, engine):
     (instance.home.path / "in.txt").write_text("abc\n")
     given = document(directives="uppercase :body\ntext-reverse :body", udd="text-reverse")
     previews = instance.cdap.previews

@@ -126,7 +126,7 @@ class Model(RuleBasedStateMachine):
         self.begin()
 
     @rule()
-    def open_anew(self) -> None:
+    def open_again(self) -> None:
         """The transaction that is open then is rolled back."""
         self.session.rollback()
         self.stop()

@@ -30,7 +30,7 @@ class Hammer:
             cwd=REPOSITORY,
         )
 
-    def heard(self) -> str:
+    def received(self) -> str:
         return self.process.stdout.readline().strip()
 
     def go_on(self) -> None:
@@ -70,10 +70,10 @@ def test_two_processes_that_count_lose_nothing(home: Path, hammer: Callable[[int
         assert cdap.is_host
         cdap.structured_tables.create_or_update(SPEC)
         hammers = [hammer(40), hammer(40)]
-        assert [each.heard() for each in hammers] == ["ready False"] * 2
+        assert [each.received() for each in hammers] == ["ready False"] * 2
         for each in hammers:
             each.go_on()
-        assert [each.heard() for each in hammers] == ["done"] * 2
+        assert [each.received() for each in hammers] == ["done"] * 2
 
         assert counts(cdap) == {"blind": 80, "read": 80}
 
@@ -85,12 +85,12 @@ def test_a_client_that_is_killed_leaves_whole_transactions(
         cdap.structured_tables.create_or_update(SPEC)
         killed, other = hammer(10_000), hammer(40)
         for each in (killed, other):
-            assert each.heard() == "ready False"
+            assert each.received() == "ready False"
             each.go_on()
         while counts(cdap).get("blind", 0) < 5:
             pass
         killed.process.send_signal(signal.SIGKILL)
-        assert other.heard() == "done"
+        assert other.received() == "done"
 
         found = counts(cdap)
         assert 40 <= found["blind"] == found["read"]

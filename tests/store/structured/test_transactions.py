@@ -367,7 +367,7 @@ def test_a_statement_that_takes_too_long_is_broken_off(stored, instance: Instanc
 
 @pytest.fixture
 def service(stored):
-    """Keeps a transaction of which it hears nothing for a second."""
+    """Keeps a transaction that gets no message for a second."""
     stored.admin.create_or_update(SIMPLE)
     stored.transactions.run(lambda c: c.table("simpleTable").delete_all(Range.all()))
     service = TransactionService(stored, lease_s=1.0)

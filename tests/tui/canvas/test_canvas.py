@@ -87,7 +87,7 @@ async def test_a_click_selects_and_two_open():
         assert app.seen == ["c", "b", ("open", "b")]
 
 
-async def test_a_stage_drawn_to_another_is_told():
+async def test_a_stage_drawn_to_another_is_reported():
     app = CanvasApp()
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.pause()

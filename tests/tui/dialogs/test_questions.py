@@ -89,7 +89,7 @@ async def test_texts_with_brackets_are_shown_as_they_are(open_studio):
         assert driver.app.notices.newest_first[0].title == "[bad"
 
 
-async def test_keys_that_come_at_once_are_heard_in_their_order(open_studio):
+async def test_keys_that_come_at_once_are_handled_in_their_order(open_studio):
     choices = [Choice(label, label) for label in ("open", "save as draft", "save to a file")]
     answers = []
     async with open_studio() as driver:

@@ -74,10 +74,10 @@ class Bench:
         return self.inspector.form
 
     async def settled(self) -> None:
-        """Wait until all is typed, sent, judged and drawn."""
+        """Wait until all is typed, sent, validated and drawn."""
         self.inspector.flush()
         await self.driver.settled()
-        await self.driver.judged(self.editor)
+        await self.driver.validated(self.editor)
         await self.driver.until(lambda: self.form.is_ready)
         await self.driver.settled()
 

@@ -37,8 +37,8 @@ async def test_what_is_typed_is_an_edit_and_its_failure_stands_beside_it(bench):
     async with bench("File") as b:
         await b.type_into("sampleSize", "abc")
         assert b.editor.get_properties("File")["sampleSize"] == "abc"
-        (blame,) = b.form.fields["sampleSize"].failures
-        assert "must be a whole number, not 'abc'" in blame.message
+        (failure,) = b.form.fields["sampleSize"].failures
+        assert "must be a whole number, not 'abc'" in failure.message
         for _ in "abc":
             await b.driver.press("backspace")
         await b.settled()
@@ -167,9 +167,9 @@ async def test_fields_of_the_input_are_offered(bench):
     async with bench() as b:
         b.form.go_to("keep")
         await b.driver.type("pr")
-        aid = b.app.screen.query_one(PropertyAutoComplete)
-        await b.driver.until(lambda: aid.option_list.option_count)
-        assert [o.value for o in aid.option_list.options] == ["price"]
+        completion = b.app.screen.query_one(PropertyAutoComplete)
+        await b.driver.until(lambda: completion.option_list.option_count)
+        assert [o.value for o in completion.option_list.options] == ["price"]
         await b.driver.press("enter")
         await b.settled()
         assert b.editor.get_properties("Projection")["keep"] == "price"
@@ -183,8 +183,8 @@ async def test_macros_are_offered_behind_their_bracket(bench, cdap):
         b.editor.set_arguments({"day": "monday"})
         await b.settled()
         await b.type_into("path", "/${")
-        aid = b.form.fields["path"].auto_complete
-        offered = [o.value for o in aid.option_list.options]
+        completion = b.form.fields["path"].auto_complete
+        offered = [o.value for o in completion.option_list.options]
         assert {"day", "folder", "secure(pass)", "logicalStartTime(yyyy-MM-dd)"} <= set(offered)
         await b.driver.type("fol")
         await b.driver.press("tab")
@@ -197,9 +197,9 @@ async def test_choices_drop_down(bench):
         b.form.go_to("format")
         await b.settled()
         await b.driver.press("down")
-        aid = b.form.fields["format"].auto_complete
-        assert aid.display
-        assert aid.option_list.size.height == aid.option_list.option_count > 8
+        completion = b.form.fields["format"].auto_complete
+        assert completion.display
+        assert completion.option_list.size.height == completion.option_list.option_count > 8
         await b.driver.press("down", "enter")
         await b.settled()
         assert b.editor.get_properties("File")["format"] == "blob"

@@ -1,4 +1,4 @@
-"""What is told about a field."""
+"""The help on a field."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from localcdap.tui.inspector.heading import crop_text
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("one two", ["one two"]),
         ("one two three four", ["one two", "three four"]),
@@ -18,7 +18,7 @@ from localcdap.tui.inspector.heading import crop_text
         ("", [""]),
     ],
 )
-def test_what_has_no_room_ends_with_an_ellipsis(text, told):
+def test_what_has_no_room_ends_with_an_ellipsis(text, reported):
     shown = crop_text(Content(text), 10, 2)
 
-    assert [line.rstrip().plain for line in shown.wrap(10)] == told
+    assert [line.rstrip().plain for line in shown.wrap(10)] == reported

@@ -1,4 +1,4 @@
-"""Schemas as lines: every schema is written so that it reads back, and what is wrong is told by line."""
+"""Schemas as lines: every schema is written so that it reads back, and errors are reported by line."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_lines_as_somebody_types_them():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("id", "line 1: Field 'id' has no type."),
         ("id long\nx strin", "line 2: There is no type 'strin'; types: null, boolean,"),
@@ -67,13 +67,13 @@ def test_lines_as_somebody_types_them():
         ("a array<" * 80, "line 1: "),
     ],
 )
-def test_what_is_wrong_is_told_by_line(text, told):
+def test_what_is_wrong_is_reported_by_line(text, reported):
     with pytest.raises(SchemaSyntaxError) as caught:
         parse_schema(text)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(reported)
 
 
-def test_all_lines_are_told_at_once():
+def test_all_lines_are_reported_at_once():
     with pytest.raises(SchemaSyntaxError) as caught:
         parse_schema("a\nb string\nc strin")
     assert [problem.line for problem in caught.value.problems] == [1, 3]

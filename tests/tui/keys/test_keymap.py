@@ -34,7 +34,7 @@ def test_no_file_is_no_change(tmp_path):
         ("\xff", ["cannot be read"]),
     ],
 )
-def test_all_that_is_wrong_is_told_at_once(keymap_file, text, said):
+def test_all_that_is_wrong_is_reported_at_once(keymap_file, text, said):
     keymap_file.write_bytes(text.encode("latin-1"))
 
     with pytest.raises(SettingsError) as caught:
@@ -71,7 +71,7 @@ async def test_the_keys_of_the_file_are_in_force(open_studio, keymap_file):
         assert driver.app.current_mode == "namespaces"
 
 
-async def test_names_that_no_key_has_are_told(open_studio, keymap_file):
+async def test_names_that_no_key_has_are_reported(open_studio, keymap_file):
     keymap_file.write_text('[go]\nnamespace = "f9"\n')
 
     async with open_studio() as driver:
@@ -79,7 +79,7 @@ async def test_names_that_no_key_has_are_told(open_studio, keymap_file):
         assert "did you mean 'go.namespaces'" in driver.app.notices.newest_first[0].title
 
 
-async def test_a_broken_file_is_told_and_the_usual_keys_hold(open_studio, keymap_file):
+async def test_a_broken_file_is_reported_and_the_usual_keys_hold(open_studio, keymap_file):
     keymap_file.write_text("[go\n")
 
     async with open_studio() as driver:

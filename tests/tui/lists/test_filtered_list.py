@@ -13,14 +13,14 @@ class Shown(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[str | None] = []
+        self.reported: list[str | None] = []
         self.chosen: list[str] = []
 
     def compose(self) -> ComposeResult:
         yield FilteredList(empty="Nothing at all.")
 
     def on_filtered_list_highlighted(self, event: FilteredList.Highlighted) -> None:
-        self.told.append(event.key)
+        self.reported.append(event.key)
 
     def on_filtered_list_chosen(self, event: FilteredList.Chosen) -> None:
         self.chosen.append(event.key)
@@ -58,7 +58,7 @@ async def test_the_highlight_stays_on_its_entry_when_entries_are_added(shown):
     app.listing.set_entries(entries("a0", "a1", "a2", "a3", "b1", "b2"))
     await pilot.pause()
     assert app.listing.key == "b1"
-    assert app.told[-1] == "b1"
+    assert app.reported[-1] == "b1"
 
 
 async def test_the_highlight_moves_to_the_neighbour_of_a_removed_entry(shown):
@@ -70,7 +70,7 @@ async def test_the_highlight_moves_to_the_neighbour_of_a_removed_entry(shown):
     app.listing.set_entries([])
     await pilot.pause()
     assert app.listing.key is None
-    assert app.told[-1] is None
+    assert app.reported[-1] is None
 
 
 async def test_a_shown_key_is_highlighted_once_the_list_has_it(shown):
@@ -104,7 +104,7 @@ async def test_a_list_that_was_empty_gets_the_focus_back(shown):
 async def test_the_chosen_entry_counts_although_the_list_has_changed(shown):
     app, pilot = shown
     app.listing.query_one(FilteredListOptions).action_select()
-    app.listing.set_entries(entries("a0"))  # before the list has heard of the key
+    app.listing.set_entries(entries("a0"))  # before the list has handled the key
     await pilot.pause()
     assert app.chosen == ["a1"]
 
@@ -113,7 +113,7 @@ async def test_text_typed_before_the_entries_arrive_highlights_the_best_match(sh
     app, pilot = shown
     await pilot.press("G")
     app.listing.type_filter("a")
-    app.listing.set_entries(entries("b1", "a1", "b2"))  # before the list has heard of the letter
+    app.listing.set_entries(entries("b1", "a1", "b2"))  # before the list has handled the letter
     await pilot.pause()
     assert app.listing.key == "a1"
 

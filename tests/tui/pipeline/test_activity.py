@@ -147,7 +147,7 @@ async def again(driver, editor, script):
     """Preview with another script. The arguments are known by now."""
     before = activity(driver)
     assert editor.apply(SetProperty("Rename", "script", script))
-    await driver.judged(editor)
+    await driver.validated(editor)
     await driver.press("v")
     await driver.until(lambda: activity(driver).preview != before.preview)
 

@@ -56,7 +56,7 @@ def test_a_circle_and_a_second_line_are_refused():
     assert found.rejection_reason("t", "u") == "they are connected already"
 
 
-def test_a_stage_that_is_not_there_yet_is_judged_by_its_type():
+def test_a_stage_that_is_not_there_yet_is_validated_by_its_type():
     assert wiring().rejection_reason("in", "new", "transform") is None
     assert wiring().rejection_reason("in", "new", "postaction") == "post actions are not connected"
 

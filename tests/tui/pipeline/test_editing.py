@@ -22,7 +22,7 @@ def links(editor):
 
 async def agreed(driver, cdap, editor):
     """Wait until the service has made every edit; its document is ours then."""
-    await driver.judged(editor)
+    await driver.validated(editor)
     assert json.loads(cdap.editing.get_document(editor._session.id)) == json.loads(editor.to_text())
 
 
@@ -159,7 +159,7 @@ async def test_a_stage_dropped_on_another_is_connected(open_studio):
         assert "nothing leaves a sink" in driver.app.notices.newest_first[0].title
 
 
-async def test_an_edit_is_seen_at_once_and_judged_soon(open_studio):
+async def test_an_edit_is_seen_at_once_and_validated_soon(open_studio):
     async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
         assert editor.apply(SetProperty("Rename", "rename", "nothing:text"))
@@ -195,7 +195,7 @@ async def test_a_session_that_is_lost_is_opened_again(open_studio, cdap):
     async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
         editor.apply(SetProperty("Rename", "rename", "body:first"))
-        await driver.judged(editor)
+        await driver.validated(editor)
         first = editor._session.id
         cdap.editing.close(first)
         editor.apply(SetProperty("Rename", "rename", "nothing:x"))

@@ -104,7 +104,7 @@ async def test_unsaved_changes_are_asked_for(open_studio, cdap):
         assert driver.app.screen.editor.title == "second"
 
 
-async def test_what_cannot_be_opened_is_told(open_studio, tmp_path):
+async def test_what_cannot_be_opened_is_reported(open_studio, tmp_path):
     async with open_studio(target=PipelineFileTarget(tmp_path / "none.json")) as driver:
         await driver.settled()
         await driver.until(lambda: driver.app.notices.newest_first)
@@ -157,13 +157,13 @@ async def test_drafts_deployed_pipelines_and_files_are_offered_to_be_opened(open
         assert (editor.title, editor.source.kind) == ("orders", "draft")
 
 
-async def test_another_namespace_judges_anew_and_has_its_own_drafts(open_studio, cdap):
+async def test_another_namespace_validates_again_and_has_its_own_drafts(open_studio, cdap):
     cdap.namespaces.create("elsewhere")
     async with open_studio(target=DocumentTarget("moved", TEXT)) as driver:
         editor = await driver.editor()
         driver.app.namespace = "elsewhere"
         await driver.settled()
-        await driver.judged(editor)
+        await driver.validated(editor)
         assert editor.namespace == "elsewhere"
         await driver.press("ctrl+s", "enter")
         await driver.until(lambda: editor.source.kind == "draft")

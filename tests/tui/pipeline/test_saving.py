@@ -70,7 +70,7 @@ def test_what_is_marked_read_only_stays_as_it_is_also_for_root(cdap, tmp_path, l
         place.chmod(mode)
 
 
-def test_a_place_that_cannot_be_written_is_told(cdap, tmp_path):
+def test_a_place_that_cannot_be_written_is_reported(cdap, tmp_path):
     source, _ = load_document(cdap, "default", DocumentTarget("x", TEXT))
 
     with pytest.raises(BadRequestError, match="cannot be written"):
@@ -78,7 +78,7 @@ def test_a_place_that_cannot_be_written_is_told(cdap, tmp_path):
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b"[1]"])
-def test_what_is_no_pipeline_is_told(cdap, tmp_path, content):
+def test_what_is_no_pipeline_is_reported(cdap, tmp_path, content):
     path = tmp_path / "p.json"
     if content is not None:
         path.write_bytes(content)

@@ -116,7 +116,7 @@ class Monkey:
         self._app.post_message(events.Resize(size, size))
 
     async def _answers(self) -> None:
-        """:raises AssertionError: when the app or its screen hangs; tells what its tasks wait for."""
+        """:raises AssertionError: when the app or its screen hangs; says what its tasks wait for."""
         for node in (self._app, self._app.screen):
             answered = asyncio.Event()
             if not node.call_later(answered.set):
@@ -140,15 +140,15 @@ class Monkey:
 
 def _waiting() -> str:
     """What the tasks of a studio that hangs wait for, but for those that wait for the next message."""
-    told = []
+    reported = []
     for task in asyncio.all_tasks():
         frames, waiting = [], task.get_coro()
         while waiting is not None and getattr(waiting, "cr_frame", None) is not None:
             frames.append(f"{waiting.cr_frame.f_code.co_filename}:{waiting.cr_frame.f_lineno}")
             waiting = waiting.cr_await
         if not any("_queue.py" in frame or "timer.py" in frame for frame in frames):
-            told.append("\n  ".join([task.get_name(), *frames]))
-    return "\n".join(told)
+            reported.append("\n  ".join([task.get_name(), *frames]))
+    return "\n".join(reported)
 
 
 @contextlib.contextmanager

@@ -51,7 +51,7 @@ def focused_field(inspector):
 
 async def settled(driver, editor):
     driver.app.screen.query_one("Inspector").flush()
-    await driver.judged(editor)
+    await driver.validated(editor)
 
 
 async def test_a_pipeline_is_opened_repaired_tried_and_run(open_studio, cdap, home, came):
@@ -84,7 +84,7 @@ async def take_what_is_here(driver, editor):
 
 
 async def mend(driver, editor):
-    """Each of the other failures is mended in the field that it belongs to."""
+    """Each of the other failures is corrected in the field that it belongs to."""
     inspector = await to_problem(driver, "Customers")
     await settled(driver, editor)
     await driver.until(lambda: focused_field(inspector) == "sampleSize")

@@ -24,7 +24,7 @@ def guarded(request: pytest.FixtureRequest, tmp_path: Path):
     place.chmod(mode)
 
 
-def test_what_is_read_only_is_not_replaced_by_whoever_asks(guarded: Path):
+def test_what_is_read_only_is_not_replaced_for_anyone(guarded: Path):
     with pytest.raises(BadRequestError, match="read-only"):
         write_file(guarded, "new")
     for write in _WRITERS.values():

@@ -45,7 +45,7 @@ async def test_copying_says_what_was_copied(open_studio):
         assert driver.app.notices.newest_first[0].title == "Copied the cell, 2 lines."
 
 
-async def test_too_much_for_a_clipboard_is_told(open_studio):
+async def test_too_much_for_a_clipboard_is_reported(open_studio):
     async with open_studio() as driver:
         driver.app.copy_text("x" * (MAX_BYTES + 1), "table")
 

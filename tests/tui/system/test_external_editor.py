@@ -44,28 +44,28 @@ def test_an_editor_that_only_adds_a_line_end_changed_nothing(use):
     assert editor.edit_text("x") is None
 
 
-def test_an_editor_that_fails_is_told(use):
+def test_an_editor_that_fails_is_reported(use):
     use("exit 4")
 
     with pytest.raises(BadRequestError, match="left with code 4"):
         editor.edit_text("x")
 
 
-def test_an_editor_that_is_not_there_is_told(monkeypatch):
+def test_an_editor_that_is_not_there_is_reported(monkeypatch):
     monkeypatch.setenv("VISUAL", "/nowhere/editor")
 
     with pytest.raises(BadRequestError, match="'/nowhere/editor' cannot be run"):
         editor.edit_text("x")
 
 
-def test_no_editor_at_all_is_told(monkeypatch):
+def test_no_editor_at_all_is_reported(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
 
     with pytest.raises(NotFoundError):
         editor.find_editor_command({})
 
 
-async def test_a_terminal_that_cannot_be_lent_is_told(open_studio, use):
+async def test_a_terminal_that_cannot_be_lent_is_reported(open_studio, use):
     use("true")
     async with open_studio() as driver:
         assert await driver.app.edit_text("x") is None  # the tests have no terminal

@@ -62,5 +62,5 @@ def test_rows_fail(recipe, message):
 
 
 @pytest.mark.parametrize("script", ["r/^data_//g", "s/a/b", "s/(/b/", "s/a/b/q"])
-def test_a_wrong_sed_expression_is_told_with_the_recipe(script):
+def test_a_wrong_sed_expression_is_reported_with_the_recipe(script):
     assert "is not a sed script" in list_problems(f"columns-replace {script}")[0]

@@ -86,7 +86,7 @@ def _fits(value: Any, schema: Schema) -> bool:
 
 
 @pytest.mark.parametrize("recipe", [*RECIPES, *MORE])
-def test_rows_have_the_columns_that_were_told(recipe):
+def test_rows_have_the_reported_columns(recipe):
     columns = Columns([(field.name, field.schema) for field in GIVEN])
     for directive in build_valid_directives(recipe):
         directive.propagate(columns)
@@ -143,7 +143,7 @@ def test_what_drops_every_row_is_warned_of(recipe):
 
 
 @pytest.mark.parametrize("recipe", CERTAIN)
-def test_what_cannot_work_on_any_row_is_told_before(recipe):
+def test_what_cannot_work_on_any_row_is_reported_before(recipe):
     columns = Columns([(field.name, field.schema) for field in GIVEN])
 
     (directive,) = build_valid_directives(recipe)
@@ -159,5 +159,5 @@ def test_examples_are_right(name):
     assert cls.categories
     assert cls.examples
     for example in cls.examples:
-        told = list_problems(example)
-        assert not told or name in ELSEWHERE, (example, told)
+        reported = list_problems(example)
+        assert not reported or name in ELSEWHERE, (example, reported)

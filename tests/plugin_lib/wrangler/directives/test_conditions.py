@@ -178,5 +178,5 @@ def test_variables_are_incremented():
 @pytest.mark.parametrize(
     "recipe", ["filter-row exp:{a >}", "send-to-error exp:{(a}", "filter-by-regex sometimes :a 'x'"]
 )
-def test_wrong_arguments_are_told_with_the_recipe(recipe):
+def test_wrong_arguments_are_reported_with_the_recipe(recipe):
     assert list_problems(recipe)

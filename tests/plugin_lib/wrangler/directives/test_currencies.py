@@ -79,5 +79,5 @@ def test_spaces_of_any_kind_are_read():
 
 
 @pytest.mark.parametrize("locale", ["klingon", "xx_XX", "en-US", ""])
-def test_a_wrong_locale_is_told_with_the_recipe(locale):
+def test_a_wrong_locale_is_reported_with_the_recipe(locale):
     assert "locale" in list_problems(f"format-as-currency :a :b '{locale}'")[0]

@@ -245,7 +245,7 @@ def test_a_row_fails(recipe, row):
         "datetime-to-timestamp :a 'Mars/Base'",
     ],
 )
-def test_wrong_arguments_are_told_with_the_recipe(recipe):
+def test_wrong_arguments_are_reported_with_the_recipe(recipe):
     assert list_problems(recipe)
 
 

@@ -180,7 +180,7 @@ def test_a_path_reads_texts_and_replaces_columns():
     assert run("json-path :a :b '$.z'", {"a": None}) == run("json-path :a :b '$.z'", {}) == []
 
 
-def test_a_path_that_is_none_is_told_at_once():
+def test_a_path_that_is_none_is_reported_at_once():
     assert "not a JSON path" in list_problems("json-path :a :b '$.x['")[0]
     assert "whole number" in list_problems("parse-as-json :a 1.5")[0]
 

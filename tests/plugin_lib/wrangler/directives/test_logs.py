@@ -124,7 +124,7 @@ def test_garbage_for_a_request_is_read():
 
 
 @pytest.mark.parametrize("format", ["plain", "%z", "%{%d/%m}t", "$unknown_thing"])
-def test_formats_that_are_not_understood_are_told_at_once(format):
+def test_formats_that_are_not_understood_are_reported_at_once(format):
     assert list_problems(f"parse-as-log body {format}")
 
 

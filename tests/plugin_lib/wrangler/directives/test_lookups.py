@@ -123,7 +123,9 @@ def test_rows_of_a_table_become_columns(customers, row, found):
         assert made == [{**row, **found}]
 
 
-def told_columns(recipe: str, found: dict[str, TableShape], **given: Schema) -> PropagatedColumns:
+def propagate_columns_of(
+    recipe: str, found: dict[str, TableShape], **given: Schema
+) -> PropagatedColumns:
     return propagate(
         load_recipe(recipe).steps, to_columns(Schema.record("r", given.items()), found.get)
     )
@@ -131,7 +133,7 @@ def told_columns(recipe: str, found: dict[str, TableShape], **given: Schema) -> 
 
 def test_columns_are_known_when_the_table_is():
     recipe = "table-lookup :id 'customers'; uppercase :id_City"
-    known = told_columns(recipe, {"customers": CUSTOMERS}, id=Schema.STRING).after
+    known = propagate_columns_of(recipe, {"customers": CUSTOMERS}, id=Schema.STRING).after
     nullable = Schema.STRING.as_nullable
     assert known.items() == [
         ("id", Schema.STRING),
@@ -140,13 +142,13 @@ def test_columns_are_known_when_the_table_is():
         ("id_vip", nullable),
     ]
     assert not known.open
-    unknown = told_columns(recipe, {}, id=Schema.STRING)
+    unknown = propagate_columns_of(recipe, {}, id=Schema.STRING)
     assert unknown.after.open
     assert not unknown.problems
 
 
 @pytest.mark.parametrize(
-    ("given", "shape", "told"),
+    ("given", "shape", "reported"),
     [
         ({"id": Schema.INT}, CUSTOMERS, "column 'id' is of type int; only texts"),
         ({"x": Schema.STRING}, CUSTOMERS, "There is no column 'id' to look up"),
@@ -157,11 +159,11 @@ def test_columns_are_known_when_the_table_is():
         ),
     ],
 )
-def test_what_a_lookup_cannot_work_on_is_told(given, shape, told):
-    (problem,) = told_columns(
+def test_what_a_lookup_cannot_work_on_is_reported(given, shape, reported):
+    (problem,) = propagate_columns_of(
         "table-lookup :id 'customers'", {"customers": shape}, **given
     ).problems
-    assert told in problem.message
+    assert reported in problem.message
     assert problem.is_warning == ("x" in given)
 
 
@@ -225,7 +227,7 @@ def test_columns_are_posted_and_the_answer_becomes_columns(service):
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "reported"),
     [
         ("moved", "status code: 302"),
         ("broken", "status code: 503, reason phrase: Not today"),
@@ -234,11 +236,11 @@ def test_columns_are_posted_and_the_answer_becomes_columns(service):
         ("text", "not valid JSON"),
     ],
 )
-def test_rows_without_an_answer_go_to_the_error_port(service, path, told):
+def test_rows_without_an_answer_go_to_the_error_port(service, path, reported):
     made = run_failing(f"invoke-http '{service}/{path}' :a", {"a": 1})
 
     assert (made.kind, made.code) == (2, 500)
-    assert told in made.message
+    assert reported in made.message
     assert made.message.endswith("(ecode: 500, directive: invoke-http)")
 
 
@@ -251,7 +253,7 @@ def test_a_service_that_is_not_there(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         ("'file:///etc/passwd' :a", "http://"),
         ("'http://x' :a 'key'", "not name=value"),
@@ -259,8 +261,8 @@ def test_a_service_that_is_not_there(monkeypatch):
         ("'http://x' :a 'key= '", "needs a name and a value"),
     ],
 )
-def test_addresses_and_headers_are_checked(arguments, told):
-    assert told in list_problems(f"invoke-http {arguments}")[0]
+def test_addresses_and_headers_are_checked(arguments, reported):
+    assert reported in list_problems(f"invoke-http {arguments}")[0]
 
 
 MODEL = {
@@ -309,7 +311,7 @@ def test_models_are_read_from_files_by_address(models):
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "reported"),
     [
         ({"name": "no"}, "there are org.example.models revision 2"),
         ({"revision": 3}, "revision 3"),
@@ -319,12 +321,12 @@ def test_models_are_read_from_files_by_address(models):
         ({"field": "list"}, "no column can be"),
     ],
 )
-def test_what_is_not_there_is_named(models, changed, told):
-    assert told in list_problems(mapping(models, **changed))[0]
+def test_what_is_not_there_is_named(models, changed, reported):
+    assert reported in list_problems(mapping(models, **changed))[0]
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"standards": {"x": {"format": "avsc"}}}'])
-def test_an_address_without_models_is_told(tmp_path, content):
+def test_an_address_without_models_is_reported(tmp_path, content):
     (tmp_path / "manifest.json").write_text(content)
     assert "cannot be loaded" in list_problems(mapping(tmp_path))[0]
     assert "cannot be loaded" in list_problems(mapping(tmp_path / "none"))[0]

@@ -259,8 +259,8 @@ def _natively(
         parts = [pair[0].union(pair[1]) if len(pair) == 2 else pair[0] for pair in pairs]
     found: list[Any] = [[[] for _ in records] for _ in recipes]
     for row in parts[0].collect():
-        told = (row.kind, row.code) if row.kind is not None else None
-        found[row.recipe][row.number].append(told or json.loads(row.v))
+        reported = (row.kind, row.code) if row.kind is not None else None
+        found[row.recipe][row.number].append(reported or json.loads(row.v))
     return found
 
 
@@ -360,7 +360,7 @@ REFUSED = [
     ("only the first", "find-and-replace :Name s/a/b/", "no such replacement"),
     ("may explode", "filter-by-regex if-matched :Name '(a+)+b'", "time limit"),
     ("a header", "parse-as-csv :Name ',' true", "first row"),
-    ("unknown columns", "parse-as-csv :Name ','", "only data tell"),
+    ("unknown columns", "parse-as-csv :Name ','", "only data decide"),
     ("a metric", "send-to-error exp:{int < 0} counted", "metric"),
     ("no text", "mask-shuffle :int", "not text"),
     ("missing", "hash :missing 'MD5'", "no column"),

@@ -121,11 +121,11 @@ def test_a_row_fails(recipe, row, message):
 @pytest.mark.parametrize(
     "directive", ["split-to-rows :a '('", "split-to-columns :a '['", "extract-regex-groups :a '*'"]
 )
-def test_a_wrong_regular_expression_is_told_with_the_recipe(directive):
+def test_a_wrong_regular_expression_is_reported_with_the_recipe(directive):
     assert "is not a regular expression" in list_problems(directive)[0]
 
 
 def test_an_exploding_regular_expression_fails_its_row_in_time():
-    told = run_failing("extract-regex-groups :a '((a|aa)+)$'", {"a": "a" * 60 + "!"})
+    reported = run_failing("extract-regex-groups :a '((a|aa)+)$'", {"a": "a" * 60 + "!"})
 
-    assert "extract-regex-groups" in told.message
+    assert "extract-regex-groups" in reported.message

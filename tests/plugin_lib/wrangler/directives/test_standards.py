@@ -98,7 +98,7 @@ def test_a_text_fails(schemas):
 @pytest.mark.parametrize(
     "content", ["{", "3", "[" * 100_000, '{"type": "shoe"}', '{"$ref": "file:///etc/hosts"}']
 )
-def test_a_file_that_is_no_schema_is_told(tmp_path, content):
+def test_a_file_that_is_no_schema_is_reported(tmp_path, content):
     (tmp_path / "hl7-fhir-r4.json").write_text(content)
 
     made = checked(tmp_path, {})
@@ -112,7 +112,7 @@ def test_the_schema_is_a_file_of_the_user():
     assert "no standard 'x12'" in list_problems("validate-standard :a x12")[0]
 
 
-def test_what_is_known_of_the_column_is_told_before():
+def test_what_is_known_of_the_column_is_reported_before():
     (directive,) = build_valid_directives(RECIPE)
     text, record = Columns([("person", Schema.STRING)]), Columns([("person", None)])
 

@@ -255,5 +255,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("recipe", "message"), WRONG)
-def test_wrong_arguments_are_told_with_the_recipe(recipe, message):
-    assert any(re.search(message, told) for told in list_problems(recipe)), list_problems(recipe)
+def test_wrong_arguments_are_reported_with_the_recipe(recipe, message):
+    assert any(re.search(message, reported) for reported in list_problems(recipe)), list_problems(
+        recipe
+    )

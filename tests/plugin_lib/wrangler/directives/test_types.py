@@ -130,7 +130,7 @@ def test_values_that_cannot_be_converted_fail_their_row(type_, value):
         ("decimal 0 'FLOOR' prop:{digits=3}", "prop:{precision="),
     ],
 )
-def test_wrong_arguments_are_told_with_the_recipe(arguments, message):
+def test_wrong_arguments_are_reported_with_the_recipe(arguments, message):
     assert message in list_problems(f"set-type :a {arguments}")[0]
 
 

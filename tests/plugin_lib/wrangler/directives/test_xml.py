@@ -193,7 +193,7 @@ def test_malformed_documents_fail(text):
     assert "not well-formed XML" in run_failing("parse-as-xml b", {"b": text}).message
 
 
-def test_a_path_that_is_none_is_told_at_once():
+def test_a_path_that_is_none_is_reported_at_once():
     assert "not an XPath" in list_problems("xpath body c /a[")[0]
 
 

@@ -58,7 +58,7 @@ WRONG = [
 @pytest.mark.parametrize(
     ("text", "place", "message", "nearest"), WRONG, ids=[each[0] for each in WRONG]
 )
-def test_a_mistake_is_told_with_its_place(text, place, message, nearest):
+def test_a_mistake_is_reported_with_its_place(text, place, message, nearest):
     (problem,) = read(text).problems
 
     assert message in problem.message
@@ -66,7 +66,7 @@ def test_a_mistake_is_told_with_its_place(text, place, message, nearest):
     assert problem.nearest == nearest
 
 
-def test_the_usage_is_told_with_a_mistake_in_arguments():
+def test_the_usage_is_reported_with_a_mistake_in_arguments():
     (problem,) = read("rename :a").problems
 
     assert problem.usage == "rename :source :target"

@@ -52,7 +52,7 @@ def outcome(value: Any, *directives: Directive) -> Any:
     return executor.run({"a": value})
 
 
-def test_rows_come_out_and_failures_are_told_with_the_directive():
+def test_rows_come_out_and_failures_are_reported_with_the_directive():
     prefix = "Error encountered while executing 'acts' : "
 
     assert outcome("x") == [{"a": "x"}]
@@ -138,11 +138,11 @@ def test_a_batch_gives_rows_and_failures_each_with_its_record():
 
 
 def test_rows_that_failed_before_are_passed_on_as_they_are():
-    told = {"kind": SENT, "code": 3, "message": "before"}
+    reported = {"kind": SENT, "code": 3, "message": "before"}
 
-    assert run_batch(["fail", "x"], errors=[told, None]) == [
+    assert run_batch(["fail", "x"], errors=[reported, None]) == [
         {"c0": "x", "c1": None},
-        {"c0": None, "c1": told},
+        {"c0": None, "c1": reported},
     ]
 
 

@@ -1,4 +1,4 @@
-"""Values made those of the declared schema, and what is told of a schema before there are values."""
+"""Values made those of the declared schema, and what is known of a schema before there are values."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_values_become_those_of_the_schema(schema, value, expected):
 
 
 @pytest.mark.parametrize(("schema", "value", "message"), REFUSED, ids=lambda each: str(each)[:40])
-def test_what_cannot_become_one_is_told(schema, value, message):
+def test_what_cannot_become_one_is_reported(schema, value, message):
     with pytest.raises(DirectiveError) as caught:
         convert_value(schema, value)
 
@@ -129,7 +129,7 @@ def test_which_types_can_become_which(source, target, expected):
     assert can_become(source, target.as_nullable) is expected
 
 
-def test_declared_fields_that_no_row_can_fill_are_told():
+def test_declared_fields_that_no_row_can_fill_are_reported():
     columns = Columns([("a", Schema.DOUBLE), ("b", None)])
     declared = Schema.record(
         "out",

@@ -60,7 +60,7 @@ def test_what_is_known_of_columns_comes_first():
     assert infer_schema([], Columns()) is None
 
 
-def test_a_column_that_no_row_has_is_left_out_when_only_data_tell_of_it():
+def test_a_column_that_no_row_has_is_left_out_when_only_data_show_it():
     columns = Columns([("body", None), ("id", Schema.LONG)], open=True)
 
     assert infer_schema([Row(body_a=1)], columns).field_names == ["id", "body_a"]

@@ -45,11 +45,11 @@ def test_lines_of_json():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [('[{"id": 1', "not valid JSON"), ("id,name\n1,2,3", "Line 2 has 3 values")],
 )
-def test_what_is_wrong_is_told(text, told):
-    with pytest.raises(BadRequestError, match=told):
+def test_what_is_wrong_is_reported(text, reported):
+    with pytest.raises(BadRequestError, match=reported):
         parse_records(text, SCHEMA)
 
 

@@ -70,10 +70,10 @@ async def test_contents_are_counted(open_studio, cdap, team: str):
     async with open_studio() as driver:
         for key in ("7", "j"):
             await driver.press(key)
-        told = str(driver.app.screen.query_one("#contents", Static).content)
-        assert "1  secure key" in told
-        assert "0  drafts" in told
-        assert "What we share." in told
+        reported = str(driver.app.screen.query_one("#contents", Static).content)
+        assert "1  secure key" in reported
+        assert "0  drafts" in reported
+        assert "What we share." in reported
 
 
 async def test_the_studio_leaves_a_namespace_that_another_process_deletes(

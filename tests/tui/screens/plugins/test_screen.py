@@ -48,7 +48,7 @@ async def test_a_plugin_is_shown_with_all_its_properties(open_studio):
         await driver.until(lambda: "batchsource" in read_facts(driver))
         await driver.settled()
         assert get_list(driver).key == "plugin batchsource File"
-        told = read_facts(driver)
+        reported = read_facts(driver)
         for part in (
             "core-plugins",
             "SYSTEM",
@@ -57,8 +57,8 @@ async def test_a_plugin_is_shown_with_all_its_properties(open_studio):
             "referenceName",
             "path",
         ):
-            assert part in told
-        assert "runs on       native" in told
+            assert part in reported
+        assert "runs on       native" in reported
         assert "the instance requires nothing" in read_note(driver)
         assert "profile native requires mode_native" in read_note(driver)
 

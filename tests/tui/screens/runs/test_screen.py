@@ -60,9 +60,9 @@ async def test_a_failed_run_says_why_and_leads_to_its_stage(cdap, namespace, ope
         await driver.press("3")
         await shown(driver, run.run)
         await driver.press("enter")
-        told = view(driver).query_one("#run-error", Static).content.plain
-        assert "Stage 'In': no file 'x'" in told
-        assert "Write another path." in told
+        reported = view(driver).query_one("#run-error", Static).content.plain
+        assert "Stage 'In': no file 'x'" in reported
+        assert "Write another path." in reported
         table = driver.app.screen.query_one(StageTable)
         assert table.has_focus
         assert table.get_row_at(0)[0].plain == "✗ In"
