@@ -1,11 +1,14 @@
 """Parsers made of parsers: each returns every end that it can reach, with the value up to there.
 
+Where a parser is wanted, a text stands for words without a value, see :func:`words`.
+
 A parser reads at a position of a parse. It returns a dictionary of values by end position, the
 preferred end first. Where two ways reach the same end, the first one counts, as in an ANTLR grammar.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +26,8 @@ class Parser:
     first: frozenset[str] | None
     """None if it is not known, as in a rule that uses itself."""
     may_be_empty: bool = False
+    is_silent: bool = False
+    """Whether it has no value, so that a sequence leaves it out."""
 
     def may_read(self, kind: str | None) -> bool:
         return self.may_be_empty or self.first is None or kind in self.first
@@ -56,7 +61,28 @@ def token(*kinds: str) -> Parser:
     return Parser(parse, wanted)
 
 
-space = token(SPACE)
+def words(text: str) -> Parser:
+    """Return a parser without a value for tokens that are written as in a date: ``"the day after"``.
+
+    A blank stands for a space, ``|`` separates kinds of a token, and a space or token with ``?`` may be
+    missing: ``",? and|or "``.
+    """
+    parts = [_build_word(kinds, may) for kinds, may in re.findall(r"( |[^ ?]+)(\??)", text)]
+    return parts[0] if len(parts) == 1 else sequence(*parts)
+
+
+def _build_word(kinds: str, may_be_missing: str) -> Parser:
+    part = token(*([SPACE] if kinds == " " else kinds.split("|")))
+
+    def parse(run: Parse, at: int) -> Ends:
+        return dict.fromkeys(part.read(run, at))
+
+    silent = Parser(parse, part.first, is_silent=True)
+    return optional(silent) if may_be_missing else silent
+
+
+def _to_parser(part: Parser | str) -> Parser:
+    return words(part) if isinstance(part, str) else part
 
 
 def digits(*allowed: str) -> Parser:
@@ -71,8 +97,15 @@ def digits(*allowed: str) -> Parser:
     return Parser(parse, frozenset([INTEGER]))
 
 
-def sequence(*parts: Parser, make: Callable[..., Any] = lambda *_: None) -> Parser:
-    """Return a parser for one part after the other; ``make`` gets their values."""
+def sequence(*described: Parser | str, make: Callable[..., Any] | None = None) -> Parser:
+    """Return a parser for one part after the other.
+
+    :param make: the function from the values of the parts to the value of the sequence; without it, at most
+        one part has a value, which is that of the sequence.
+    """
+    parts = list(map(_to_parser, described))
+    is_silent = make is None and all(part.is_silent for part in parts)
+    build = make or (_get_none if is_silent else _get_only)
 
     def parse(run: Parse, at: int) -> Ends:
         reached: dict[int, tuple[Any, ...]] = {at: ()}
@@ -80,14 +113,22 @@ def sequence(*parts: Parser, make: Callable[..., Any] = lambda *_: None) -> Pars
             reached = _advance(run, part, reached)
             if not reached:
                 return {}
-        return {end: make(*values) for end, values in reached.items()}
+        return {end: build(*values) for end, values in reached.items()}
 
     first: list[frozenset[str] | None] = []
     for part in parts:
         first.append(part.first)
         if not part.may_be_empty:
             break
-    return Parser(parse, _unite(first), all(part.may_be_empty for part in parts))
+    return Parser(parse, _unite(first), all(part.may_be_empty for part in parts), is_silent)
+
+
+def _get_none() -> None:
+    return None
+
+
+def _get_only(value: Any) -> Any:
+    return value
 
 
 def _advance(
@@ -97,7 +138,7 @@ def _advance(
     for start, values in reached.items():
         for end, value in part.read(run, start).items():
             if end not in further:
-                further[end] = (*values, value)
+                further[end] = values if part.is_silent else (*values, value)
     return further
 
 
@@ -109,6 +150,7 @@ class _Choices:
         self._by_kind: dict[str | None, tuple[Parser, ...]] = {}
         self.first = _unite(part.first for part in parts)
         self.may_be_empty = any(part.may_be_empty for part in parts)
+        self.is_silent = all(part.is_silent for part in parts)
 
     def find(self, run: Parse, at: int) -> tuple[Parser, ...]:
         token_here = run.find(at)
@@ -129,9 +171,9 @@ def _unite(kinds: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
     return united
 
 
-def either(*parts: Parser) -> Parser:
+def either(*parts: Parser | str) -> Parser:
     """Return a parser for any of the parts."""
-    choices = _Choices(parts)
+    choices = _Choices([*map(_to_parser, parts)])
 
     def parse(run: Parse, at: int) -> Ends:
         ends: Ends = {}
@@ -140,11 +182,12 @@ def either(*parts: Parser) -> Parser:
                 ends.setdefault(end, value)
         return ends
 
-    return Parser(parse, choices.first, choices.may_be_empty)
+    return Parser(parse, choices.first, choices.may_be_empty, choices.is_silent)
 
 
-def optional(part: Parser) -> Parser:
+def optional(described: Parser | str) -> Parser:
     """Return a parser for a part or nothing, of which the value is None."""
+    part = _to_parser(described)
 
     def parse(run: Parse, at: int) -> Ends:
         found = run.find(at)
@@ -154,7 +197,7 @@ def optional(part: Parser) -> Parser:
         ends.setdefault(at, None)
         return ends
 
-    return Parser(parse, part.first, may_be_empty=True)
+    return Parser(parse, part.first, may_be_empty=True, is_silent=part.is_silent)
 
 
 def repeat(part: Parser, *, least: int = 0) -> Parser:
@@ -171,9 +214,9 @@ def repeat(part: Parser, *, least: int = 0) -> Parser:
     return Parser(parse, part.first, least == 0)
 
 
-def constant(part: Parser, value: Any) -> Parser:
+def constant(part: Parser | str, value: Any) -> Parser:
     """Return the parser with another value."""
-    return sequence(part, make=lambda _: value)
+    return sequence(part, make=lambda *_: value)
 
 
 def choose(values: dict[str, Any]) -> Parser:
@@ -205,4 +248,4 @@ def memoize(part: Parser) -> Parser:
             ends = run.known[key, at] = part.read(run, at)
         return ends
 
-    return Parser(parse, part.first, part.may_be_empty)
+    return Parser(parse, part.first, part.may_be_empty, part.is_silent)

@@ -16,8 +16,6 @@ from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     optional,
     repeat,
     sequence,
-    space,
-    token,
 )
 from localcdap.plugin_lib.wrangler.natural_dates.numbers import amount
 from localcdap.plugin_lib.wrangler.natural_dates.relative import (
@@ -26,6 +24,7 @@ from localcdap.plugin_lib.wrangler.natural_dates.relative import (
     day_of_month,
     day_of_year,
     global_prefix,
+    relative_month,
     relative_time,
 )
 from localcdap.plugin_lib.wrangler.natural_dates.targets import (
@@ -38,6 +37,7 @@ from localcdap.plugin_lib.wrangler.natural_dates.targets import (
     prefix,
     relaxed_weekday,
     seek,
+    seek_by,
     suffix,
     weekday,
     year,
@@ -57,23 +57,13 @@ class Phrase:
 INVALID: Final[Operation] = ("invalid",)
 """Phrases that the grammar accepts, but Natty cannot evaluate."""
 
-_conjunction: Final = sequence(
-    optional(token(",")), space, token("and", "or", "to", "through", "-"), space
-)
+_CONJUNCTION: Final = ",? and|or|to|through|- "
 
 # -- one date and time -----------------------------------------------------------------------------
 
-_at: Final = optional(sequence(token("at"), space))
-_before_time: Final = either(
-    sequence(space, _at),
-    sequence(optional(space), token(","), optional(space), _at),
-    token("t"),
-)
-_on_or_of: Final = optional(sequence(token("on", "of"), space))
-_before_date: Final = either(
-    sequence(space, _on_or_of), sequence(token(","), optional(space), _on_or_of)
-)
-_time_after: Final = optional(sequence(_before_time, explicit_time, make=lambda _, time: time))
+_before_time: Final = either(sequence(either(" ", " ?, ?"), optional("at ")), "t")
+_before_date: Final = sequence(either(" ", ", ?"), optional("on|of "))
+_time_after: Final = optional(sequence(_before_time, explicit_time))
 
 
 def _add_time(operations: Operations, time: Operation | None) -> Operations:
@@ -86,7 +76,7 @@ def _build_moment(date_after: Parser) -> Parser:
         sequence(date, _time_after, make=_add_time),
         sequence(
             explicit_time,
-            optional(sequence(_before_date, date_after, make=lambda _, operations: operations)),
+            optional(sequence(_before_date, date_after)),
             make=lambda time, operations: _add_time(operations or (), time),
         ),
         relative_time,
@@ -107,7 +97,7 @@ _moment: Final = memoize(Parser(_read_moment, _any_moment.first))
 
 # -- ranges of a number of days --------------------------------------------------------------------
 
-_span: Final = sequence(either(date_span, time_span), make=lambda name: name)
+_span: Final = either(date_span, time_span)
 _range_way: Final = sequence(
     choose(
         {
@@ -118,10 +108,9 @@ _range_way: Final = sequence(
             "in": (AHEAD, False),
         }
     ),
-    space,
-    make=lambda way, _: way,
+    " ",
 )
-_other_amount: Final = sequence(_conjunction, amount, make=lambda _, count: count)
+_other_amount: Final = sequence(_CONJUNCTION, amount)
 
 
 def _span_moments(way: int, counts: list[int | None], span: str) -> tuple[Operations, ...]:
@@ -133,19 +122,19 @@ _range: Final = either(
         _range_way,
         amount,
         optional(_other_amount),
-        space,
+        " ",
         _span,
-        make=lambda way, one, two, _, span: _span_moments(
+        make=lambda way, one, two, span: _span_moments(
             way[0], [*([0] if way[1] else []), one, two], span
         ),
     ),
     sequence(
         amount,
         _other_amount,
-        space,
+        " ",
         _span,
-        optional(sequence(space, suffix, make=lambda _, way: way)),
-        make=lambda one, two, _, span, way: _span_moments(way or AHEAD, [one, two], span),
+        optional(sequence(" ", suffix)),
+        make=lambda one, two, span, way: _span_moments(way or AHEAD, [one, two], span),
     ),
 )
 
@@ -153,11 +142,11 @@ _range: Final = either(
 
 _or_after: Final = sequence(
     date,
-    _conjunction,
+    _CONJUNCTION,
     global_prefix,
-    optional(sequence(space, token("that"))),
+    optional(" that"),
     _time_after,
-    make=lambda operations, _, step, __, time: (
+    make=lambda operations, step, time: (
         operations if time is None else (*operations, time),
         (*operations, step) if time is None else (INVALID,),
     ),
@@ -167,16 +156,16 @@ _or_after: Final = sequence(
 
 _days_of_year: Final = sequence(
     day_of_year,
-    _conjunction,
+    _CONJUNCTION,
     day_of_year,
-    space,
+    " ",
     year,
-    make=lambda one, _, two, __, number: (
+    make=lambda one, two, number: (
         (("set_year", number), one),
         (("set_year", number), two),
     ),
 )
-_other_day: Final = sequence(_conjunction, month_day, make=lambda _, day: day)
+_other_day: Final = sequence(_CONJUNCTION, month_day)
 
 
 def _set_days(number: int, days: list[int], time: Operation | None) -> tuple[Operations, ...]:
@@ -184,25 +173,14 @@ def _set_days(number: int, days: list[int], time: Operation | None) -> tuple[Ope
 
 
 _list_month: Final = either(
-    sequence(
-        prefix,
-        space,
-        either(
-            sequence(month, make=lambda number: ("month", number)),
-            sequence(token("month"), make=lambda name: ("span", name)),
-        ),
-        make=lambda steps, _, target: seek(steps, target),
-    ),
+    sequence(prefix, " ", relative_month, make=seek),
     sequence(
         amount,
-        space,
-        either(
-            sequence(month, make=lambda number: ("month", number)),
-            sequence(token("month"), make=lambda name: ("span", name)),
-        ),
-        space,
+        " ",
+        relative_month,
+        " ",
         suffix,
-        make=lambda count, _, target, __, way: seek((way, "by_day", count), target),
+        make=lambda count, target, way: seek_by(way, count, target),
     ),
     sequence(month, make=lambda number: ("seek_month", AHEAD, 0, number)),
 )
@@ -210,20 +188,20 @@ _days_of_month: Final = either(
     sequence(
         optional(relaxed_weekday),
         month,
-        space,
+        " ",
         month_day,
         repeat(_other_day, least=1),
         _time_after,
-        make=lambda _, number, __, day, days, time: _set_days(number, [day, *days], time),
+        make=lambda _, number, day, days, time: _set_days(number, [day, *days], time),
     ),
     sequence(
         day_of_month,
-        _conjunction,
+        _CONJUNCTION,
         day_of_month,
-        space,
+        " ",
         _list_month,
         _time_after,
-        make=lambda one, _, two, __, step, time: (
+        make=lambda one, two, step, time: (
             _add_time((step, one), time),
             _add_time((step, two), time),
         ),
@@ -239,11 +217,8 @@ _list_way: Final = either(
     ),
     Parser(lambda _, at: {at: (AHEAD, "by_day", 0)}, frozenset(), may_be_empty=True),
 )
-_list_separator: Final = either(
-    sequence(token(","), either(space, _conjunction)),
-    _conjunction,
-)
-_other_weekday: Final = sequence(_list_separator, weekday, make=lambda _, number: number)
+_list_separator: Final = either(sequence(",", either(" ", _CONJUNCTION)), _CONJUNCTION)
+_other_weekday: Final = sequence(_list_separator, weekday)
 
 
 def _seek_weekdays(ways: Any, days: list[int], time: Operation | None) -> tuple[Operations, ...]:
@@ -255,22 +230,22 @@ def _seek_weekdays(ways: Any, days: list[int], time: Operation | None) -> tuple[
 _days_of_week: Final = either(
     sequence(
         _list_way,
-        space,
+        " ",
         weekday,
         repeat(_other_weekday, least=1),
         _time_after,
-        make=lambda way, _, day, days, time: _seek_weekdays(
+        make=lambda way, day, days, time: _seek_weekdays(
             [way] * (1 + len(days)), [day, *days], time
         ),
     ),
     sequence(
         _list_way,
-        space,
+        " ",
         weekday,
-        _conjunction,
+        _CONJUNCTION,
         _list_way,
         _time_after,
-        make=lambda _, __, day, ___, way, time: _seek_weekdays(
+        make=lambda _, day, way, time: _seek_weekdays(
             [(AHEAD, "by_day", 0), way], [day, day], time
         ),
     ),
@@ -278,7 +253,7 @@ _days_of_week: Final = either(
 
 # -- the whole phrase ------------------------------------------------------------------------------
 
-_next_moment: Final = sequence(_conjunction, _moment, make=lambda _, operations: operations)
+_next_moment: Final = sequence(_CONJUNCTION, _moment)
 _alternatives: Final = commit(
     _range,
     _or_after,
@@ -291,15 +266,9 @@ _alternatives: Final = commit(
         make=lambda first, others: (first, *others),
     ),
 )
-_until: Final = sequence(space, token("until"), space, _moment, make=lambda *values: values[3])
+_until: Final = sequence(" until ", _moment)
 _phrase: Final[Parser] = commit(
-    sequence(
-        token("every"),
-        space,
-        _alternatives,
-        optional(_until),
-        make=lambda _, __, moments, until: Phrase(moments, until),
-    ),
+    sequence("every ", _alternatives, optional(_until), make=Phrase),
     sequence(_alternatives, make=Phrase),
 )
 

@@ -17,15 +17,12 @@ from collections.abc import Callable
 from typing import Final
 
 from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
-    Parser,
     choose,
     constant,
     either,
     memoize,
     optional,
     sequence,
-    space,
-    token,
 )
 from localcdap.plugin_lib.wrangler.natural_dates.lexer import list_words
 
@@ -138,45 +135,36 @@ SEASONS: Final[dict[str, DayOfYear]] = {season: _begin(season) for season in _SE
 FIRST_YEAR_OF_SEASONS: Final = 2006
 """Natty knows no earlier seasons: it takes their month and day in the present year."""
 
-_day: Final = sequence(space, token("day"))
-
-
-def _name(name: str, *parts: Parser) -> Parser:
-    return constant(sequence(*parts), name)
-
+_DAY: Final = optional(" day")
 
 holiday: Final = memoize(
     either(
-        _name("april fools day", token("april"), space, token("fool"), optional(_day)),
-        _name("black friday", token("black"), space, token("friday")),
-        _name("christmas eve", token("christmas"), space, token("evening")),
-        _name("christmas", token("christmas"), optional(_day)),
+        constant(sequence("april fool", _DAY), "april fools day"),
+        constant("black friday", "black friday"),
+        constant("christmas evening", "christmas eve"),
+        constant(sequence("christmas", _DAY), "christmas"),
         *(
-            _name(f"{name} day", token(name), _day)
+            constant(f"{name} day", f"{name} day")
             for name in list_words(
                 "columbus earth flag independence labor memorial patriot tax election"
             )
         ),
         *(
-            _name(f"{name}s day", token(name), _day)
+            constant(f"{name} day", f"{name}s day")
             for name in ["father", "mother", "president", "valentine", "veteran"]
         ),
         *(
-            _name(name, token(name), optional(_day))
+            constant(sequence(name, _DAY), name)
             for name in ("halloween", "kwanzaa", "thanksgiving")
         ),
-        _name("mlk day", token("mlk"), optional(_day)),
-        _name("easter", token("easter"), optional(sequence(space, token("sunday", "day")))),
-        _name("good friday", token("good"), space, token("friday")),
-        _name("groundhog day", token("groundhog"), optional(space), token("day")),
-        _name("new years eve", token("new"), space, token("year"), space, token("evening")),
-        _name("new years day", token("new"), space, token("year"), optional(_day)),
-        _name(
-            "st patricks day",
-            either(token("saint"), sequence(token("st"), optional(token(".")))),
-            space,
-            token("patrick"),
-            _day,
+        constant(sequence("mlk", _DAY), "mlk day"),
+        constant(sequence("easter", optional(" sunday|day")), "easter"),
+        constant("good friday", "good friday"),
+        constant("groundhog ?day", "groundhog day"),
+        constant("new year evening", "new years eve"),
+        constant(sequence("new year", _DAY), "new years day"),
+        constant(
+            sequence(either("saint", sequence("st", ".?")), " patrick day"), "st patricks day"
         ),
     )
 )

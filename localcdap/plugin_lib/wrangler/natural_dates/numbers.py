@@ -13,8 +13,6 @@ from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     memoize,
     optional,
     sequence,
-    space,
-    token,
 )
 from localcdap.plugin_lib.wrangler.natural_dates.lexer import list_words
 
@@ -51,39 +49,30 @@ day_number: Final = _number(*_either_form(1, 31))
 hour_number: Final = _number(*_either_form(0, 23))
 minute_number: Final = _number(*_range(0, 59, padded=True))
 
-_dash_or_space: Final = optional(either(token("-"), space))
+
+def _choose_number(names: list[str], first: int) -> Parser:
+    """Return a parser for one of the names of numbers that begin with ``first``."""
+    return choose({name: number for number, name in enumerate(names, first)})
+
+
+_dash_or_space: Final = optional(either("-", " "))
 _spelled: Final = either(
-    choose({word: number for number, word in enumerate([*_ONES, *_TEENS], 1)}),
-    sequence(
-        token("twenty"),
-        _dash_or_space,
-        choose({word: number for number, word in enumerate(_ONES, 21)}),
-        make=lambda _, __, number: number,
-    ),
-    constant(token("twenty"), 20),
-    sequence(token("thirty"), _dash_or_space, token("one"), make=lambda *_: 31),
-    constant(token("thirty"), 30),
+    _choose_number([*_ONES, *_TEENS], 1),
+    sequence("twenty", _dash_or_space, _choose_number(_ONES, 21)),
+    constant("twenty", 20),
+    constant(sequence("thirty", _dash_or_space, "one"), 31),
+    constant("thirty", 30),
 )
-
-
-def _with_suffix(number: int, suffix: str) -> Parser:
-    return sequence(digits(str(number)), token(suffix), make=lambda *_: number)
-
 
 _SUFFIXES: Final = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 
 ordinal: Final = memoize(
     either(
-        choose({word: number for number, word in enumerate(_ORDINALS, 1)}),
-        *(_with_suffix(number, _SUFFIXES.get(number, "th")) for number in range(1, 32)),
-        sequence(
-            token("twenty"),
-            _dash_or_space,
-            choose({word: number for number, word in enumerate(_ORDINALS[:9], 21)}),
-            make=lambda _, __, number: number,
-        ),
-        constant(token("thirtieth"), 30),
-        sequence(token("thirty"), _dash_or_space, token("first"), make=lambda *_: 31),
+        _choose_number(_ORDINALS, 1),
+        *(sequence(_number(str(n)), _SUFFIXES.get(n, "th")) for n in range(1, 32)),
+        sequence("twenty", _dash_or_space, _choose_number(_ORDINALS[:9], 21)),
+        constant("thirtieth", 30),
+        constant(sequence("thirty", _dash_or_space, "first"), 31),
     )
 )
 """``first`` to ``thirty-first``, ``1st`` to ``31st``."""

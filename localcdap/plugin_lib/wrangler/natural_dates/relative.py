@@ -20,7 +20,6 @@ from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     optional,
     repeat,
     sequence,
-    space,
     token,
 )
 from localcdap.plugin_lib.wrangler.natural_dates.numbers import (
@@ -35,7 +34,7 @@ from localcdap.plugin_lib.wrangler.natural_dates.targets import (
     AHEAD,
     BACK,
     Operations,
-    comma,
+    Prefix,
     date_span,
     event,
     implicit_prefix,
@@ -52,7 +51,6 @@ from localcdap.plugin_lib.wrangler.natural_dates.targets import (
     suffix,
     tag,
     target,
-    the,
     weekday,
     weekday_before,
     year,
@@ -69,71 +67,63 @@ def _set_date(
     return (("set_date", month_number, day, weekday, year),)
 
 
-_separator: Final = token("-", "/")
-_formal_year: Final = sequence(_separator, four_digits, make=lambda _, number: number)
 _formal_date: Final = either(
-    sequence(month, space, year, make=lambda m, _, y: _set_date(m, 1, None, y)),
+    sequence(month, " ", year, make=lambda m, y: _set_date(m, 1, None, y)),
     sequence(
         weekday_before,
         four_digits,
-        _separator,
+        "-|/",
         either(month_number, month),
-        _separator,
+        "-|/",
         day_number,
-        make=lambda w, y, _, m, __, d: _set_date(m, d, w, y),
+        make=lambda w, y, m, d: _set_date(m, d, w, y),
     ),
     sequence(
         weekday_before,
         month_number,
-        _separator,
+        "-|/",
         day_number,
-        optional(
-            sequence(_separator, either(four_digits, two_digit_number), make=lambda _, y: y),
-        ),
-        make=lambda w, m, _, d, y: _set_date(m, d, w, y),
+        optional(sequence("-|/", either(four_digits, two_digit_number))),
+        make=lambda w, m, d, y: _set_date(m, d, w, y),
     ),
     sequence(
         day_number,
-        _separator,
+        "-|/",
         month,
-        optional(_formal_year),
-        make=lambda d, _, m, y: _set_date(m, d, None, y),
+        optional(sequence("-|/", four_digits)),
+        make=lambda d, m, y: _set_date(m, d, None, y),
     ),
 )
 _relaxed_date: Final = either(
     sequence(
         weekday_before,
         month,
-        comma,
-        space,
+        ",? ",
         month_day,
         relaxed_year,
-        make=lambda w, m, _, __, d, y: _set_date(m, d, w, y),
+        make=lambda w, m, d, y: _set_date(m, d, w, y),
     ),
     sequence(
         weekday_before,
-        optional(either(the, sequence(token(","), optional(space)))),
+        optional(either("the ", ", ?")),
         month_day,
-        space,
-        optional(sequence(token("of"), space)),
+        " ",
+        optional("of "),
         month,
         relaxed_year,
-        make=lambda w, _, d, __, ___, m, y: _set_date(m, d, w, y),
+        make=lambda w, d, m, y: _set_date(m, d, w, y),
     ),
 )
 
 # -- relative dates --------------------------------------------------------------------------------
 
-_further_span: Final = sequence(
-    space, amount, space, span, make=lambda _, count, __, span: (count, span)
+_further_spans: Final = repeat(
+    sequence(" ", amount, " ", span, make=lambda count, span: (count, span))
 )
 
 
-def _seek_all(way: int, count: int, target: tuple[str, Any], further: Any) -> Operations:
-    return (
-        seek_by(way, count, target),
-        *(seek_by(way, more, span) for more, span in further),
-    )
+def _seek_all(steps: Prefix, target: tuple[str, Any], further: Any, way: int = AHEAD) -> Operations:
+    return (seek(steps, target), *(seek_by(way, count, span) for count, span in further))
 
 
 _named_date: Final = choose(
@@ -147,75 +137,54 @@ _named_date: Final = choose(
 _event_date: Final = either(
     sequence(
         amount,
-        space,
+        " ",
         event,
-        space,
+        " ",
         suffix,
-        make=lambda count, _, event, __, way: (seek_by(way, count, event),),
+        make=lambda count, event, way: (seek_by(way, count, event),),
     ),
-    sequence(relative_prefix, space, event, make=lambda steps, _, event: (seek(steps, event),)),
+    sequence(relative_prefix, " ", event, make=lambda steps, event: (seek(steps, event),)),
     sequence(
-        event,
-        year_prefix,
-        year,
-        make=lambda event, _, number: (("set_event", event[1], number),),
+        event, year_prefix, year, make=lambda event, number: (("set_event", event[1], number),)
     ),
     sequence(event, make=lambda event: (seek_by(AHEAD, 1, event),)),
 )
 _relative_date: Final = either(
-    sequence(
-        relative_prefix,
-        space,
-        target,
-        repeat(_further_span),
-        make=lambda steps, _, target, further: (
-            seek(steps, target),
-            *(seek_by(AHEAD, count, span) for count, span in further),
-        ),
-    ),
-    sequence(implicit_prefix, space, target, make=lambda steps, _, target: (seek(steps, target),)),
+    sequence(relative_prefix, " ", target, _further_spans, make=_seek_all),
+    sequence(implicit_prefix, " ", target, make=lambda steps, target: (seek(steps, target),)),
     sequence(
         either(tag("weekday", weekday), month_target),
         make=lambda target: (seek_by(AHEAD, 0, target),),
     ),
     sequence(
         amount,
-        space,
+        " ",
         target,
-        repeat(_further_span),
-        space,
+        _further_spans,
+        " ",
         suffix,
-        make=lambda count, _, target, further, __, way: _seek_all(way, count, target, further),
+        make=lambda count, target, further, way: _seek_all(
+            (way, "by_day", count), target, further, way
+        ),
     ),
-    sequence(target, space, suffix, make=lambda target, _, way: (seek_by(way, 1, target),)),
-    sequence(
-        optional(the),
-        span,
-        space,
-        token("after"),
-        space,
-        token("next"),
-        make=lambda _, span, *__: (seek_by(AHEAD, 2, span),),
-    ),
+    sequence(target, " ", suffix, make=lambda target, way: (seek_by(way, 1, target),)),
+    sequence(optional("the "), span, " after next", make=lambda span: (seek_by(AHEAD, 2, span),)),
     _named_date,
     _event_date,
 )
 
 # -- parts of a year, a month or a week ------------------------------------------------------------
 
-_in_or_of: Final = token("in", "of")
-_of: Final = sequence(space, _in_or_of)
-_in_the: Final = optional(sequence(optional(sequence(token("in", "at"), space)), the))
+_in_the: Final = optional(sequence(optional("in|at "), "the "))
 
 
 def _build_bound(operation: str, first: int, last: int) -> Parser:
     """Return a parser for ``beginning``, ``first day``, ``2nd day``, ``end``, ``last day``."""
     return sequence(
         either(
-            constant(token("beginning", "start"), first),
-            sequence(ordinal, space, token("day"), make=lambda number, *_: number),
-            constant(token("end"), last),
-            sequence(token("last"), space, token("day"), make=lambda *_: last),
+            constant("beginning|start", first),
+            sequence(ordinal, " day"),
+            constant(either("end", "last day"), last),
         ),
         make=lambda number: (operation, number),
     )
@@ -223,114 +192,79 @@ def _build_bound(operation: str, first: int, last: int) -> Parser:
 
 day_of_year: Final = either(
     sequence(
-        optional(the),
+        optional("the "),
         month_day,
-        optional(_of),
-        make=lambda _, number, __: ("set_day_of_year", number),
+        optional(" in|of"),
+        make=lambda number: ("set_day_of_year", number),
     ),
-    sequence(
-        _in_the,
-        _build_bound("set_day_of_year", 1, 366),
-        optional(_of),
-        make=lambda _, bound, __: bound,
-    ),
+    sequence(_in_the, _build_bound("set_day_of_year", 1, 366), optional(" in|of")),
 )
-_month_suffix: Final = sequence(space, _in_or_of, optional(sequence(space, token("month"))))
+_month_suffix: Final = sequence(" in|of", optional(" month"))
 _occurrence: Final = either(
     choose({"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": 5}),
     *(
-        sequence(digits(str(number)), optional(token(ending)), make=lambda text, _: int(text))
+        sequence(digits(str(number)), optional(ending), make=int)
         for number, ending in enumerate(("st", "nd", "rd", "th", "th"), 1)
     ),
 )
 day_of_month: Final = either(
     sequence(
-        optional(the),
+        optional("the "),
         month_day,
         optional(_month_suffix),
-        make=lambda _, number, __: ("set_day_of_month", number),
+        make=lambda number: ("set_day_of_month", number),
     ),
     sequence(
-        optional(the),
+        optional("the "),
         _occurrence,
-        space,
+        " ",
         weekday,
         _month_suffix,
-        make=lambda _, index, __, number, ___: ("set_weekday_of_month", index, number),
+        make=lambda index, number: ("set_weekday_of_month", index, number),
     ),
-    sequence(
-        _in_the,
-        _build_bound("set_day_of_month", 1, 31),
-        optional(_month_suffix),
-        make=lambda _, bound, __: bound,
-    ),
+    sequence(_in_the, _build_bound("set_day_of_month", 1, 31), optional(_month_suffix)),
 )
-_day_of_week: Final = either(
-    sequence(
-        optional(the),
-        relaxed_weekday,
-        optional(_in_or_of),
-        make=lambda _, number, __: ("seek_weekday", AHEAD, "by_week", 0, number),
-    ),
-    sequence(
-        _in_the,
-        either(
-            constant(token("beginning", "start"), 2),
-            sequence(token("first"), space, token("day"), make=lambda *_: 2),
-            constant(token("end"), 6),
-            sequence(token("last"), space, token("day"), make=lambda *_: 6),
+_day_of_week: Final = sequence(
+    either(
+        sequence(optional("the "), relaxed_weekday, optional("in|of")),
+        sequence(
+            _in_the,
+            either(
+                constant(either("beginning|start", "first day"), 2),
+                constant(either("end", "last day"), 6),
+            ),
+            " in|of",
         ),
-        space,
-        _in_or_of,
-        make=lambda _, number, *__: ("seek_weekday", AHEAD, "by_week", 0, number),
     ),
+    make=lambda number: ("seek_weekday", AHEAD, "by_week", 0, number),
 )
 
-_relative_month: Final = either(month_target, tag("span", token("month")))
+relative_month: Final = either(month_target, tag("span", token("month")))
 
 
 def _build_seek(target: Parser, name: str) -> tuple[Parser, ...]:
     """Return the parsers of ``two months ago``, ``next month`` and ``the month after next``."""
     return (
         sequence(
-            amount,
-            space,
-            target,
-            space,
-            suffix,
-            make=lambda count, _, to, __, way: seek_by(way, count, to),
+            amount, " ", target, " ", suffix, make=lambda count, to, way: seek_by(way, count, to)
         ),
-        sequence(prefix, space, target, make=lambda steps, _, to: seek(steps, to)),
-        sequence(
-            the,
-            token(name),
-            space,
-            token("after"),
-            space,
-            token("next"),
-            make=lambda *_: seek_by(AHEAD, 2, ("span", name)),
-        ),
+        sequence(prefix, " ", target, make=seek),
+        constant(f"the {name} after next", seek_by(AHEAD, 2, ("span", name))),
     )
 
 
 _month_seek: Final = either(
-    *_build_seek(_relative_month, "month"),
+    *_build_seek(relative_month, "month"),
     sequence(month_target, make=lambda target: seek_by(AHEAD, 0, target)),
 )
 _week_seek: Final = either(
-    sequence(
-        token("after"), space, token("next"), make=lambda *_: seek_by(AHEAD, 2, ("span", "week"))
-    ),
-    sequence(
-        token("before"), space, token("last"), make=lambda *_: seek_by(BACK, 2, ("span", "week"))
-    ),
+    constant("after next", seek_by(AHEAD, 2, ("span", "week"))),
+    constant("before last", seek_by(BACK, 2, ("span", "week"))),
     *_build_seek(tag("span", token("week")), "week"),
 )
 
 
-def _join_month(
-    part: Operation, _: None, month_seek: Operation, year_number: int | None
-) -> Operations:
+def _join_month(part: Operation, month_seek: Operation, year_number: int | None) -> Operations:
     if year_number is None:
         return (month_seek, part)
     year_seek = ("set_year", year_number)
@@ -340,46 +274,32 @@ def _join_month(
 
 
 _part_of_period: Final = either(
-    sequence(day_of_year, space, year, make=lambda part, _, number: (("set_year", number), part)),
-    sequence(day_of_month, space, _month_seek, relaxed_year, make=_join_month),
-    sequence(_day_of_week, space, _week_seek, make=lambda part, _, week: (week, part)),
+    sequence(day_of_year, " ", year, make=lambda part, number: (("set_year", number), part)),
+    sequence(day_of_month, " ", _month_seek, relaxed_year, make=_join_month),
+    sequence(_day_of_week, " ", _week_seek, make=lambda part, week: (week, part)),
 )
 
 # -- dates counted from a date ---------------------------------------------------------------------
 
 _way: Final = choose({"after": AHEAD, "from": AHEAD, "on": AHEAD, "before": BACK})
-_prefix_amount: Final = optional(
-    sequence(either(ordinal, amount), space, make=lambda count, _: count)
-)
+_prefix_amount: Final = optional(sequence(either(ordinal, amount), " "))
 global_prefix: Final = memoize(
     either(
-        sequence(
-            optional(the),
-            token("day"),
-            space,
-            _way,
-            make=lambda _, __, ___, way: ("seek_span", way, 1, "day"),
-        ),
+        sequence(optional("the "), "day ", _way, make=lambda way: ("seek_span", way, 1, "day")),
         sequence(
             _prefix_amount,
             date_span,
-            space,
+            " ",
             _way,
-            make=lambda count, span, _, way: ("seek_span", way, count or 1, span),
+            make=lambda count, span, way: ("seek_span", way, count or 1, span),
         ),
         sequence(
-            optional(the),
+            optional("the "),
             _prefix_amount,
             weekday,
-            space,
+            " ",
             _way,
-            make=lambda _, count, number, __, way: (
-                "seek_weekday",
-                way,
-                "by_day",
-                count or 1,
-                number,
-            ),
+            make=lambda count, number, way: ("seek_weekday", way, "by_day", count or 1, number),
         ),
     )
 )
@@ -399,9 +319,9 @@ date: Final = memoize(
             _part_of_period,
             sequence(
                 global_prefix,
-                space,
+                " ",
                 Parser(_read_date, None),
-                make=lambda step, _, operations: (*operations, step),
+                make=lambda step, operations: (*operations, step),
             ),
         ),
     )
@@ -409,35 +329,32 @@ date: Final = memoize(
 
 # -- times counted from a time ---------------------------------------------------------------------
 
-_anchor: Final = either(
-    constant(token("now"), ("seek_span", AHEAD, 0, "day")),
-    explicit_time,
-)
+_anchor: Final = either(constant("now", ("seek_span", AHEAD, 0, "day")), explicit_time)
 _time_suffix: Final = either(
     sequence(
         choose({"from": AHEAD, "after": AHEAD, "before": BACK}),
-        optional(sequence(space, _anchor, make=lambda _, anchor: anchor)),
+        optional(sequence(" ", _anchor)),
         make=lambda way, anchor: (way, anchor),
     ),
-    constant(token("ago"), (BACK, None)),
+    constant("ago", (BACK, None)),
 )
 relative_time: Final = either(
     sequence(
         amount,
-        space,
+        " ",
         time_span,
-        space,
+        " ",
         _time_suffix,
-        make=lambda count, _, span, __, end: (
+        make=lambda count, span, end: (
             *((end[1],) if end[1] else ()),
             ("seek_span", end[0], count, span),
         ),
     ),
     sequence(
         prefix,
-        space,
+        " ",
         time_span,
-        make=lambda steps, _, span: (("seek_span", steps[0], steps[2], span),),
+        make=lambda steps, span: (("seek_span", steps[0], steps[2], span),),
     ),
 )
 """``10 hours ago``, ``20 minutes before noon``, ``next hour``."""

@@ -17,7 +17,6 @@ from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     memoize,
     optional,
     sequence,
-    space,
     token,
 )
 from localcdap.plugin_lib.wrangler.natural_dates.lexer import list_words
@@ -46,27 +45,18 @@ month: Final = choose({name: number for number, name in enumerate(_MONTHS, 1)})
 weekday: Final = choose({name: number for number, name in enumerate(_WEEKDAYS, 1)})
 """1 is Sunday, as in Java's ``Calendar``."""
 
-year: Final = either(
-    sequence(token("'"), two_digit_number, make=lambda _, number: number), four_digits
-)
-the: Final = sequence(token("the"), space)
-comma: Final = optional(token(","))
-year_prefix: Final = sequence(
-    either(sequence(token(","), optional(space)), space),
-    optional(
-        sequence(token("in"), space, token("the"), space, token("year"), space),
-    ),
-)
-year_after: Final = sequence(year_prefix, year, make=lambda _, number: number)
+year: Final = either(sequence("'", two_digit_number), four_digits)
+year_prefix: Final = sequence(either(", ?", " "), optional("in the year "))
+year_after: Final = sequence(year_prefix, year)
 relaxed_year: Final = commit(year_after, optional(year_after))
 month_day: Final = memoize(either(day_of_month_number, ordinal))
 
 # -- prefixes and suffixes -------------------------------------------------------------------------
 
-implicit_prefix: Final = constant(token("this", "current"), (AHEAD, "by_day", 0))
+implicit_prefix: Final = constant("this|current", (AHEAD, "by_day", 0))
 relative_prefix: Final = either(
     sequence(
-        optional(sequence(token("this"), space)),
+        optional("this "),
         choose(
             {
                 "last": (BACK, "by_week", 1),
@@ -76,27 +66,15 @@ relative_prefix: Final = either(
                 "upcoming": (AHEAD, "by_day", 1),
             }
         ),
-        make=lambda _, prefix: prefix,
     ),
-    sequence(token("in"), space, token("am", "an"), make=lambda *_: (AHEAD, "by_day", 1)),
-    sequence(
-        optional(sequence(token("in"), space)),
-        amount,
-        make=lambda _, count: (AHEAD, "by_day", count),
-    ),
+    constant("in am|an", (AHEAD, "by_day", 1)),
+    sequence(optional("in "), amount, make=lambda count: (AHEAD, "by_day", count)),
 )
 prefix: Final = memoize(either(relative_prefix, implicit_prefix))
-suffix: Final = either(
-    sequence(token("from", "after"), space, token("now", "today"), make=lambda *_: AHEAD),
-    constant(token("ago"), BACK),
-)
+suffix: Final = either(constant("from|after now|today", AHEAD), constant("ago", BACK))
 
 relaxed_weekday: Final = sequence(
-    optional(sequence(prefix, space)),
-    weekday,
-    comma,
-    optional(space),
-    make=lambda _, number, __, ___: number,
+    optional(sequence(prefix, " ")), weekday, ",? ?", make=lambda _, number: number
 )
 weekday_before: Final = optional(relaxed_weekday)
 

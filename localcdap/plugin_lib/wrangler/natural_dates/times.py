@@ -12,7 +12,6 @@ from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     either,
     optional,
     sequence,
-    space,
     token,
 )
 from localcdap.plugin_lib.wrangler.natural_dates.numbers import hour_number, minute_number
@@ -25,15 +24,11 @@ _FIRST_EVENING_HOUR: Final = 5
 
 _zone: Final = either(
     sequence(
-        optional(token("utc")),
-        token("+", "-"),
+        "utc?",
+        choose({"+": 1, "-": -1}),
         hour_number,
-        optional(
-            sequence(optional(token(":")), minute_number, make=lambda _, minutes: minutes),
-        ),
-        make=lambda _, sign, hours, minutes: (
-            (hours * 60 + (minutes or 0)) * (-1 if sign == "-" else 1)
-        ),
+        optional(sequence(":?", minute_number)),
+        make=lambda sign, hours, minutes: sign * (hours * 60 + (minutes or 0)),
     ),
     choose(
         {
@@ -48,44 +43,32 @@ _zone: Final = either(
     ),
 )
 
-_in_the: Final = sequence(token("in"), space, token("the"))
 _half: Final = either(
     choose({"am": "am", "pm": "pm"}),
     sequence(
-        optional(sequence(either(_in_the, token("at")), space)),
+        optional(either("in the ", "at ")),
         choose({"morning": "am", "noon": "pm", "evening": "pm", "night": "pm"}),
-        make=lambda _, half: half,
     ),
 )
-_point: Final = optional(token(":", "."))
-_seconds: Final = optional(sequence(_point, minute_number, make=lambda _, seconds: seconds))
-_hour_suffix: Final = token("h", "hour")
-
 # The value of a clock time: hour, minute or None, second or None, am, pm or None.
 _clock_time: Final = either(
     sequence(
         hour_number,
-        _point,
+        ":|.?",
         minute_number,
-        _seconds,
-        optional(
-            sequence(
-                optional(space),
-                either(_half, sequence(_hour_suffix)),
-                make=lambda _, half: half,
-            )
-        ),
-        make=lambda hour, _, minute, second, half: (hour, minute, second, half),
+        optional(sequence(":|.?", minute_number)),
+        optional(sequence(" ?", either(_half, "h|hour"))),
+        make=lambda hour, minute, second, half: (hour, minute, second, half),
     ),
     sequence(
         hour_number,
-        optional(sequence(optional(space), _half, make=lambda _, half: half)),
+        optional(sequence(" ?", _half)),
         make=lambda hour, half: (hour, None, None, half),
     ),
 )
 
 _named_hour: Final = sequence(
-    optional(sequence(either(_in_the, token("at", "this")), space)),
+    optional(either("in the ", "at|this ")),
     choose(
         {
             "morning": (8, "am"),
@@ -96,7 +79,6 @@ _named_hour: Final = sequence(
             "evening": (7, "pm"),
         }
     ),
-    make=lambda _, named: named,
 )
 
 
@@ -109,26 +91,20 @@ def _set_time_of_part(named: tuple[int, str], clock: tuple[Any, ...]) -> Operati
 
 
 _named_time: Final = either(
-    sequence(
-        _named_hour,
-        optional(sequence(space, token("at"))),
-        space,
-        _clock_time,
-        make=lambda named, _, __, clock: _set_time_of_part(named, clock),
-    ),
+    sequence(_named_hour, optional(" at"), " ", _clock_time, make=_set_time_of_part),
     sequence(_named_hour, make=lambda named: ("set_time", named[0], 0, 0, named[1])),
 )
 
 explicit_time: Final = either(
     sequence(
-        optional(sequence(token("at"), space)),
+        optional("at "),
         _clock_time,
-        optional(sequence(optional(space), _zone, make=lambda _, zone: zone)),
-        make=lambda _, clock, zone: ("set_time", *clock, zone),
+        optional(sequence(" ?", _zone)),
+        make=lambda clock, zone: ("set_time", *clock, zone),
     ),
     sequence(
         _named_time,
-        optional(sequence(space, _zone, make=lambda _, zone: zone)),
+        optional(sequence(" ", _zone)),
         make=lambda time, zone: (*time, zone),
     ),
 )
