@@ -29,9 +29,9 @@ class Sample(Transform):
     """A plugin with the usual kinds of properties."""
 
     class Config(PluginConfig):
-        column: str = field(description="A text.", macro=True)
-        count: int = field(description="A number.", default=1)
-        schema: Schema | None = field(description="The output schema.", default=None)
+        column: str = field("A text.", macro=True)
+        count: int = field("A number.", default=1)
+        schema: Schema | None = field("The output schema.", default=None)
 
     def configure(self, stage: StageConfigurer) -> None:
         stage.output_schema = stage.input_schema

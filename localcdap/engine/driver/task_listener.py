@@ -9,7 +9,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 import msgspec
@@ -70,12 +69,7 @@ class TaskListener:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Read the remaining messages and stop."""
         self._ended.set()
         self._thread.join()

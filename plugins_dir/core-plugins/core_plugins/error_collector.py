@@ -17,30 +17,23 @@ from localcdap.api import (
 
 @plugin(
     name="ErrorCollector",
-    description=(
-        "Turns the error records of earlier stages into records with additional fields: the error "
-        "message, the error code and the stage that emitted the error."
-    ),
+    description="Turns the error records of earlier stages into records with additional fields: the error "
+    "message, the error code and the stage that emitted the error.",
 )
 class ErrorCollector(ErrorTransform):
     one_to_one = True
 
     class Config(PluginConfig, rename="camel"):
         message_field: str | None = field(
-            description=(
-                "Field for the error message, a string. If not set, there is no such field."
-            ),
+            "Field for the error message, a string. If not set, there is no such field.",
             default=None,
         )
         code_field: str | None = field(
-            description="Field for the error code, an int. If not set, there is no such field.",
-            default=None,
+            "Field for the error code, an int. If not set, there is no such field.", default=None
         )
         stage_field: str | None = field(
-            description=(
-                "Field for the name of the stage that emitted the error, a string. If not set, there "
-                "is no such field."
-            ),
+            "Field for the name of the stage that emitted the error, a string. If not set, there "
+            "is no such field.",
             default=None,
         )
 

@@ -83,10 +83,8 @@ class LogLineError(ValueError):
 
 @plugin(
     name="LogParser",
-    description=(
-        "Parses lines of web server logs (CLF, S3, Cloudfront) into URI, IP, browser, device, HTTP "
-        "status and time."
-    ),
+    description="Parses lines of web server logs (CLF, S3, Cloudfront) into URI, IP, browser, device, HTTP "
+    "status and time.",
 )
 class LogParser(Transform):
     """CLF is the combined log format. ``ts`` is in milliseconds since 1970.

@@ -46,28 +46,24 @@ class Projection(Transform):
 
     class Config(PluginConfig):
         drop: list[str] = field(
-            description="Fields to drop, comma-separated. Not together with keep.",
+            "Fields to drop, comma-separated. Not together with keep.",
             default=[],
             form="{input-field}",
         )
         keep: list[str] = field(
-            description="Fields to keep, comma-separated. Not together with drop.",
+            "Fields to keep, comma-separated. Not together with drop.",
             default=[],
             form="{input-field}",
         )
         convert: str = field(
-            description=(
-                "Fields to convert, a comma-separated list of 'field:type', such as "
-                "'count:long,price:double'. Simple types convert to strings and bytes, strings and bytes "
-                "convert to simple types, and numbers convert to wider ones."
-            ),
+            "Fields to convert, a comma-separated list of 'field:type', such as "
+            "'count:long,price:double'. Simple types convert to strings and bytes, strings and bytes "
+            "convert to simple types, and numbers convert to wider ones.",
             default="",
             form="{input-field}:{type},",
         )
         rename: str = field(
-            description=(
-                "Fields to rename, a comma-separated list of 'old:new', such as 'ts:timestamp'."
-            ),
+            "Fields to rename, a comma-separated list of 'old:new', such as 'ts:timestamp'.",
             default="",
             form="{input-field}:{new name},",
         )

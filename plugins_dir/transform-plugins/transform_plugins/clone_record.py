@@ -17,8 +17,7 @@ _LARGEST: Final = 2**31 - 1
 class CloneRecord(Transform):
     class Config(PluginConfig):
         copies: int = field(
-            description="How many times each record is emitted; 1 passes records through unchanged.",
-            macro=True,
+            "How many times each record is emitted; 1 passes records through unchanged.", macro=True
         )
 
     config: Config

@@ -35,28 +35,22 @@ class NormalizedField(NamedTuple):
 
 @plugin(
     name="Normalize",
-    description=(
-        "Emits one record for each chosen field that is not null, with the field's name, its value and "
-        "copies of other fields."
-    ),
+    description="Emits one record for each chosen field that is not null, with the field's name, its value "
+    "and copies of other fields.",
 )
 class Normalize(Transform):
     class Config(PluginConfig):
         mapping: str = field(
             name="fieldMapping",
-            description=(
-                "Fields to copy into every record, a comma-separated list of 'input:output', such as "
-                "'CustomerID:ID'. Values are converted to text, null to the text 'null'."
-            ),
+            description="Fields to copy into every record, a comma-separated list of 'input:output', such as "
+            "'CustomerID:ID'. Values are converted to text, null to the text 'null'.",
             form="{input-field}:{output field},",
         )
         normalizing: str = field(
             name="fieldNormalizing",
-            description=(
-                "Fields for which a record is emitted, a comma-separated list of "
-                "'input:type field:value field', such as 'ItemId:AttributeType:AttributeValue'. The "
-                "type field takes the input field's name, the value field takes its value as text."
-            ),
+            description="Fields for which a record is emitted, a comma-separated list of "
+            "'input:type field:value field', such as 'ItemId:AttributeType:AttributeValue'. The "
+            "type field takes the input field's name, the value field takes its value as text.",
             form="{input-field}:{type field}:{value field},",
         )
         output_schema: Schema = field(

@@ -35,66 +35,50 @@ def fails_for_errors(version: str | None, arguments: Mapping[str, str]) -> bool:
 
 class WranglerConfig(PluginConfig, macros=True, rename="camel"):
     input_field: str = field(
-        description="The input field that is wrangled, or '*' for all fields.",
-        default="*",
-        name="field",
+        "The input field that is wrangled, or '*' for all fields.", default="*", name="field"
     )
     precondition: str | None = field(
-        description="A JEXL expression. Records for which it is true are dropped.",
-        default=None,
-        syntax="jexl",
+        "A JEXL expression. Records for which it is true are dropped.", default=None, syntax="jexl"
     )
     precondition_sql: str | None = field(
-        description="An SQL condition, instead of a recipe. Records for which it is false are dropped.",
+        "An SQL condition, instead of a recipe. Records for which it is false are dropped.",
         default=None,
         name="preconditionSQL",
         syntax="sql",
     )
     precondition_language: str | None = field(
-        description="The language of the condition: JEXL or SQL.",
-        default=None,
-        choices=["JEXL", "SQL"],
+        "The language of the condition: JEXL or SQL.", default=None, choices=["JEXL", "SQL"]
     )
     expression_language: str | None = field(
-        description="The older name of preconditionLanguage.",
-        default=None,
-        choices=["JEXL", "SQL"],
+        "The older name of preconditionLanguage.", default=None, choices=["JEXL", "SQL"]
     )
     directives: str = field(
-        description="The recipe: one directive a line, or ended by semicolons.",
+        "The recipe: one directive a line, or ended by semicolons.",
         default="",
         syntax="wrangler",
         uses=NamedPlugins("directive", after="#pragma load-directives"),
     )
     udd: list[str] = field(
-        description="The user-defined directives that the recipe uses.",
+        "The user-defined directives that the recipe uses.",
         default=[],
         form="{plugin:directive},",
         macro=False,
     )
     schema: Schema | None = field(
-        description=(
-            "The schema of the output. By default the schema that the recipe makes, as far as it is known "
-            "before the run."
-        ),
+        "The schema of the output. By default the schema that the recipe makes, as far as it is known "
+        "before the run.",
         default=None,
     )
     on_error: str | None = field(
-        description=(
-            "What happens to a record for which a directive fails: the pipeline fails, the record is "
-            "skipped, or it goes to the error port."
-        ),
+        "What happens to a record for which a directive fails: the pipeline fails, the record is "
+        "skipped, or it goes to the error port.",
         default=None,
         choices=[FAIL, SKIP, SEND],
         name="on-error",
     )
-    threshold: str | None = field(
-        description="A property of older versions; has no effect.", default=None
-    )
+    threshold: str | None = field("A property of older versions; has no effect.", default=None)
     workspace_id: str | None = field(
-        description="The place of the sample in CDAP's studio; has no effect.",
-        default=None,
-        macro=False,
+        "The place of the sample in CDAP's studio; has no effect.", default=None, macro=False
     )
 
     @property

@@ -36,28 +36,22 @@ class DeduplicateRule(NamedTuple):
 
 @plugin(
     name="Deduplicate",
-    description=(
-        "Keeps one of the records that have the same values in some fields, selected by the value of "
-        "another field."
-    ),
+    description="Keeps one of the records that have the same values in some fields, selected by the value of "
+    "another field.",
 )
 class Deduplicate(BatchAggregator):
     """Of records that rank equally, ``min`` and ``max`` keep the last, ``any`` keeps the first."""
 
     class Config(PluginConfig, macros=True, rename="camel"):
         unique_fields: list[str] = field(
-            description=(
-                "Fields that make a record unique, comma-separated. If empty, whole records are compared."
-            ),
+            "Fields that make a record unique, comma-separated. If empty, whole records are compared.",
             default=[],
             form="{input-field}",
         )
         filter_operation: str | None = field(
-            description=(
-                "Which record to keep, as 'field:function'. The function is max or min (of a numeric "
-                "field) or any (the first with a value). If empty, the first record is kept. "
-                "Example: 'cost:max'."
-            ),
+            "Which record to keep, as 'field:function'. The function is max or min (of a numeric "
+            "field) or any (the first with a value). If empty, the first record is kept. "
+            "Example: 'cost:max'.",
             default=None,
             form="{input-field}:{function:max|min|any}",
         )

@@ -24,17 +24,13 @@ if TYPE_CHECKING:
 
 @plugin(
     name="Distinct",
-    description=(
-        "Removes duplicate records. With a list of fields, the output has only these fields."
-    ),
+    description="Removes duplicate records. With a list of fields, the output has only these fields.",
 )
 class Distinct(BatchAggregator):
     class Config(PluginConfig):
         fields: list[str] = field(
-            description=(
-                "Fields to compare, comma-separated; others are dropped. If empty, whole records are "
-                "compared."
-            ),
+            "Fields to compare, comma-separated; others are dropped. If empty, whole records are "
+            "compared.",
             default=[],
             macro=True,
             form="{input-field}",

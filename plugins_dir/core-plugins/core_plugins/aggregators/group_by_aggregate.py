@@ -33,22 +33,18 @@ if TYPE_CHECKING:
 class GroupByAggregate(BatchAggregator):
     class Config(PluginConfig, macros=True):
         group_by_fields: list[str] = field(
-            description=(
-                "Fields to group by, comma-separated. They are the first output fields. Null is an ordinary "
-                "value."
-            ),
+            "Fields to group by, comma-separated. They are the first output fields. Null is an ordinary "
+            "value.",
             name="groupByFields",
             form="{input-field}",
         )
         aggregates: str = field(
-            description=(
-                "Aggregates, a comma-separated list of 'name:function(field)'. Functions: count, "
-                "count(*), countDistinct, countNulls, sum, avg, min, max, first, last, any, stddev, "
-                "variance, collectList, collectSet, longestString, shortestString, concat, "
-                "concatDistinct, logicalAnd, logicalOr, sumOfSquares, correctedSumOfSquares. All except "
-                "first, last and countNulls have a form with a condition: "
-                "\"total:sumIf(price):condition(city.equals('LA'))\"."
-            ),
+            "Aggregates, a comma-separated list of 'name:function(field)'. Functions: count, "
+            "count(*), countDistinct, countNulls, sum, avg, min, max, first, last, any, stddev, "
+            "variance, collectList, collectSet, longestString, shortestString, concat, "
+            "concatDistinct, logicalAnd, logicalOr, sumOfSquares, correctedSumOfSquares. All except "
+            "first, last and countNulls have a form with a condition: "
+            "\"total:sumIf(price):condition(city.equals('LA'))\".",
             form="{name}:{function:" + "|".join(FUNCTIONS) + "}({input-field}),",
         )
         num_partitions: int | None = num_partitions_field()

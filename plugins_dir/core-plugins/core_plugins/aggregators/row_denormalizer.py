@@ -28,35 +28,27 @@ _PROPERTIES: Final = ("keyField", "nameField", "valueField")
 
 @plugin(
     name="RowDenormalizer",
-    description=(
-        "Combines the records of a key into one record: their names become fields, their values become "
-        "the values of these fields. Records without a key are dropped."
-    ),
+    description="Combines the records of a key into one record: their names become fields, their values "
+    "become the values of these fields. Records without a key are dropped.",
 )
 class RowDenormalizer(BatchAggregator):
     """If a key has several values for a name, the last one is used."""
 
     class Config(PluginConfig, macros=True, rename="camel"):
-        key_field: str = field(
-            description="String field whose value groups the records.", form="{input-field}"
-        )
+        key_field: str = field("String field whose value groups the records.", form="{input-field}")
         name_field: str = field(
-            description="String field with the names of output fields.", form="{input-field}"
+            "String field with the names of output fields.", form="{input-field}"
         )
         value_field: str = field(
-            description="String field with the values of output fields.", form="{input-field}"
+            "String field with the values of output fields.", form="{input-field}"
         )
         output_fields: list[str] = field(
-            description=(
-                "Names that become output fields, comma-separated. Other names are dropped; a name that a "
-                "key lacks is null."
-            ),
+            "Names that become output fields, comma-separated. Other names are dropped; a name that a "
+            "key lacks is null."
         )
         field_aliases: str = field(
-            description=(
-                "Aliases of output fields, a comma-separated list of 'name:output field', such as "
-                "'ADDRESS:addr'."
-            ),
+            "Aliases of output fields, a comma-separated list of 'name:output field', such as "
+            "'ADDRESS:addr'.",
             default="",
             form="{name}:{output field},",
         )

@@ -49,9 +49,7 @@ _LINE: Final = r'^(\S+) (\S+) (\S+) \[([^\]]+)\] "([^"]*)" (\S+) (\S+)(?: "([^"]
 
 @plugin(
     name="Stream",
-    description=(
-        "Reads events of a stream of CDAP 3 to 5: the lines of the files in the stream's folder."
-    ),
+    description="Reads events of a stream of CDAP 3 to 5: the lines of the files in the stream's folder.",
 )
 class StreamSource(BatchSource):
     """Each line is an event. Its time is the modification time of the file, its headers are empty.

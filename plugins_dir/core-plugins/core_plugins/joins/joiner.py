@@ -46,100 +46,85 @@ _DEFINING: Final = (
 
 @plugin(
     name="Joiner",
-    description=(
-        "Joins the records of two or more inputs. Records of required inputs come out only when "
-        "they match, those of other inputs fill in where they match. Without required inputs "
-        "everything comes out (full outer join)."
-    ),
+    description="Joins the records of two or more inputs. Records of required inputs come out only when "
+    "they match, those of other inputs fill in where they match. Without required inputs "
+    "everything comes out (full outer join).",
 )
 class Joiner(BatchJoiner):
     """Skewed keys are split by Spark itself, so the distribution properties are checked and no more."""
 
     class Config(PluginConfig, macros=True, rename="camel"):
         selected_fields: str = field(
-            description=(
-                "The output fields, in order: a comma-separated list of 'stage.field' or "
-                "'stage.field as alias'. Output names must be unique."
-            ),
+            "The output fields, in order: a comma-separated list of 'stage.field' or "
+            "'stage.field as alias'. Output names must be unique.",
             form="{joined-field},",
         )
         required_inputs: list[str] = field(
-            description=(
-                "The inputs whose records must match, comma-separated. All inputs: inner join. Some: "
-                "outer join that keeps every match of these. None: full outer join."
-            ),
+            "The inputs whose records must match, comma-separated. All inputs: inner join. Some: "
+            "outer join that keeps every match of these. None: full outer join.",
             default=[],
             form="{input-stage}",
         )
         condition_type: str = field(
-            description="basic: join on equal keys. advanced: join on an SQL condition.",
+            "basic: join on equal keys. advanced: join on an SQL condition.",
             default=BASIC,
             form="{condition:basic|advanced}",
         )
         join_keys: str = field(
-            description=(
-                "The fields to compare for basic joins: 'a.id = b.customer_id', with '&' between "
-                "several comparisons. Each comparison names every input."
-            ),
+            "The fields to compare for basic joins: 'a.id = b.customer_id', with '&' between "
+            "several comparisons. Each comparison names every input.",
             default="",
             form="{join-keys}",
         )
         input_aliases: str = field(
-            description="Short names of inputs for the condition: 'stage=alias;stage2=alias2'.",
-            default="",
+            "Short names of inputs for the condition: 'stage=alias;stage2=alias2'.", default=""
         )
         condition_expression: str = field(
-            description=(
-                "The condition of an advanced join, an SQL expression over 'input.field', such as "
-                "'p.price > o.budget and p.kind = o.kind'."
-            ),
+            "The condition of an advanced join, an SQL expression over 'input.field', such as "
+            "'p.price > o.budget and p.kind = o.kind'.",
             default="",
             syntax="sql",
         )
         in_memory_inputs: list[str] = field(
-            description=(
-                "Small inputs that are sent to every worker, comma-separated, which makes joins with a "
-                "large input faster."
-            ),
+            "Small inputs that are sent to every worker, comma-separated, which makes joins with a "
+            "large input faster.",
             default=[],
             form="{input-stage}",
             group="performance",
         )
         join_null_keys: bool = field(
-            description="Whether null keys are equal to each other (unlike in SQL).",
-            default=True,
+            "Whether null keys are equal to each other (unlike in SQL).", default=True
         )
         num_partitions: int | None = field(
-            description="Number of partitions of the result. If empty, the engine decides.",
+            "Number of partitions of the result. If empty, the engine decides.",
             default=None,
             group="performance",
         )
         most_skewed_input: str | None = field(
-            description="The input with the most skewed keys; it becomes the left side.",
+            "The input with the most skewed keys; it becomes the left side.",
             default=None,
             form="{input-stage}",
             group="performance",
         )
         distribution_enabled: bool = field(
-            description="Whether one input has a few keys with very many records.",
+            "Whether one input has a few keys with very many records.",
             default=False,
             group="performance",
         )
         distribution_stage: str | None = field(
-            description="The input with these keys. Required if distribution is enabled.",
+            "The input with these keys. Required if distribution is enabled.",
             default=None,
             name="distributionStageName",
             form="{input-stage}",
             group="performance",
         )
         distribution_factor: int | None = field(
-            description="How many parts a key is split into. Required if distribution is enabled.",
+            "How many parts a key is split into. Required if distribution is enabled.",
             default=None,
             group="performance",
         )
         schema: Schema | None = field(
-            description="The output schema. Required if the schema of an input is not known.",
-            default=None,
+            "The output schema. Required if the schema of an input is not known.", default=None
         )
 
     config: Config

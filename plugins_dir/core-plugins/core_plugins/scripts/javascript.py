@@ -120,20 +120,18 @@ class JavaScript(ScriptTransform):
 
     class Config(PluginConfig):
         script: str = field(
-            description=(
-                "Script that defines 'function transform(input, emitter, context)'. The input is an "
-                "object with the record's fields. The emitter has emit(record), "
-                "emitError({errorCode, errorMsg, invalidRecord}) and emitAlert(texts). The context has "
-                "getArguments().get(name), getLookup(table).lookup(key), getMetrics().count(name, delta) and "
-                "getLogger().info(text). Dates are days, times and timestamps milli- or microseconds "
-                "since the epoch, bytes are arrays of numbers."
-            ),
+            "Script that defines 'function transform(input, emitter, context)'. The input is an "
+            "object with the record's fields. The emitter has emit(record), "
+            "emitError({errorCode, errorMsg, invalidRecord}) and emitAlert(texts). The context has "
+            "getArguments().get(name), getLookup(table).lookup(key), getMetrics().count(name, delta) and "
+            "getLogger().info(text). Dates are days, times and timestamps milli- or microseconds "
+            "since the epoch, bytes are arrays of numbers.",
             syntax="javascript",
         )
         schema: Schema | None = field(
-            description="The output schema. If empty, it is the input schema.", default=None
+            "The output schema. If empty, it is the input schema.", default=None
         )
-        lookup: str | None = field(description=DESCRIPTION, default=None, syntax="json")
+        lookup: str | None = field(DESCRIPTION, default=None, syntax="json")
 
     config: Config
 

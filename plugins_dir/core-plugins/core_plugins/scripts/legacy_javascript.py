@@ -34,14 +34,12 @@ class Script(JavaScript):
 
     class Config(JavaScript.Config):
         script: str = field(
-            description=(
-                "Script that defines 'function transform(input, context)', which returns an object with "
-                "the fields of the output. The context is that of the transform JavaScript."
-            ),
+            "Script that defines 'function transform(input, context)', which returns an object with "
+            "the fields of the output. The context is that of the transform JavaScript.",
             syntax="javascript",
         )
         schema: Schema | None = field(
-            description="The output schema. If empty, it is the input schema.", default=None
+            "The output schema. If empty, it is the input schema.", default=None
         )
 
     config: Config
@@ -61,13 +59,11 @@ class ScriptFilter(ScriptTransform):
 
     class Config(PluginConfig):
         script: str = field(
-            description=(
-                "Script that defines 'function shouldFilter(input, context)', which returns true for "
-                "records to drop and false for others. The context is that of the transform JavaScript."
-            ),
+            "Script that defines 'function shouldFilter(input, context)', which returns true for "
+            "records to drop and false for others. The context is that of the transform JavaScript.",
             syntax="javascript",
         )
-        lookup: str | None = field(description=DESCRIPTION, default=None, syntax="json")
+        lookup: str | None = field(DESCRIPTION, default=None, syntax="json")
 
     config: Config
 

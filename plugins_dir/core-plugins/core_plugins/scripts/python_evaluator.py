@@ -49,18 +49,16 @@ class PythonEvaluator(Transform):
 
     class Config(PluginConfig):
         script: str = field(
-            description=(
-                "Script that defines 'def transform(record, emitter, context)'. The record is a "
-                "dictionary. The emitter has emit(record), emitError({'errorCode', 'errorMsg', "
-                "'invalidRecord'}) and emitAlert(texts). The context has getArguments().get(name), "
-                "getLookup(table).lookup(key), getMetrics().count(name, delta) and getLogger().info(text)."
-            ),
+            "Script that defines 'def transform(record, emitter, context)'. The record is a "
+            "dictionary. The emitter has emit(record), emitError({'errorCode', 'errorMsg', "
+            "'invalidRecord'}) and emitAlert(texts). The context has getArguments().get(name), "
+            "getLookup(table).lookup(key), getMetrics().count(name, delta) and getLogger().info(text).",
             syntax="python",
         )
         schema: Schema | None = field(
-            description="The output schema. If empty, it is the input schema.", default=None
+            "The output schema. If empty, it is the input schema.", default=None
         )
-        lookup: str | None = field(description=DESCRIPTION, default=None, syntax="json")
+        lookup: str | None = field(DESCRIPTION, default=None, syntax="json")
 
     config: Config
 

@@ -29,7 +29,8 @@ class CodecOptions(NamedTuple):
     """The property of a plugin, and the types of its fields."""
 
     property: str
-    """The property that lists fields and codecs; messages use it as the word for a codec."""
+    """The property that lists fields and codecs, an attribute of the config too; messages use it as the word
+    for a codec."""
     takes: tuple[Type, ...]
     """The types of input fields."""
     gives: tuple[Type, ...]
@@ -48,10 +49,6 @@ class CodedFields(Transform):
 
     config: Any
 
-    def get_fields(self) -> str:
-        """Return the list of fields and codecs."""
-        raise NotImplementedError
-
     def configure(self, stage: StageConfigurer) -> None:
         stage.error_schema = stage.input_schema
         stage.output_schema = self.config.schema
@@ -68,7 +65,8 @@ class CodedFields(Transform):
         :param stage: gets the failures; None if the list was already validated.
         """
         found: dict[str, str] = {}
-        for element in filter(None, map(str.strip, (self.get_fields() or "").split(","))):
+        listed = getattr(self.config, self.options.property) or ""
+        for element in filter(None, map(str.strip, listed.split(","))):
             name, _, codec = (part.strip() for part in element.partition(":"))
             problem = self._find_problem(name, codec.upper(), found, element)
             if problem is None:

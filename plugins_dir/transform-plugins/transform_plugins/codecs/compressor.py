@@ -40,15 +40,11 @@ def _compress_gzip(data: bytes) -> bytes:
 class Compressor(CodedFields):
     class Config(PluginConfig):
         compressor: str = field(
-            description=(
-                "Fields and their compression, a comma-separated list of 'field:type', such as "
-                "'body:GZIP'. Types: SNAPPY, ZIP, GZIP, NONE."
-            ),
+            "Fields and their compression, a comma-separated list of 'field:type', such as "
+            "'body:GZIP'. Types: SNAPPY, ZIP, GZIP, NONE.",
             form=_FORM,
         )
-        schema: Schema = field(
-            description="The output schema, in which compressed fields are bytes."
-        )
+        schema: Schema = field("The output schema, in which compressed fields are bytes.")
 
     config: Config
     options = CodecOptions("compressor", (Type.BYTES, Type.STRING), (Type.BYTES,))
@@ -57,9 +53,6 @@ class Compressor(CodedFields):
         "ZIP": _compress_zip,
         "GZIP": _compress_gzip,
     }
-
-    def get_fields(self) -> str:
-        return self.config.compressor
 
 
 def _decompress_snappy(data: bytes) -> bytes:
@@ -113,14 +106,12 @@ def _check_size(size: int) -> None:
 class Decompressor(CodedFields):
     class Config(PluginConfig):
         decompressor: str = field(
-            description=(
-                "Fields and their compression, a comma-separated list of 'field:type', such as "
-                "'body:GZIP'. Types: SNAPPY, ZIP, GZIP, NONE."
-            ),
+            "Fields and their compression, a comma-separated list of 'field:type', such as "
+            "'body:GZIP'. Types: SNAPPY, ZIP, GZIP, NONE.",
             form=_FORM,
         )
         schema: Schema = field(
-            description="The output schema, in which decompressed fields are strings or bytes."
+            "The output schema, in which decompressed fields are strings or bytes."
         )
 
     config: Config
@@ -130,6 +121,3 @@ class Decompressor(CodedFields):
         "ZIP": _decompress_zip,
         "GZIP": _decompress_gzip,
     }
-
-    def get_fields(self) -> str:
-        return self.config.decompressor

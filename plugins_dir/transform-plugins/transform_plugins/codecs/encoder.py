@@ -22,15 +22,11 @@ _NOT_BASE32: Final = re.compile(rb"[^A-Z2-7]")
 class Encoder(CodedFields):
     class Config(PluginConfig):
         encode: str = field(
-            description=(
-                "Fields and their encoding, a comma-separated list of 'field:type', such as "
-                "'photo:BASE64'. Types: STRING_BASE64, BASE64, STRING_BASE32, BASE32, HEX, NONE."
-            ),
+            "Fields and their encoding, a comma-separated list of 'field:type', such as "
+            "'photo:BASE64'. Types: STRING_BASE64, BASE64, STRING_BASE32, BASE32, HEX, NONE.",
             form=_FORM,
         )
-        schema: Schema = field(
-            description="The output schema, in which encoded fields are strings or bytes."
-        )
+        schema: Schema = field("The output schema, in which encoded fields are strings or bytes.")
 
     config: Config
     options = CodecOptions("encode", _TYPES, _TYPES)
@@ -41,9 +37,6 @@ class Encoder(CodedFields):
         "BASE32": base64.b32encode,
         "HEX": binascii.hexlify,
     }
-
-    def get_fields(self) -> str:
-        return self.config.encode
 
 
 def _decode_base64(data: bytes) -> bytes:
@@ -71,15 +64,11 @@ def _decode_hex(data: bytes) -> bytes:
 class Decoder(CodedFields):
     class Config(PluginConfig):
         decode: str = field(
-            description=(
-                "Fields and their encoding, a comma-separated list of 'field:type', such as "
-                "'photo:BASE64'. Types: STRING_BASE64, BASE64, STRING_BASE32, BASE32, HEX, NONE."
-            ),
+            "Fields and their encoding, a comma-separated list of 'field:type', such as "
+            "'photo:BASE64'. Types: STRING_BASE64, BASE64, STRING_BASE32, BASE32, HEX, NONE.",
             form=_FORM,
         )
-        schema: Schema = field(
-            description="The output schema, in which decoded fields are strings or bytes."
-        )
+        schema: Schema = field("The output schema, in which decoded fields are strings or bytes.")
 
     config: Config
     options = CodecOptions("decode", _TYPES, _TYPES)
@@ -90,6 +79,3 @@ class Decoder(CodedFields):
         "BASE32": _decode_base32,
         "HEX": _decode_hex,
     }
-
-    def get_fields(self) -> str:
-        return self.config.decode

@@ -35,10 +35,9 @@ class Hasher(Transform):
     """
 
     class Config(PluginConfig):
-        hash: str = field(description="Digest: MD5, SHA1, SHA256, SHA384 or SHA512, in any case.")
+        hash: str = field("Digest: MD5, SHA1, SHA256, SHA384 or SHA512, in any case.")
         fields: list[str] = field(
-            description="Fields to hash, comma-separated; they must be strings.",
-            form="{input-field}",
+            "Fields to hash, comma-separated; they must be strings.", form="{input-field}"
         )
 
     config: Config

@@ -54,14 +54,11 @@ class CSVFormatter(FormattedRecord):
     """
 
     class Config(PluginConfig):
-        format: str = field(
-            description="Format: DELIMITED, EXCEL, MYSQL, RFC4180 or TDF, in any case."
-        )
+        format: str = field("Format: DELIMITED, EXCEL, MYSQL, RFC4180 or TDF, in any case.")
         delimiter: str = field(
-            description=(f"Delimiter of the format DELIMITED: {', '.join(_DELIMITERS)}."),
-            default="COMMA",
+            f"Delimiter of the format DELIMITED: {', '.join(_DELIMITERS)}.", default="COMMA"
         )
-        schema: Schema = field(description="The output schema: one string field for the line.")
+        schema: Schema = field("The output schema: one string field for the line.")
 
     config: Config
     types_of_text = (Type.STRING,)

@@ -82,30 +82,23 @@ class CSVParser(Transform):
 
     class Config(PluginConfig):
         format: str = field(
-            description=(
-                "The CSV format: DEFAULT, EXCEL, MYSQL, RFC4180, Pipe Delimited (or PDL), Tab "
-                "Delimited (or TDF), or Custom with a delimiter, in any case."
-            ),
+            "The CSV format: DEFAULT, EXCEL, MYSQL, RFC4180, Pipe Delimited (or PDL), Tab "
+            "Delimited (or TDF), or Custom with a delimiter, in any case.",
             default="DEFAULT",
             form="{format:DEFAULT|EXCEL|MYSQL|RFC4180|PDL|TDF|Custom}",
         )
         delimiter: str | None = field(
-            description="Delimiter of the format Custom, one character.",
-            default=None,
+            "Delimiter of the format Custom, one character.", default=None
         )
         source: str = field(
             name="field",
-            description=(
-                "Input field to parse, a string. If it is null, one record is emitted in which all parsed "
-                "fields are null."
-            ),
+            description="Input field to parse, a string. If it is null, one record is emitted in which all "
+            "parsed fields are null.",
             form="{input-field}",
         )
         schema: Schema = field(
-            description=(
-                "The output schema. Fields that the input also has, except the parsed field, are copied; the "
-                "other fields take the CSV values from left to right."
-            )
+            "The output schema. Fields that the input also has, except the parsed field, are copied; the "
+            "other fields take the CSV values from left to right."
         )
 
     config: Config

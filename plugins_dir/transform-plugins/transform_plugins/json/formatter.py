@@ -21,9 +21,7 @@ class JSONFormatter(FormattedRecord):
     """
 
     class Config(PluginConfig):
-        schema: Schema = field(
-            description="The output schema: one field of type string or bytes for the JSON."
-        )
+        schema: Schema = field("The output schema: one field of type string or bytes for the JSON.")
 
     config: Config
     types_of_text = (Type.STRING, Type.BYTES)

@@ -38,15 +38,13 @@ class JSONParser(Transform):
             name="field", description="Input field to parse, a string.", form="{input-field}"
         )
         mapping: str | None = field(
-            description=(
-                "JSON paths of output fields, a comma-separated list of 'output field:JSON path', such as "
-                "'first:$.name.first,zip:$.address[0].zip'. Output fields without a path are copied from "
-                "the input. If not set, each output field is the top-level member of the same name."
-            ),
+            "JSON paths of output fields, a comma-separated list of 'output field:JSON path', such as "
+            "'first:$.name.first,zip:$.address[0].zip'. Output fields without a path are copied from "
+            "the input. If not set, each output field is the top-level member of the same name.",
             default=None,
             form="{output-field}:{JSON path},",
         )
-        schema: Schema = field(description="The output schema: the fields to read.")
+        schema: Schema = field("The output schema: the fields to read.")
 
     config: Config
 

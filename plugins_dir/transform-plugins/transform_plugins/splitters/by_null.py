@@ -27,10 +27,8 @@ NON_NULL_PORT: Final = "nonnull"
 
 @plugin(
     name="NullFieldSplitter",
-    description=(
-        "Splits records by whether a field is null: port 'null' gets records where it is null, port "
-        "'nonnull' gets the others."
-    ),
+    description="Splits records by whether a field is null: port 'null' gets records where it is null, port "
+    "'nonnull' gets the others.",
 )
 class NullFieldSplitter(SplitterTransform):
     class Config(PluginConfig):
@@ -41,7 +39,7 @@ class NullFieldSplitter(SplitterTransform):
             form="{input-field}",
         )
         modify_schema: bool = field(
-            description=("Whether the field is non-nullable in the schema of the port 'nonnull'."),
+            "Whether the field is non-nullable in the schema of the port 'nonnull'.",
             default=True,
             name="modifySchema",
         )

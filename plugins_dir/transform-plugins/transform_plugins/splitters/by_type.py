@@ -36,26 +36,20 @@ class UnionMember(NamedTuple):
 
 @plugin(
     name="UnionSplitter",
-    description=(
-        "Splits records by the type of the value in a union field. The port is the name of the type "
-        "(null, boolean, bytes, int, long, float, double, string) or, for a record, the record's name."
-    ),
+    description="Splits records by the type of the value in a union field. The port is the name of the type "
+    "(null, boolean, bytes, int, long, float, double, string) or, for a record, the record's name.",
 )
 class UnionSplitter(SplitterTransform):
     class Config(PluginConfig, rename="camel"):
         union_field: str | None = field(
-            description=(
-                "Union field to split on. Its members must be records or simple types. If not set, all "
-                "records go to the port with the name of the input record."
-            ),
+            "Union field to split on. Its members must be records or simple types. If not set, all "
+            "records go to the port with the name of the input record.",
             default=None,
             form="{input-field}",
         )
         modify_schema: bool = field(
-            description=(
-                "Whether the union field has, on each port, only the type of its values there. "
-                "Otherwise it stays a union."
-            ),
+            "Whether the union field has, on each port, only the type of its values there. "
+            "Otherwise it stays a union.",
             default=True,
         )
 

@@ -41,14 +41,14 @@ class XMLMultiParser(Transform):
             form="{input-field}",
         )
         encoding: str = field(
-            description="Without effect, because the field is text, not bytes.", default="UTF-8"
+            "Without effect, because the field is text, not bytes.", default="UTF-8"
         )
         path: str = field(
             name="xPath",
             description="XPath 1.0 expression that selects the elements: '/rss/channel/item'.",
         )
         schema: Schema = field(
-            description="The output schema. Its fields have the names of the children, and simple types.",
+            "The output schema. Its fields have the names of the children, and simple types.",
             macro=False,
         )
 

@@ -57,24 +57,18 @@ class XMLParser(Transform):
             form="{input-field}",
         )
         encoding: str = field(
-            description="Without effect, because the field is text, not bytes.",
-            default="UTF-8",
-            macro=True,
+            "Without effect, because the field is text, not bytes.", default="UTF-8", macro=True
         )
         paths: str = field(
             name="xPathMappings",
-            description=(
-                "Fields and their XPath 1.0 expressions, a comma-separated list of 'field:path', such as "
-                "'title:/book/title'. Write a comma or colon in a path as %2C or %3A."
-            ),
+            description="Fields and their XPath 1.0 expressions, a comma-separated list of 'field:path', "
+            "such as 'title:/book/title'. Write a comma or colon in a path as %2C or %3A.",
             form="{field}:{path}",
         )
         types_of_fields: str = field(
             name="fieldTypeMapping",
-            description=(
-                "Fields and their types, a comma-separated list of 'field:type', in the order of "
-                f"the output. Types: {', '.join(_TYPES)}."
-            ),
+            description="Fields and their types, a comma-separated list of 'field:type', in the order of "
+            f"the output. Types: {', '.join(_TYPES)}.",
             form="{field}:{type:boolean|int|long|float|double|bytes|string}",
         )
         on_error: str = field(

@@ -54,10 +54,8 @@ class XMLToJSON(Transform):
             macro=True,
         )
         schema: Schema | None = field(
-            description=(
-                "The output schema. Fields that the input also has are copied. If empty, it is the single "
-                "field 'json_str'."
-            ),
+            "The output schema. Fields that the input also has are copied. If empty, it is the single "
+            "field 'json_str'.",
             default=None,
         )
 
