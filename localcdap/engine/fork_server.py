@@ -19,6 +19,7 @@ from typing import Final
 
 import msgspec
 
+from localcdap.engine.exit_codes import EXIT_FILE, REPORTED
 from localcdap.engine.local.fork_protocol import (
     SOCKET,
     TIMEOUT_S,
@@ -58,6 +59,9 @@ class ForkServer:
         self._listener: Final = listener
         self._code: Final = code
         self._origin: Final = describe_origin(dict(os.environb))
+        self._directories: Final[dict[int, bytes]] = {}
+        """The run directory of each forked process."""
+        signal.signal(signal.SIGCHLD, lambda *_: self._take_ended())
 
     def serve(self) -> ForkRequest | None:
         """Wait for requests and fork.
@@ -70,7 +74,7 @@ class ForkServer:
                 connection.settimeout(TIMEOUT_S)
                 request, descriptors = receive_request(connection)
                 try:
-                    if self._can_serve(request) and not os.fork():
+                    if self._can_serve(request) and not self._fork(request):
                         self._listener.close()
                         os.setsid()
                         send_reply(connection, ForkReply(os.getpid()))
@@ -80,6 +84,31 @@ class ForkServer:
                     for each in descriptors:
                         os.close(each)
         return None
+
+    def _fork(self, request: ForkRequest) -> int:
+        """Fork; return the process id of the new process, and 0 in it."""
+        # A process that ends at once must not be reaped before its directory is known.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+        try:
+            pid = os.fork()
+            if pid:
+                self._directories[pid] = request.run_directory
+            else:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            return pid
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+
+    def _take_ended(self) -> None:
+        """Let the kernel remove processes that have ended, and write how those ended that did not say so."""
+        with contextlib.suppress(ChildProcessError):  # there is none
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended
+                directory = self._directories.pop(pid, None)
+                code = os.waitstatus_to_exitcode(status)
+                if directory is not None and code not in REPORTED:
+                    with contextlib.suppress(OSError):
+                        Path(os.fsdecode(directory), EXIT_FILE).write_text(str(code))
 
     def _can_serve(self, request: ForkRequest) -> bool:
         return request.origin == self._origin and self._code.is_current
@@ -135,8 +164,6 @@ def main() -> None:
     """Serve requests; in a forked process carry out a run."""
     began = time.time()
     _die_with_parent()
-    # Nobody waits for run processes: the kernel removes them when they end.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     from localcdap.engine import run_process
 
     run_process.warm_up()

@@ -151,7 +151,16 @@ def _set_status(run: Run, message: StatusChanged) -> None:
     if run.status is RunStatus.RUNNING:
         run.start = moment
     if run.status.is_end:
+        _keep_progress(run)
         run.end, run.progress = moment, None
+
+
+def _keep_progress(run: Run) -> None:
+    """Keep the counts so far of stages without exact counts: the run failed or was stopped before."""
+    if run.progress is not None and run.status is not RunStatus.COMPLETED:
+        for stage, counts in run.progress.stages.items():
+            if stage in run.stages and run.stages[stage].records_out is None:
+                run.stages[stage] = counts
 
 
 def _to_stage_counts(counts: RecordCounts) -> StageCounts:

@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
 from typing import IO, Final
 
 import psutil
 
+from localcdap.engine.exit_codes import EXIT_FILE
 from localcdap.engine.local.fork_protocol import request_fork
 from localcdap.engine.messages.orders import WorkOrder, write_order
 from localcdap.runs.records import ProcessIdentity
@@ -20,6 +22,12 @@ from localcdap.umask import read_user_umask
 
 OUTPUT_FILE: Final = "process.log"
 """The file in the run's directory with everything that a run process prints."""
+
+
+_children: Final[dict[int, subprocess.Popen[bytes]]] = {}
+"""The run processes that this process has started itself, by id, until :func:`take_exit_code`."""
+_EXIT_S: Final = 0.3
+"""Seconds that the fork server may take to write the exit code of a process that has ended."""
 
 
 class RunProcess:
@@ -49,6 +57,7 @@ class RunProcess:
         kill(self.identity)
         if self._process is not None:
             self._process.wait()
+        take_exit_code(self.identity, self.directory)
         self._input.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -75,6 +84,7 @@ def _start_process(
             umask=read_user_umask(),
         )
     assert process.stdin is not None
+    _children[process.pid] = process
     return process.stdin, process, process.pid
 
 
@@ -116,5 +126,29 @@ def _signal(process: ProcessIdentity, number: signal.Signals) -> None:
 
 
 def _reap(pid: int) -> None:
+    child = _children.get(pid)
+    if child is not None:
+        child.poll()
+        return
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
+
+
+def take_exit_code(process: ProcessIdentity, directory: Path, *, waits: bool = False) -> int | None:
+    """Return the exit code of a run process that has ended, and forget it; None when it is not known.
+
+    :param directory: of the run.
+    :param waits: whether to wait until the fork server has written it.
+    """
+    child = _children.pop(process.pid, None)
+    if child is not None:
+        return child.poll()
+    file = directory / EXIT_FILE
+    deadline = time.monotonic() + _EXIT_S
+    while waits and not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    with contextlib.suppress(OSError, ValueError):
+        text = file.read_text()
+        file.unlink()
+        return int(text)
+    return None

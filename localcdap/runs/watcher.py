@@ -5,6 +5,7 @@ A run process outlives its host; the next host watches the runs that it finds.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import shutil
 import threading
@@ -21,7 +22,7 @@ from localcdap.messaging.consumer import SpoolConsumer
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import Run
-from localcdap.runs.processes import OUTPUT_FILE, interrupt, is_alive, kill
+from localcdap.runs.processes import OUTPUT_FILE, interrupt, is_alive, kill, take_exit_code
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.store.store import Store, Transaction
 
@@ -100,7 +101,7 @@ class WatchedRun:
                 self._kill_when_late()
                 return False
             stop_spark_work(self.directory)
-            recover_run(self.directory)
+            recover_run(self.directory, take_exit_code(self.process, self.directory, waits=True))
             self.drain_spool()
         self._remove_files()
         return True
@@ -122,7 +123,8 @@ class WatchedRun:
             elif entry.name != OUTPUT_FILE or not entry.stat().st_size:
                 entry.unlink(missing_ok=True)
         if not any(self.directory.iterdir()):
-            self.directory.rmdir()
+            with contextlib.suppress(OSError):  # the fork server wrote the exit code meanwhile
+                self.directory.rmdir()
 
 
 class RunWatcher:
@@ -165,7 +167,11 @@ class RunWatcher:
                 is_last = self._closed
                 runs = list(self._runs.values())
             ended = [run for run in runs if self._has_ended(run)]
-            self._leaving = [run for run in (*self._leaving, *ended) if is_alive(run.process)]
+            leaving = [*self._leaving, *ended]
+            self._leaving = [run for run in leaving if is_alive(run.process)]
+            for run in leaving:
+                if run not in self._leaving:
+                    take_exit_code(run.process, run.directory)
             with self._changed:
                 for run in ended:
                     del self._runs[run.run]

@@ -16,7 +16,8 @@ import pytest
 from localcdap.engine.local import fork_protocol as forking
 from localcdap.engine.local.child_processes import ForkServerSupervisor
 from localcdap.engine.local.fork_protocol import SOCKET, request_fork
-from localcdap.runs.processes import RunProcess, is_alive
+from localcdap.runs import processes
+from localcdap.runs.processes import RunProcess, is_alive, take_exit_code
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="templates are for Linux")
 
@@ -103,6 +104,25 @@ def test_one_forked_for_a_run_can_be_cancelled(running: Running):
 
     wait_until(lambda: not is_alive(process.identity))
     assert not process.directory.exists()
+
+
+def test_a_process_that_was_killed_leaves_its_signal(running: Running, monkeypatch):
+    process = RunProcess(running.runs, running.engine)
+    assert psutil.Process(process.identity.pid).ppid() == running.process.pid
+    os.kill(process.identity.pid, signal.SIGSEGV)
+    wait_until(lambda: not is_alive(process.identity))
+    monkeypatch.setattr(processes, "_EXIT_S", 60.0)
+    assert take_exit_code(process.identity, process.directory, waits=True) == -signal.SIGSEGV
+    assert take_exit_code(process.identity, process.directory) is None
+    process.cancel()
+
+
+def test_so_does_one_that_was_not_forked(tmp_path: Path):
+    process = RunProcess(tmp_path, tmp_path / "no-engine")
+    os.kill(process.identity.pid, signal.SIGKILL)
+    wait_until(lambda: not is_alive(process.identity))
+    assert take_exit_code(process.identity, process.directory) == -signal.SIGKILL
+    process.cancel()
 
 
 def test_another_start_of_python_is_not_forked(running: Running, monkeypatch: pytest.MonkeyPatch):

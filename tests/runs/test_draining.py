@@ -13,11 +13,13 @@ from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import TableWrite
 from localcdap.engine.driver.progress_report import create_status
+from localcdap.engine.exit_codes import EXIT_FILE
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.orders import SPOOL
-from localcdap.engine.messages.spool import RunStatus, TableLoads
+from localcdap.engine.messages.spool import Progress, RecordCounts, RunStatus, TableLoads
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.runs.effects import RunEffects
+from localcdap.runs.model import StageCounts
 from localcdap.runs.watcher import WatchedRun
 from localcdap.testing.instance import TemporaryInstance
 from tests.runs.stored_runs import GONE, write_run
@@ -85,3 +87,31 @@ def test_a_run_that_is_stopped_before_its_process_reports_is_killed(instance):
         )  # what recovery says of a process that is gone
 
     assert service.get("default", run.run).status is RunStatus.KILLED
+
+
+@pytest.mark.parametrize("end", [RunStatus.FAILED, RunStatus.KILLED, RunStatus.COMPLETED])
+def test_what_a_run_counted_before_it_failed_stays(instance, tmp_path, end):
+    runs = instance.cdap.runs
+    stages = {"In": StageCounts(), "Out": StageCounts()}
+    run = write_run(instance.cdap, status=RunStatus.RUNNING, stages=stages)
+    with SpoolWriter(tmp_path / SPOOL) as spool:
+        so_far = {"In": RecordCounts(0, 12, 1)}
+        spool.append(Progress(0.0, 1, 2, 10, so_far), create_status(end))
+    watched = WatchedRun(runs._store, runs._records, run, GONE, tmp_path, lambda: None)
+    watched.drain_spool()
+    found = runs.get("default", run.run)
+    assert found.progress is None
+    kept = StageCounts() if end is RunStatus.COMPLETED else StageCounts(0, 12, 1)
+    assert found.stages == {"In": kept, "Out": StageCounts()}
+
+
+def test_a_run_whose_process_died_says_how(instance, tmp_path):
+    runs = instance.cdap.runs
+    run = write_run(instance.cdap, status=RunStatus.RUNNING)
+    (tmp_path / EXIT_FILE).write_text("-11")
+    with SpoolWriter(tmp_path / SPOOL) as spool:
+        spool.append(create_status(RunStatus.RUNNING))
+    watched = WatchedRun(runs._store, runs._records, run, GONE, tmp_path, lambda: None)
+    assert watched.check()
+    error = runs.get("default", run.run).error
+    assert error.message.endswith("ended before the run did. It was killed by SIGSEGV.")

@@ -31,6 +31,7 @@ from localcdap.engine.driver.operations import end_operations
 from localcdap.engine.driver.progress_report import create_status
 from localcdap.engine.driver.task_listener import TASK_MESSAGES
 from localcdap.engine.endpoint import Endpoint
+from localcdap.engine.exit_codes import describe_exit
 from localcdap.engine.messages.orders import (
     AT_WORK,
     ORDER,
@@ -56,11 +57,12 @@ _LIMIT_S: Final = 90.0
 """Longer than it takes to connect, to wait for the end of operations, and to stop the server."""
 
 
-def recover_run(run_directory: Path) -> RunStatus:
+def recover_run(run_directory: Path, exit_code: int | None = None) -> RunStatus:
     """Finish a decided commit, or remove what an undecided one wrote, and report that in the run's spool.
 
     Does nothing when the spool already has an end status. May be repeated.
 
+    :param exit_code: that of the run's process; None when it is not known.
     :returns: the end status of the run.
     :raises StoreError: when the process of the run still locks the spool, that is, lives.
     :raises EngineError: when the run has no readable order.
@@ -70,19 +72,23 @@ def recover_run(run_directory: Path) -> RunStatus:
         for message in reported:
             if isinstance(message, StatusChanged) and message.status.is_end:
                 return message.status
-        spool.append(*_create_missing_messages(run_directory, reported), durable=True)
+        gone = f"{_GONE} {describe_exit(exit_code)}".rstrip()
+        spool.append(*_create_missing_messages(run_directory, reported, gone), durable=True)
     end = next(m for m in reversed(_read_messages(run_directory)) if isinstance(m, StatusChanged))
     return end.status
 
 
-def _create_missing_messages(run_directory: Path, reported: list[Message]) -> list[Message]:
+def _create_missing_messages(
+    run_directory: Path, reported: list[Message], gone: str
+) -> list[Message]:
+    """:param gone: says that the process of the run has ended, and how."""
     if _is_unreachable(run_directory):
-        return [_create_unfinished_failure(run_directory), create_status(RunStatus.FAILED)]
+        return [_create_unfinished_failure(run_directory, gone), create_status(RunStatus.FAILED)]
     if (run_directory / AT_WORK).exists() and read_journal(run_directory) is None:
-        return [_create_at_work_failure(run_directory), create_status(RunStatus.FAILED)]
+        return [_create_at_work_failure(run_directory, gone), create_status(RunStatus.FAILED)]
     end, journal = recover_commit(run_directory, _choose_folders(run_directory))
     if end is Recovery.ROLLED_BACK or journal is None:
-        failed = Failed(None, _GONE, "Run it again; nothing of it became visible.", [])
+        failed = Failed(None, gone, "Run it again; nothing of it became visible.", [])
         return [failed, create_status(RunStatus.FAILED)]
     known = {type(message) for message in reported}
     missing: list[Message] = []
@@ -93,7 +99,7 @@ def _create_missing_messages(run_directory: Path, reported: list[Message]) -> li
         missing.append(Committed([move.final for move in journal.moves]))
     if not journal.ends_run:
         action = "What its sinks wrote is in place; check which of the actions after them have still to run."
-        return [*missing, Failed(None, _GONE, action, []), create_status(RunStatus.FAILED)]
+        return [*missing, Failed(None, gone, action, []), create_status(RunStatus.FAILED)]
     return [*missing, create_status(RunStatus.COMPLETED)]
 
 
@@ -127,22 +133,24 @@ def _is_unreachable(run_directory: Path) -> bool:
     return wrote and not settled and _is_remote(run_directory)
 
 
-def _create_unfinished_failure(run_directory: Path) -> Failed:
+def _create_unfinished_failure(run_directory: Path, gone: str) -> Failed:
     journal = read_journal(run_directory)
     if journal is None:
         directories = ", ".join(f"'{each}'" for each in list_staging_directories(run_directory))
-        message = f"{_GONE} The cluster cannot be reached, where it left unfinished files in {directories}."
+        message = f"{gone} The cluster cannot be reached, where it left unfinished files in {directories}."
         return Failed(None, message, "Remove them there, and run it again.", [])
     moves = ", ".join(f"'{move.staging}' to '{move.final}'" for move in journal.moves)
     message = (
-        f"{_GONE} It had written everything, but the cluster cannot be reached to put it in place."
+        f"{gone} It had written everything, but the cluster cannot be reached to put it in place."
     )
     return Failed(None, message, f"Rename there what has not been renamed: {moves}.", [])
 
 
-def _create_at_work_failure(run_directory: Path) -> Failed:
+def _create_at_work_failure(run_directory: Path, gone: str) -> Failed:
     files = ", ".join(f"'{each}'" for each in list_staging_directories(run_directory))
-    message = f"{_GONE} Spark still works for it, for it cannot be interrupted while other runs use Spark."
+    message = (
+        f"{gone} Spark still works for it, for it cannot be interrupted while other runs use Spark."
+    )
     action = f"Nothing becomes visible; empty files keep it from writing: remove {files} later."
     return Failed(None, message, action if files else None, [])
 

@@ -11,10 +11,11 @@ from typing import Final
 
 from localcdap.api.serialization.structs import unpack
 from localcdap.engine.driver.recovery import stop_spark_work
+from localcdap.engine.exit_codes import describe_exit
 from localcdap.engine.messages.orders import SPOOL, WorkOrder
 from localcdap.engine.messages.spool import PreviewMessage, StatusChanged
 from localcdap.messaging.spool import SpoolReader
-from localcdap.runs.processes import RunProcess, interrupt, is_alive, kill
+from localcdap.runs.processes import RunProcess, interrupt, is_alive, kill, take_exit_code
 from localcdap.runs.provisioners import Provisioner
 
 _PAUSE_S: Final = 0.01
@@ -75,6 +76,11 @@ class PreviewProcess:
                 has_ended = self._read_messages(on_message)
                 time.sleep(_PAUSE_S)
             return has_ended or self._read_messages(on_message)
+
+    def describe_exit(self) -> str:
+        """Return a sentence that says how the process ended; empty when that is not known."""
+        process = self._process
+        return describe_exit(take_exit_code(process.identity, process.directory, waits=True))
 
     def close(self) -> None:
         """End the process and Spark's work for it, and remove its folder."""

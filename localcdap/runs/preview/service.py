@@ -299,8 +299,9 @@ class PreviewService:
             )
             self._end(entry, PreviewStatus.KILLED_BY_TIMER, error)
         else:
+            gone = "The process of the preview ended unexpectedly: a plugin may have crashed it."
             error = RunError(
-                "The process of the preview ended unexpectedly: a plugin may have crashed it.",
+                f"{gone} {entry.process.describe_exit()}".rstrip(),
                 "See the last stage that has records; the fault is behind it.",
             )
             self._end(entry, PreviewStatus.RUN_FAILED, error)
