@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +21,15 @@ if TYPE_CHECKING:
 # Rounds over all that was imported, and over each studio that is opened, would be a fifth of the time.
 gc.freeze()
 gc.set_threshold(50_000, 20, 100)
+
+# Images of containers often forbid compiled modules. Each of the hundreds of processes that tests start would
+# then compile all that it imports, which is more than half of the time that a command takes.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# The Spark server runs for minutes and most queries once: HotSpot's second compiler would take
+# a third of its processor time and not earn it. The first compiler alone gets a cache of 48 MB, which fills.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 # What a test says must not hang on the speed of the machine, or on a seed: each run tries the same examples.
 # `pytest --hypothesis-profile=search` tries others each time.

@@ -9,7 +9,7 @@ import pytest
 
 from localcdap.api.app import FieldType, StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
-from localcdap.api.errors import NotFoundError, TransactionConflictError
+from localcdap.api.errors import LocalcdapError, NotFoundError, TransactionConflictError
 from localcdap.datasets.listeners import DeletedNamespaceCleanup
 from localcdap.store.structured.operations import Delete, Operation, Upsert
 from localcdap.store.structured.session import LocalTransactionSession
@@ -71,8 +71,12 @@ def test_rows_of_a_deleted_namespace_are_swept_away(instance: Instance):
 def begin(instance: Instance, *operations: Operation) -> LocalTransactionSession:
     """A transaction that has performed operations on the table ``keyed`` and is not committed yet."""
     session = instance.tables.open(TransactionKind.DEFAULT, None)
-    for operation in operations:
-        session.perform(TableSql(KEYED), operation)
+    try:
+        for operation in operations:
+            session.perform(TableSql(KEYED), operation)
+    except LocalcdapError:
+        session.rollback()
+        raise
     return session
 
 
