@@ -133,7 +133,7 @@ def test_a_listener_that_raises_is_shown_and_tried_again_and_holds_up_nobody(
     status = delivery.list_statuses()[1]
     assert (status.name, status.waiting) == ("writer", 2)
     assert status.error == "ZeroDivisionError: a bug"
-    assert abs(status.since - time.time() * 1000) < 10_000
+    assert 0 <= time.time() * 1000 - status.since < 60_000
     assert seen(store) == ["a"]
     eventually(lambda: len(seen(store, "other")) == 3)
 

@@ -164,11 +164,11 @@ def test_waiting_ends_when_the_topic_or_the_host_goes(topics: Topics, service: M
     service.create_topic("ns", "t")
     threading.Timer(0.05, service.delete_topic, ["ns", "t"]).start()
     with pytest.raises(NotFoundError):
-        service.fetch("ns", "t", 0, wait_s=20)
+        service.fetch("ns", "t", 0, wait_s=60)
 
     service.create_topic("ns", "t")
     threading.Timer(0.05, topics.close).start()
-    assert service.fetch("ns", "t", 0, wait_s=20) == []
+    assert service.fetch("ns", "t", 0, wait_s=60) == []
 
 
 def test_many_publishers_and_a_reader_miss_nothing(service: MessagingService):
@@ -183,7 +183,7 @@ def test_many_publishers_and_a_reader_miss_nothing(service: MessagingService):
         thread.start()
     got: list[module.TopicMessage] = []
     while len(got) < 320:
-        found = service.fetch("ns", "t", got[-1].id if got else 0, limit=7, wait_s=10)
+        found = service.fetch("ns", "t", got[-1].id if got else 0, limit=7, wait_s=60)
         assert found
         got += found
 

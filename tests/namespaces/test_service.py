@@ -249,7 +249,7 @@ def test_creating_waits_for_the_deletion_of_the_name(namespaces, store, things: 
     deleting = threading.Thread(target=namespaces.delete, args=("team",))
     before = namespaces.describe("team").generation
     deleting.start()
-    started.wait(5)
+    assert started.wait(60)
     made = namespaces.create("team")
     deleting.join()
 

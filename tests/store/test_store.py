@@ -147,11 +147,11 @@ def test_closing_waits_for_the_transaction_of_another_thread(store: Store, path:
         with store.transaction() as tx:
             tx.execute("INSERT INTO items VALUES (1, 'a')")
             begun.set()
-            go_on.wait(5)
+            go_on.wait(60)
 
     writer = threading.Thread(target=write)
     writer.start()
-    begun.wait(5)
+    assert begun.wait(60)
     threading.Timer(0.2, go_on.set).start()
     store.close()
     writer.join()

@@ -40,10 +40,10 @@ class OtherHost:
     def kill(self) -> None:
         """As the system does that has no memory left."""
         self._process.kill()
-        self._process.wait(20)
+        self._process.wait(60)
 
     def leave(self) -> None:
         if self._process.poll() is None:
             assert self._process.stdin is not None
             self._process.stdin.close()
-            self._process.wait(20)
+            self._process.wait(60)

@@ -138,5 +138,5 @@ def _draw(app: App[object]) -> bool:
     return bool(waiting)
 
 
-_PATIENCE_S = 10
+_PATIENCE_S = 60
 _KEYS = {" ": "space", "\n": "enter", "\t": "tab"}

@@ -108,7 +108,7 @@ class Terminal:
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(20)
+        self.process.wait(60)
         for end in (self._master, self._slave):
             if end >= 0:
                 os.close(end)

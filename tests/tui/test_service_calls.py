@@ -53,7 +53,7 @@ async def test_a_call_is_made_in_a_thread_and_answered_on_the_screens(asking):
 async def test_the_screen_goes_on_while_a_call_takes_its_time(asking):
     async with asking() as (driver, widget):
         going_on = threading.Event()
-        widget.call(lambda cdap: going_on.wait(20), group="slow")
+        widget.call(lambda cdap: going_on.wait(60), group="slow")
         await driver.pilot.press("7")
         await driver.pilot.pause()
         assert driver.app.current_mode == "namespaces"
@@ -72,7 +72,7 @@ async def test_of_a_group_the_newest_answer_counts(asking):
             def work(cdap):
                 made.append(number)
                 if number == 0:
-                    first.wait(20)
+                    first.wait(60)
                 return number
 
             widget.call(work, answered.append, group="list")
@@ -100,7 +100,7 @@ async def test_ordered_calls_are_all_made_and_answered_in_their_order(asking):
 async def test_what_is_forgotten_is_not_answered(asking):
     async with asking() as (driver, widget):
         going_on, answered = threading.Event(), []
-        widget.call(lambda cdap: going_on.wait(20), answered.append, group="list")
+        widget.call(lambda cdap: going_on.wait(60), answered.append, group="list")
         widget.discard_results("list")
         going_on.set()
         await driver.settled()
@@ -111,7 +111,7 @@ async def test_what_is_forgotten_is_not_answered(asking):
 async def test_a_widget_that_has_gone_gets_no_answer(asking):
     async with asking() as (driver, widget):
         going_on, answered = threading.Event(), []
-        widget.call(lambda cdap: going_on.wait(20), answered.append)
+        widget.call(lambda cdap: going_on.wait(60), answered.append)
         await widget.remove()
         going_on.set()
         await driver.settled()

@@ -132,7 +132,7 @@ def test_a_studio_goes_on_when_another_one_and_then_the_host_are_killed(terminal
     host = read_host_record(tmp_path / "home")
     assert host is not None
     first.process.kill()
-    first.process.wait(20)
+    first.process.wait(60)
     assert read_host_record(tmp_path / "home") == host
 
     os.kill(host.pid, signal.SIGKILL)

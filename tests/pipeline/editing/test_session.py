@@ -325,12 +325,12 @@ def test_changes_cross_processes(bench):
 
 
 def test_who_waits_hears_of_edits_of_others(bench):
-    received = []
+    received, revision = [], bench.revision
     thread = threading.Thread(
-        target=lambda: received.append(bench.service.get_changes(bench.id, bench.revision, 60))
+        target=lambda: received.append(bench.service.get_changes(bench.id, revision, 60))
     )
     thread.start()
-    time.sleep(0.05)
+    time.sleep(0.05)  # it waits already; were it late, it would learn of the edit too
     bench.apply(SetProperty("t", "field", "q"))
     thread.join(60)
     assert "t" in received[0].stages

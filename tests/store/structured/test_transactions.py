@@ -396,8 +396,10 @@ def test_a_transaction_whose_client_vanished_is_rolled_back(service, stored):
     assert stored.transactions.run(lambda c: c.table("simpleTable").count()) == 0
 
 
-def test_a_client_that_thinks_for_long_keeps_its_transaction(service, client, monkeypatch):
-    monkeypatch.setattr(transactions, "LEASE_S", 0.2)
+def test_a_client_that_thinks_for_long_keeps_its_transaction(stored, monkeypatch):
+    stored.admin.create_or_update(SIMPLE)
+    monkeypatch.setattr(transactions, "LEASE_S", 0.2)  # of the client, which renews it all the time
+    service = TransactionService(stored, lease_s=60)
 
     class Elsewhere:
         """The service, but not itself: as a proxy is."""
@@ -409,12 +411,19 @@ def test_a_client_that_thinks_for_long_keeps_its_transaction(service, client, mo
 
     def body(context) -> None:
         put(context)
-        time.sleep(1.2)
+        (leased,) = service._leased.values()
+        until = [leased._until]
+        while len(until) < 3:
+            assert time.monotonic() < until[0], "the client did not renew the lease"
+            time.sleep(0.01)
+            if leased._until > until[-1]:
+                until.append(leased._until)
         context.table("simpleTable").increment(KEY, "col5", 1)
 
     runner.run(body)
     assert runner.run(lambda c: c.table("simpleTable").read(KEY))["col5"] == 2
     runner.close()
+    service.close()
 
 
 def test_garbage_from_a_client_is_refused(client, service):

@@ -62,7 +62,7 @@ def place_of(canvas, stage):
 
 async def until(pilot, holds):
     """Wait until something holds."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline, "the condition did not become true in time"
         await pilot.pause(0.01)

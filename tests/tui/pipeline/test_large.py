@@ -38,11 +38,11 @@ async def test_an_edit_of_200_stages_is_seen_at_once(open_studio, cdap, document
         canvas = driver.app.screen.view.canvas
         spent = []
         for number in range(12):
-            start = time.process_time()
+            start = time.thread_time()
             assert editor.apply(SetProperty("s100", "drop", "body" if number % 2 else "id"))
             for y in range(canvas.size.height):
                 canvas.render_line(y)
-            spent.append(time.process_time() - start)
+            spent.append(time.thread_time() - start)
         assert sorted(spent)[len(spent) // 2] < 0.016
         await agreed(driver, cdap, editor)
 

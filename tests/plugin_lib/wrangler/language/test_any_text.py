@@ -118,7 +118,8 @@ def test_time_grows_with_the_length_only(piece):
         return time.thread_time() - begun
 
     # An open brace is looked for in a bounded number of lines, so short texts say little of long ones.
-    short, long = min(measure(400) for _ in range(3)), measure(3200)
+    short = min(measure(400) for _ in range(3))
 
-    # 8 times the text; were it squared, 64 times the work. Which it is must be seen on any machine.
-    assert long < 30 * max(short, 0.01)
+    # 8 times the text; were it squared, 64 times the work. Which it is must be seen on any machine, also
+    # when other processes slow down one measurement.
+    assert any(measure(3200) < 30 * max(short, 0.01) for _ in range(4))
