@@ -28,13 +28,26 @@ def check_table_name(stage: StageConfigurer, config: PluginConfig) -> None:
         stage.failures.add(f"Invalid table name '{name}'.", _ALLOWED).with_config_property("name")
 
 
+def check_not_view(stage: StageConfigurer, table: str, name: str) -> None:
+    """Add a failure when a table to write is a view, in the words of BigQuery. For ``configure_connected``.
+
+    :param name: of the property that names the table.
+    """
+    held = stage.find_table(table)
+    if held is not None and held.is_view:
+        stage.failures.add(
+            f"'{table}' is not allowed for this operation because it is currently a VIEW.",
+            f"Write into another table, or drop the view: localcdap tables '{table}' --drop",
+        ).with_config_property(name)
+
+
 def check_table_key(stage: StageConfigurer, table: str, key: str | None) -> None:
     """Add a failure when an existing table has another key, or none. For ``configure_connected``.
 
     :param key: the key of the rows to write; None when they are appended.
     """
     held = stage.find_table(table)
-    if held is None or held.key == key:
+    if held is None or held.is_view or held.key == key:
         return
     stage.failures.add(
         f"The rows of table '{table}' have {_describe_key(held.key)}, but the rows to write have "

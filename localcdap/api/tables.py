@@ -85,12 +85,16 @@ VALUE: Final = "value"
 
 
 class TableShape(msgspec.Struct):
-    """The columns of a table."""
+    """The columns of a table or view."""
 
     schema: Schema
     key: str | None = None
     """The key column; None for a table to which rows are appended."""
     partitioning: Partitioning | None = None
+    is_view: bool = False
+    """Whether this is a view: a query, which can be read but not written."""
+    problem: str | None = None
+    """Why a view cannot be read, such as a table that does not exist; None when it can be read."""
 
     @property
     def lookup_key(self) -> str | None:

@@ -34,18 +34,22 @@ class TableService:
         namespaces.register_resource(NamespaceResource("tables", remove=self._tables.drop_all))
 
     def list_tables(self, namespace: str) -> list[TableDetail]:
-        """Return the tables of a namespace, by name."""
+        """Return the tables and views of a namespace, by name."""
         self._namespaces.require(namespace)
         return list(self._tables.list_tables(namespace))
 
     def read_shapes(self, namespace: str) -> dict[str, TableShape]:
-        """Return the columns and keys of a namespace's tables by name; nothing if it does not exist."""
+        """Return the columns and keys of a namespace's tables and views by name.
+
+        There are none if the namespace does not exist.
+        """
         return self._tables.read_shapes(namespace)
 
     def read_rows(self, namespace: str, name: str, limit: int) -> TableRows:
-        """Return the first rows of a table, ordered by its key.
+        """Return the first rows of a table, ordered by its key, or of a view.
 
         :raises NotFoundError: when there is no such table or namespace.
+        :raises QueryError: when a view cannot be read.
         """
         self._namespaces.require(namespace)
         columns, rows = self._tables.read_rows(namespace, name, limit)
@@ -54,7 +58,7 @@ class TableService:
 
     @non_idempotent
     def drop(self, namespace: str, name: str) -> None:
-        """Remove a table and its rows.
+        """Remove a table and its rows, or a view.
 
         :raises NotFoundError: when there is no such table or namespace.
         """
@@ -63,8 +67,9 @@ class TableService:
             self._tables.drop(tx, namespace, name)
 
     def export(self, namespace: str, name: str, directory: str) -> TableSnapshot:
-        """Write the current rows of a table to Parquet files in ``directory``.
+        """Write the current rows of a table or view to Parquet files in ``directory``.
 
         :raises NotFoundError: when there is no such table.
+        :raises QueryError: when a view cannot be read.
         """
         return self._tables.export_parquet(namespace, name, Path(directory))

@@ -13,11 +13,13 @@ import msgspec
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.columns import quote_identifier
-from localcdap.store.query import Query, QueryColumn, QueryLimits, QueryTable, to_arrow_stream
+from localcdap.store.query import Query, QueryColumn, QueryLimits, to_arrow_stream
+from localcdap.store.query_tables import QueryTable
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import PREFIX
-from localcdap.store.table_catalog import list_table_identifiers
+from localcdap.store.table_catalog import list_entries
+from localcdap.store.views import ViewDescription, ViewQuery
 
 STRUCTURED: Final = "structured"
 """The schema of the structured tables of system applications in queries."""
@@ -67,7 +69,7 @@ class SqlResult(msgspec.Struct):
 
 
 class SqlTable(msgspec.Struct):
-    """A table that queries can read."""
+    """A table or view that queries can read."""
 
     schema: str
     """A namespace, or ``structured``."""
@@ -75,7 +77,12 @@ class SqlTable(msgspec.Struct):
     columns: list[QueryColumn]
     key: list[str]
     """The columns that identify a row; empty for a table without a key."""
-    rows: int
+    rows: int | None
+    """None for a view, whose rows are counted only by a query."""
+    query: str | None = None
+    """The query of a view in the SQL of DuckDB; None for a table."""
+    problem: str | None = None
+    """Why a view cannot be read; it has no columns then."""
 
     @property
     def identifier(self) -> str:
@@ -161,6 +168,10 @@ class SqlService:
                 if namespace is None or each[0].schema in (namespace, STRUCTURED)
             ]
             tables = list(_read_details(tx, found))
+        views = [table for table, _ in found if table.query is not None]
+        if views:
+            described = ViewQuery().describe(self._store, [table for table, _ in found])
+            tables += [_to_sql_table(view, described[view]) for view in views]
         return sorted(
             tables, key=lambda table: (table.schema == STRUCTURED, table.schema, table.name)
         )
@@ -170,8 +181,8 @@ class SqlService:
         applications.
         """
         found: list[_Table] = [
-            (QueryTable(namespace, name, identifier), (key,) if key is not None else ())
-            for namespace, name, identifier, key in list_table_identifiers(tx)
+            (entry.query_table, (entry.key,) if entry.key is not None else ())
+            for entry in list_entries(tx)
         ]
         taken = {table.name.lower() for table, _ in found if table.schema.lower() == STRUCTURED}
         for spec in self._structured.list_tables():
@@ -191,7 +202,14 @@ def _alias_dataset_tables(tables: Sequence[QueryTable], namespace: str) -> Itera
     for table in tables:
         dataset, dot, name = table.name.partition(".")
         if table.schema == namespace and dot and name and dataset.lower() not in taken:
-            yield QueryTable(dataset, name, table.source)
+            query = f"FROM {table.source}" if table.query is not None else None
+            yield QueryTable(dataset, name, table.source, query)
+
+
+def _to_sql_table(view: QueryTable, described: ViewDescription) -> SqlTable:
+    return SqlTable(
+        view.schema, view.name, described.columns, [], None, view.query, described.problem
+    )
 
 
 def _read_details(tx: Transaction, tables: Sequence[_Table]) -> Iterator[SqlTable]:
@@ -199,6 +217,8 @@ def _read_details(tx: Transaction, tables: Sequence[_Table]) -> Iterator[SqlTabl
     for schema, table, column, type in tx.execute(_COLUMNS):
         columns.setdefault(quote_identifier(schema, table), []).append(QueryColumn(column, type))
     for each, key in tables:
+        if each.query is not None:
+            continue
         count: int = tx.execute(f"SELECT count(*) FROM {each.source}")[0][0]  # noqa: S608
         yield SqlTable(each.schema, each.name, columns.get(each.source, []), list(key), count)
 

@@ -1,4 +1,4 @@
-"""SQL statements of pipelines that change the tables of their namespace."""
+"""SQL statements of pipelines that change the tables and views of their namespace."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.store.change_query import ChangedTable, ChangeQuery, ChangeResult
 from localcdap.store.columns import to_column_type
-from localcdap.store.query import QueryLimits, QueryTable, to_arrow_stream
+from localcdap.store.query import QueryLimits, to_arrow_stream
 from localcdap.store.store import Store, Transaction
-from localcdap.store.table_catalog import list_table_identifiers
+from localcdap.store.table_catalog import CatalogEntry, create_view, list_entries
 from localcdap.store.tables import NamespaceTables
 
 _LIMITS: Final = QueryLimits(rows=1, seconds=120.0, memory_mb=1024)
@@ -45,27 +45,21 @@ class StatementService:
         with tempfile.TemporaryDirectory() as directory:
             if not statements.changes:
                 with self._store.snapshot() as tx:
-                    tables = _list_visible(tx, statements.namespace)
-                return _to_result(
-                    self._run(statements, [table for table, _ in tables], {}, directory)
-                )
+                    entries = list_entries(tx, statements.namespace)
+                return _to_result(self._run(statements, entries, {}, directory))
             with self._store.transaction() as tx:
                 self._namespaces.require_in_transaction(tx, statements.namespace)
-                tables = _list_visible(tx, statements.namespace)
-                _refuse_keys(tables, statements.changes)
+                entries = list_entries(tx, statements.namespace)
+                _refuse_keys(entries, statements.changes)
                 held = self._tables.read_schemas(statements.namespace)
-                visible = [table for table, _ in tables]
-                found = self._run(statements, visible, held, directory)
-                makes = {table.name: table for table in statements.makes}
-                for table in found.tables:
-                    made = makes.get(table.name)
-                    self._write_table(tx, statements.namespace, table, held.get(table.name), made)
+                found = self._run(statements, entries, held, directory)
+                self._write_changes(tx, statements, found, held)
                 return _to_result(found)
 
     def _run(
         self,
         statements: StatementBatch,
-        tables: Sequence[QueryTable],
+        entries: Sequence[CatalogEntry],
         held: Mapping[str, Schema],
         directory: str,
     ) -> ChangeResult:
@@ -75,7 +69,28 @@ class StatementService:
             if name in held
         }
         change = ChangeQuery(statements.sql, required, _LIMITS)
+        tables = [entry.query_table for entry in entries]
         return change.carry_out(self._store, tables, statements.namespace, Path(directory))
+
+    def _write_changes(
+        self,
+        tx: Transaction,
+        statements: StatementBatch,
+        found: ChangeResult,
+        held: Mapping[str, Schema],
+    ) -> None:
+        """Write the changed tables and views; a name can pass from a view to a table, or the reverse."""
+        namespace = statements.namespace
+        for view in found.views:
+            if view.query is None:
+                self._tables.drop(tx, namespace, view.name)
+        makes = {table.name: table for table in statements.makes}
+        for table in found.tables:
+            made = makes.get(table.name)
+            self._write_table(tx, namespace, table, held.get(table.name), made)
+        for view in found.views:
+            if view.query is not None and view.schema is not None:
+                create_view(tx, namespace, view.name, view.schema, view.query)
 
     def _write_table(
         self,
@@ -96,20 +111,11 @@ class StatementService:
         self._tables.write_parquet(tx, namespace, table.name, schema, how, [table.file])
 
 
-def _list_visible(tx: Transaction, namespace: str) -> list[tuple[QueryTable, str | None]]:
-    """Return the tables of a namespace with their keys."""
-    return [
-        (QueryTable(owner, name, identifier), key)
-        for owner, name, identifier, key in list_table_identifiers(tx)
-        if owner == namespace
-    ]
-
-
-def _refuse_keys(tables: Sequence[tuple[QueryTable, str | None]], changes: Sequence[str]) -> None:
-    for table, key in tables:
-        if key is not None and table.name in changes:
+def _refuse_keys(entries: Sequence[CatalogEntry], changes: Sequence[str]) -> None:
+    for entry in entries:
+        if entry.key is not None and entry.name in changes:
             raise ConflictError(
-                f"Table '{table.name}' has the key '{key}', so statements cannot change it.",
+                f"Table '{entry.name}' has the key '{entry.key}', so statements cannot change it.",
                 "Write it with a sink, or copy it into another table first.",
             )
 

@@ -2,7 +2,7 @@
 
 The statements see only the tables that the caller hands in, as in :mod:`localcdap.store.query`. The tables
 that they change are copied into that DuckDB; the results leave it as Parquet files, which the caller writes
-into the instance's tables.
+into the instance's tables, and as the queries of views. Temporary tables stay in that DuckDB.
 """
 
 from __future__ import annotations
@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api.errors import QueryError
+from localcdap.store.changed_views import (
+    ChangedView,
+    find_refused,
+    list_changed_views,
+    refuse_cycles,
+)
 from localcdap.store.columns import quote_identifier
-from localcdap.store.query import Query, QueryLimits, QueryTable
+from localcdap.store.query import Query, QueryLimits
+from localcdap.store.query_tables import QueryTable, list_view_sql
 from localcdap.store.store import Store
+from localcdap.store.stored_types import write_query
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,17 +43,6 @@ _KINDS: Final = (
     "ALTER",
 )
 """The kinds of statements that are allowed, in DuckDB's words; TRUNCATE is a DELETE."""
-_STORED_AS: Final = {
-    "HUGEINT": "BIGINT",  # the type of sums of integers
-    "UHUGEINT": "BIGINT",
-    "UBIGINT": "BIGINT",
-    "UUID": "VARCHAR",
-    "JSON": "VARCHAR",
-    "TIMESTAMP_S": "TIMESTAMP",
-    "TIMESTAMP_MS": "TIMESTAMP",
-    "TIMESTAMP_NS": "TIMESTAMP",
-}
-"""DuckDB types that a table cannot have, and the types that replace them."""
 
 
 class ChangedTable(msgspec.Struct):
@@ -63,6 +60,7 @@ class ChangeResult(msgspec.Struct):
 
     tables: list[ChangedTable]
     """The tables that the caller allowed to change, and the new ones."""
+    views: list[ChangedView]
     rows: int
     """The number of rows that the last statement found (a query) or changed (any other)."""
     first: Any
@@ -101,13 +99,20 @@ class ChangeQuery(Query):
             for table in tables:
                 if table.name in self._required:
                     _copy(engine, table, self._required[table.name])
+            before = list_view_sql(engine, schema)
             rows, first = 0, None
             for statement in self._statements:
                 self._sql = statement
-                rows, found = _run_statement(engine, statement)
+                for view in self._unreadable:
+                    view.retry(engine, before[view.view.name])
+                rows, found = self._run_statement(engine, statement, schema)
+                refuse_cycles(engine, schema, before)
                 first = first if found is None else found
             self._sql = ""
-            return ChangeResult(list(self._write_tables(engine, schema, directory)), rows, first)
+            dropped = [table.name for table in tables if table.query is not None]
+            views = list(list_changed_views(engine, schema, before, dropped))
+            changed = list(self._write_tables(engine, schema, directory))
+            return ChangeResult(changed, views, rows, first)
 
         return self._run_within_limits(store, tables, schema, work)
 
@@ -117,16 +122,31 @@ class ChangeQuery(Query):
             engine.execute("SET TimeZone = 'UTC'")
             yield engine
 
+    def _run_statement(
+        self, engine: duckdb.DuckDBPyConnection, sql: str, schema: str
+    ) -> tuple[int, pa.Table | None]:
+        import duckdb
+
+        try:
+            return _run_statement(engine, sql)
+        except duckdb.Error as error:
+            if isinstance(error, duckdb.InterruptException):
+                raise
+            refused = find_refused(error, sql, list_view_sql(engine, schema))
+            if refused is None:
+                raise
+            raise refused from None
+
     def _write_tables(
         self, engine: duckdb.DuckDBPyConnection, schema: str, directory: Path
     ) -> Iterator[ChangedTable]:
-        columns: dict[str, list[tuple[str, str, bool]]] = {}
-        for table, *column in engine.execute(_COLUMNS, [schema]).fetchall():
-            columns.setdefault(table, []).append((column[0], column[1], column[2]))
+        columns: dict[str, dict[str, bool]] = {}
+        for table, column, nullable in engine.execute(_COLUMNS, [schema]).fetchall():
+            columns.setdefault(table, {})[column] = nullable
         for number, (table, described) in enumerate(columns.items()):
             file = directory / f"{number}.parquet"
-            _write(engine, table, described, file)
-            yield ChangedTable(table, file, {name: nullable for name, _, nullable in described})
+            write_query(engine, f"Table '{table}'", f"FROM {quote_identifier(table)}", file)
+            yield ChangedTable(table, file, described)
         for table in self._required.keys() - columns.keys():
             yield ChangedTable(table, None, {})
 
@@ -166,40 +186,8 @@ def _run_statement(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa
         return rows, first
 
 
-def _write(
-    engine: duckdb.DuckDBPyConnection,
-    table: str,
-    columns: Sequence[tuple[str, str, bool]],
-    file: Path,
-) -> None:
-    """Write the rows of a table into a Parquet file, converted to types that tables can have."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    shown = ", ".join(
-        f"CAST({quote_identifier(name)} AS {_STORED_AS[type]}) AS {quote_identifier(name)}"
-        if type in _STORED_AS
-        else quote_identifier(name)
-        for name, type, _ in columns
-    )
-    found = engine.sql(f"SELECT {shown} FROM {quote_identifier(table)}")  # noqa: S608
-    try:
-        with (
-            found.to_arrow_reader(_BATCH_ROWS) as reader,
-            pq.ParquetWriter(file, reader.schema) as writer,
-        ):
-            for batch in reader:
-                writer.write_batch(batch)
-    except pa.ArrowNotImplementedError:
-        types = ", ".join(f"{name} {type}" for name, type, _ in columns)
-        raise QueryError(
-            f"Table '{table}' has a column of a type that tables cannot hold; it has {types}.",
-            "Convert the column, for example to VARCHAR.",
-        ) from None
-
-
 _COLUMNS: Final = (
-    "SELECT c.table_name, c.column_name, c.data_type, c.is_nullable FROM duckdb_columns() c "
+    "SELECT c.table_name, c.column_name, c.is_nullable FROM duckdb_columns() c "
     "JOIN duckdb_tables() t USING (schema_name, table_name) WHERE c.schema_name = ? "
-    "ORDER BY c.table_name, c.column_index"
+    "AND NOT t.temporary AND c.database_name = t.database_name ORDER BY c.table_name, c.column_index"
 )

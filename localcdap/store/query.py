@@ -1,9 +1,9 @@
 """Read-only SQL of a user, isolated from everything but the tables that the caller hands in.
 
 A query runs in a separate DuckDB in memory, in which the tables are views over Arrow streams from the
-store. That DuckDB has no access to files, networks or extensions, its configuration is locked, and its
-transaction is read-only, so DuckDB itself rejects anything else that a query asks for. Only a single
-statement is accepted, and DuckDB's parser must classify it as a query.
+store (:mod:`localcdap.store.query_tables`). That DuckDB has no access to files, networks or extensions, its
+configuration is locked, and its transaction is read-only, so DuckDB itself rejects anything else that a
+query asks for. Only a single statement is accepted, and DuckDB's parser must classify it as a query.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from localcdap.api.errors import QueryError
-from localcdap.store.columns import quote_identifier
 from localcdap.store.database_errors import find_file_fault
 from localcdap.store.query_errors import query_error
+from localcdap.store.query_tables import QueryTable, UnreadableView, create_query_tables
 from localcdap.store.store import Store
 
 if TYPE_CHECKING:
@@ -40,15 +40,6 @@ _QUERIES: Final = ("SELECT", "EXPLAIN")
 _BATCH_ROWS: Final = 1024
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """The largest result; further rows are left out, as when the limit of rows is reached."""
-
-
-class QueryTable(msgspec.Struct, frozen=True):
-    """A table that a query can read."""
-
-    schema: str
-    name: str
-    source: str
-    """The SQL identifier of the table in the store."""
 
 
 class QueryColumn(msgspec.Struct, frozen=True):
@@ -87,6 +78,7 @@ class Query:
         self._lock = threading.Lock()
         self._engine: duckdb.DuckDBPyConnection | None = None
         self._ended: QueryError | None = None
+        self._unreadable: Sequence[UnreadableView] = ()
 
     def cancel(self) -> None:
         """End the query; :meth:`run` raises QueryError."""
@@ -118,11 +110,14 @@ class Query:
         timer.start()
         try:
             with store.open_streams() as stream, self._open_sandbox() as engine:
-                _create_views(engine, tables, stream, schema)
+                self._unreadable = create_query_tables(engine, tables, stream, schema)
                 return work(engine)
         except duckdb.Error as error:
             if self._ended is not None:
                 raise self._ended from None
+            unreadable = self._find_unreadable()
+            if unreadable is not None:
+                raise unreadable.error from None
             fault = find_file_fault(error, store.path)
             if fault is not None:
                 raise fault from error
@@ -164,6 +159,10 @@ class Query:
             batches, truncated = _read_first_batches(reader, self._limits.rows)
             return columns, pa.Table.from_batches(batches, reader.schema), truncated
 
+    def _find_unreadable(self) -> UnreadableView | None:
+        """Return the view whose failed query is why a statement failed; None when no such view was read."""
+        return next((view for view in self._unreadable if view.was_read), None)
+
     def _explain(self, engine: duckdb.DuckDBPyConnection) -> None:
         """Let DuckDB fail again on a wrong query as part of EXPLAIN, whose error has line and column.
 
@@ -171,7 +170,7 @@ class Query:
         """
         import duckdb
 
-        if self._ended is not None:
+        if self._ended is not None or self._find_unreadable() is not None:
             return
         engine.rollback()
         try:
@@ -209,39 +208,6 @@ class Query:
             self._ended = self._ended or why
             if self._engine is not None:
                 self._engine.interrupt()
-
-
-class _Stream:
-    """A table as an Arrow stream for DuckDB; each scan opens a new stream."""
-
-    def __init__(self, stream: Callable[[str], Any], source: str) -> None:
-        self._stream = stream
-        self._source = source
-
-    def __arrow_c_schema__(self) -> object:
-        reader = self._stream(f"FROM {self._source} LIMIT 0")
-        return reader.schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._stream(f"FROM {self._source}").__arrow_c_stream__(requested_schema)
-
-
-def _create_views(
-    engine: duckdb.DuckDBPyConnection,
-    tables: Sequence[QueryTable],
-    stream: Callable[[str], Any],
-    schema: str,
-) -> None:
-    """Create a view for each table, and lock the configuration."""
-    for name in dict.fromkeys([schema, *(table.schema for table in tables)]):
-        engine.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(name)}")
-    for table in tables:
-        registered = f"{table.schema}.{table.name}"
-        engine.register(registered, _Stream(stream, table.source))
-        view = quote_identifier(table.schema, table.name)
-        engine.execute(f"CREATE VIEW {view} AS FROM {quote_identifier(registered)}")
-    engine.execute(f"SET schema = {quote_identifier(schema)}")
-    engine.execute("SET lock_configuration = true")
 
 
 def to_arrow_stream(table: Any) -> bytes:

@@ -41,6 +41,11 @@ def query_error(error: Exception, sql: str, memory_mb: int, lines_before: int = 
     return QueryError(shown, " ".join(hints) or None, line=line, column=column)
 
 
+def extract_message(error: Exception) -> str:
+    """Return the first sentence of an exception of DuckDB, without its kind, position and hints."""
+    return _to_sentence(_KIND.sub("", str(error).strip().partition("\n")[0].strip()))
+
+
 def _format_position(line: int | None, column: int | None) -> str:
     if line is None:
         return ""

@@ -1,7 +1,7 @@
-"""The catalog of tables: for each its DuckDB table, schema, key and partitioning.
+"""The catalog of tables and views: for each table its DuckDB table, schema, key and partitioning.
 
 The table ``name`` of a namespace is the DuckDB table of that name in the DuckDB schema of the namespace's
-name, so that SQL can read it as ``namespace.name``.
+name, so that SQL can read it as ``namespace.name``. A view is only an entry of the catalog with a query.
 """
 
 from __future__ import annotations
@@ -16,16 +16,51 @@ from localcdap.api.schema import Schema
 from localcdap.api.tables import Partitioning
 from localcdap.decoders import decode_json
 from localcdap.store.columns import quote_identifier, to_column_type
+from localcdap.store.query_tables import QueryTable
 from localcdap.store.store import Transaction
 from localcdap.text import format_available
 
 _RESERVED: Final = ("main", "temp", "system", "information_schema", "pg_catalog")
 
 
-def list_table_identifiers(tx: Transaction) -> Sequence[tuple[str, str, str, str | None]]:
-    """List namespace, name, SQL identifier and key of every table, ordered by namespace and name."""
-    rows = tx.execute("SELECT namespace, name, key_field FROM dataset_tables ORDER BY ALL")
-    return [(namespace, name, to_identifier(namespace, name), key) for namespace, name, key in rows]
+class CatalogEntry(msgspec.Struct, frozen=True):
+    """A table or view of a namespace."""
+
+    namespace: str
+    name: str
+    document: str
+    """The schema of the rows, as JSON; of a view, its schema when it was created."""
+    key: str | None
+    """The field that identifies a row; None for a table without a key, and for a view."""
+    partitioning: Partitioning | None
+    query: str | None
+    """The query of a view in the SQL of DuckDB; None for a table."""
+
+    @property
+    def schema(self) -> Schema:
+        return Schema.parse(self.document)
+
+    @property
+    def query_table(self) -> QueryTable:
+        """The table or view as queries see it."""
+        identifier = to_identifier(self.namespace, self.name)
+        if self.query is not None:
+            identifier = quote_identifier(self.namespace, self.name)
+        return QueryTable(self.namespace, self.name, identifier, self.query)
+
+
+def list_entries(tx: Transaction, namespace: str | None = None) -> list[CatalogEntry]:
+    """List the tables and views of a namespace, or of all, ordered by namespace and name."""
+    where = "" if namespace is None else "WHERE namespace = ?"
+    rows = tx.execute(
+        f"SELECT namespace, name, document, key_field, partitioning, query FROM dataset_tables {where} "  # noqa: S608
+        "ORDER BY namespace, name",
+        () if namespace is None else (namespace,),
+    )
+    return [
+        CatalogEntry(owner, name, document, key, parse_partitioning(parted), query)
+        for owner, name, document, key, parted, query in rows
+    ]
 
 
 def to_identifier(namespace: str, name: str) -> str:
@@ -59,6 +94,26 @@ def read_schema_and_key(tx: Transaction, namespace: str, name: str) -> tuple[Sch
     return Schema.parse(document), key
 
 
+def read_query(tx: Transaction, namespace: str, name: str) -> str | None:
+    """Return the query of a view; None for a table, and when there is neither."""
+    rows = tx.execute(
+        "SELECT query FROM dataset_tables WHERE namespace = ? AND name = ?", (namespace, name)
+    )
+    return rows[0][0] if rows else None
+
+
+def require_table(tx: Transaction, namespace: str, name: str) -> None:
+    """Check that a name is not that of a view.
+
+    :raises StoreError: when it is, in the words of BigQuery.
+    """
+    if read_query(tx, namespace, name) is not None:
+        raise StoreError(
+            f"'{name}' is not allowed for this operation because it is currently a VIEW.",
+            f"Write into another table, or drop the view: localcdap tables '{name}' --drop",
+        )
+
+
 def read_partitioning(tx: Transaction, namespace: str, name: str) -> Partitioning | None:
     """Return the partitioning of an existing table; None when it has none."""
     rows = tx.execute(
@@ -85,6 +140,46 @@ def create(
     :raises StoreError: when it has no name or no fields.
     :raises ConflictError: when its name differs from another one in case only.
     """
+    _check_name(tx, namespace, name, schema)
+    columns = ", ".join(f"{quote_identifier(f.name)} {to_column_type(f.schema)}" for f in schema)
+    tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(_to_duckdb_schema(namespace))}")
+    tx.execute(f"CREATE TABLE {to_identifier(namespace, name)} ({columns})")
+    parted = None if partitioning is None else msgspec.json.encode(partitioning).decode()
+    tx.execute(
+        "INSERT INTO dataset_tables VALUES (?, ?, ?, ?, now(), ?, NULL)",
+        (namespace, name, str(schema), key, parted),
+    )
+
+
+def create_view(tx: Transaction, namespace: str, name: str, schema: Schema, query: str) -> None:
+    """Create a view, or replace the one of that name.
+
+    :raises StoreError: when it has no name or no fields, or there is a table of that name.
+    :raises ConflictError: when its name differs from another one in case only.
+    """
+    delete(tx, namespace, name, views_only=True)
+    if name in list_names(tx, namespace):
+        raise StoreError(
+            f"'{name}' is not allowed for this operation because it is currently a TABLE.",
+            "Choose another name for the view, or drop the table first.",
+        )
+    _check_name(tx, namespace, name, schema)
+    tx.execute(
+        "INSERT INTO dataset_tables VALUES (?, ?, ?, NULL, now(), NULL, ?)",
+        (namespace, name, str(schema), query),
+    )
+
+
+def delete(tx: Transaction, namespace: str, name: str, *, views_only: bool = False) -> None:
+    """Remove a table or view from the catalog, if it is there."""
+    more = " AND query IS NOT NULL" if views_only else ""
+    tx.execute(
+        f"DELETE FROM dataset_tables WHERE namespace = ? AND name = ?{more}",  # noqa: S608
+        (namespace, name),
+    )
+
+
+def _check_name(tx: Transaction, namespace: str, name: str, schema: Schema) -> None:
     if not name or "\0" in name or not schema.fields:
         raise StoreError(
             f"A table needs a name and at least one field; '{name}' lacks one of them."
@@ -100,14 +195,6 @@ def create(
             f"'{similar[0][1]}' in '{similar[0][0]}'; DuckDB treats the two names as equal.",
             "Choose another name.",
         )
-    columns = ", ".join(f"{quote_identifier(f.name)} {to_column_type(f.schema)}" for f in schema)
-    tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(_to_duckdb_schema(namespace))}")
-    tx.execute(f"CREATE TABLE {to_identifier(namespace, name)} ({columns})")
-    parted = None if partitioning is None else msgspec.json.encode(partitioning).decode()
-    tx.execute(
-        "INSERT INTO dataset_tables VALUES (?, ?, ?, ?, now(), ?)",
-        (namespace, name, str(schema), key, parted),
-    )
 
 
 def widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Schema) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from localcdap.store.columns import check_names, quote_identifier, quote_literal
 from localcdap.store.schema_merge import merge_table_schema, refuse_relaxation
 from localcdap.store.store import Store, Transaction
 from localcdap.store.table_merge import merge
+from localcdap.store.views import NamespaceViews, ViewDescription
 
 _POSITION: Final = ("file_index", "file_row_number")
 """The columns in which DuckDB returns the position of a row in the files that it reads."""
@@ -23,15 +24,20 @@ _LAST_FIRST: Final = ", ".join(f"{column} DESC" for column in _POSITION)
 
 
 class TableDetail(msgspec.Struct):
-    """A table with its schema and number of rows."""
+    """A table with its schema and number of rows, or a view."""
 
     namespace: str
     name: str
     schema: Schema
     key: str | None
     """The field that identifies a row; None for a table without a key."""
-    rows: int
+    rows: int | None
+    """None for a view, whose rows are counted only by a query."""
     partitioning: Partitioning | None = None
+    query: str | None = None
+    """The query of a view in the SQL of DuckDB; None for a table."""
+    problem: str | None = None
+    """Why the view cannot be read. Its schema is then that which it had when it was created."""
 
 
 class TableSnapshot(msgspec.Struct):
@@ -49,6 +55,7 @@ class NamespaceTables:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._views = NamespaceViews(store)
 
     def upsert_parquet(
         self,
@@ -130,6 +137,7 @@ class NamespaceTables:
             and must not be changed, several of the rows to write have equal keys, or the condition is wrong.
         """
         parted = how.partitioning
+        catalog.require_table(tx, namespace, name)
         if how.truncate and name in catalog.list_names(tx, namespace):
             held = catalog.read_partitioning(tx, namespace, name)
             if held is not None and (held.field is None or schema.field(held.field)):
@@ -148,13 +156,18 @@ class NamespaceTables:
         """Write the rows into a new Parquet file in ``directory``, which is created when it does not exist.
 
         :raises NotFoundError: when there is no such table.
+        :raises QueryError: when a view cannot be read, or takes over ten minutes or 1 GB of memory.
         """
         directory.mkdir(parents=True, exist_ok=True)
         file = directory / "part-00000.parquet"
         with self._store.snapshot() as tx:
             schema, key = catalog.read_schema_and_key(tx, namespace, name)
-            table = catalog.to_identifier(namespace, name)
-            tx.execute(f"COPY (FROM {table}) TO {quote_literal(file)} (FORMAT parquet)")
+            is_view = catalog.read_query(tx, namespace, name) is not None
+            if not is_view:
+                table = catalog.to_identifier(namespace, name)
+                tx.execute(f"COPY (FROM {table}) TO {quote_literal(file)} (FORMAT parquet)")
+        if is_view:
+            schema = self._views.export_parquet(namespace, name, file)
         return TableSnapshot(schema, [str(file)], key)
 
     def describe(self, namespace: str, name: str) -> TableDetail:
@@ -163,30 +176,49 @@ class NamespaceTables:
         :raises NotFoundError: when there is no such table; the message lists the tables.
         """
         with self._store.snapshot() as tx:
-            return _read_detail(tx, namespace, name)
+            catalog.read_schema_and_key(tx, namespace, name)
+        return next(each for each in self.list_tables(namespace) if each.name == name)
 
     def read_schemas(self, namespace: str) -> dict[str, Schema]:
-        """Return the schemas of a namespace's tables, by name."""
-        rows = self._store.read(
-            "SELECT name, document FROM dataset_tables WHERE namespace = ?", (namespace,)
-        )
-        return {name: Schema.parse(document) for name, document in rows}
+        """Return the schemas of a namespace's tables by name, without views."""
+        return {
+            entry.name: entry.schema for entry in self._list_entries(namespace) if not entry.query
+        }
 
     def read_shapes(self, namespace: str) -> dict[str, TableShape]:
-        """Return the columns, keys and partitionings of a namespace's tables, by name."""
-        rows = self._store.read(
-            "SELECT name, document, key_field, partitioning FROM dataset_tables WHERE namespace = ?",
-            (namespace,),
-        )
+        """Return the columns, keys and partitionings of a namespace's tables and views, by name."""
+        entries = self._list_entries(namespace)
+        described = self._views.describe(namespace, entries)
         return {
-            name: TableShape(Schema.parse(document), key, catalog.parse_partitioning(partitioning))
-            for name, document, key, partitioning in rows
+            entry.name: TableShape(
+                _get_schema(entry, described),
+                entry.key,
+                entry.partitioning,
+                is_view=entry.query is not None,
+                problem=described[entry.name].problem if entry.query is not None else None,
+            )
+            for entry in entries
         }
 
     def list_tables(self, namespace: str) -> Sequence[TableDetail]:
-        """List the tables of a namespace by name."""
+        """List the tables and views of a namespace by name."""
         with self._store.snapshot() as tx:
-            return [_read_detail(tx, namespace, name) for name in catalog.list_names(tx, namespace)]
+            entries = catalog.list_entries(tx, namespace)
+            counts = {e.name: _count_rows(tx, e) for e in entries if e.query is None}
+        described = self._views.describe(namespace, entries)
+        return [
+            TableDetail(
+                namespace,
+                entry.name,
+                _get_schema(entry, described),
+                entry.key,
+                counts.get(entry.name),
+                entry.partitioning,
+                entry.query,
+                described[entry.name].problem if entry.query is not None else None,
+            )
+            for entry in entries
+        ]
 
     def read_rows(
         self, namespace: str, name: str, limit: int
@@ -194,27 +226,37 @@ class NamespaceTables:
         """Return the column names and the first rows, ordered by the key if the table has one.
 
         :raises NotFoundError: when there is no such table.
+        :raises QueryError: when a view cannot be read, or takes over a minute or 512 MB of memory.
         """
         with self._store.snapshot() as tx:
             schema, key = catalog.read_schema_and_key(tx, namespace, name)
+            is_view = catalog.read_query(tx, namespace, name) is not None
+        if is_view:
+            return self._views.read_rows(namespace, name, limit)
+        with self._store.snapshot() as tx:
             order = f" ORDER BY {quote_identifier(key)}" if key is not None else ""
             table = catalog.to_identifier(namespace, name)
             rows = tx.execute(f"FROM {table}{order} LIMIT ?", (limit,))
         return schema.field_names, rows
 
     def drop(self, tx: Transaction, namespace: str, name: str) -> None:
-        """Remove a table and its rows.
+        """Remove a table and its rows, or a view.
 
         :raises NotFoundError: when there is no such table.
         """
         catalog.read_schema_and_key(tx, namespace, name)
-        tx.execute(f"DROP TABLE {catalog.to_identifier(namespace, name)}")
-        tx.execute("DELETE FROM dataset_tables WHERE namespace = ? AND name = ?", (namespace, name))
+        if catalog.read_query(tx, namespace, name) is None:
+            tx.execute(f"DROP TABLE {catalog.to_identifier(namespace, name)}")
+        catalog.delete(tx, namespace, name)
 
     def drop_all(self, tx: Transaction, namespace: str) -> None:
-        """Drop every table of a namespace."""
+        """Drop every table and view of a namespace."""
         for name in catalog.list_names(tx, namespace):
             self.drop(tx, namespace, name)
+
+    def _list_entries(self, namespace: str) -> list[catalog.CatalogEntry]:
+        with self._store.snapshot() as tx:
+            return catalog.list_entries(tx, namespace)
 
     def _prepare(
         self,
@@ -232,6 +274,7 @@ class NamespaceTables:
         :param relaxes: whether the table may get new columns, and its columns may become nullable.
         :param partitioning: the partitioning of a new table.
         """
+        catalog.require_table(tx, namespace, name)
         check_names(schema.field_names)
         try:
             held, held_key = catalog.read_schema_and_key(tx, namespace, name)
@@ -258,12 +301,16 @@ def _describe_key(key: str | None) -> str:
     return "no key" if key is None else f"key '{key}'"
 
 
-def _read_detail(tx: Transaction, namespace: str, name: str) -> TableDetail:
-    schema, key = catalog.read_schema_and_key(tx, namespace, name)
-    count = tx.execute(f"SELECT count(*) FROM {catalog.to_identifier(namespace, name)}")[0][0]  # noqa: S608
-    return TableDetail(
-        namespace, name, schema, key, count, catalog.read_partitioning(tx, namespace, name)
-    )
+def _get_schema(entry: catalog.CatalogEntry, described: Mapping[str, ViewDescription]) -> Schema:
+    """Return the schema of a table, or the current one of a view if the view can be read."""
+    current = described[entry.name].schema if entry.query is not None else None
+    return current or entry.schema
+
+
+def _count_rows(tx: Transaction, entry: catalog.CatalogEntry) -> int:
+    table = catalog.to_identifier(entry.namespace, entry.name)
+    count: int = tx.execute(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608
+    return count
 
 
 def _build_read_parquet(files: Sequence[Path]) -> str:

@@ -31,11 +31,13 @@ class TableData(msgspec.Struct):
     key: str | None = None
     """The key field; None for a table to which rows are appended."""
     partitioning: Partitioning | None = None
+    is_view: bool = False
+    """Whether the stage under test sees a view, with these rows as its result."""
 
     @property
     def shape(self) -> TableShape:
         """The columns of the table."""
-        return TableShape(self.schema, self.key, self.partitioning)
+        return TableShape(self.schema, self.key, self.partitioning, is_view=self.is_view)
 
 
 class TableDataSource:

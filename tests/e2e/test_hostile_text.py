@@ -16,6 +16,7 @@ from localcdap.cli import main
 from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.store.store import Store
+from localcdap.store.table_catalog import create_view
 from localcdap.store.tables import NamespaceTables
 from tests.e2e.pipelines import pipeline, stage, write
 
@@ -62,6 +63,8 @@ def home(
             )
         )
         NamespaceTables(store).append(tx, "default", "t", row, [rows])
+        create_view(tx, "default", f"v{HOSTILE}", row, f"SELECT '{HOSTILE}' AS hostile")
+        create_view(tx, "default", "broken", row, f'FROM "{HOSTILE}"')
     with open_in_process(Home(home)):  # commands start quicker
         yield home
 

@@ -18,7 +18,9 @@ def home(tmp_path):
     home = Home(tmp_path / "home")
     store = Store(home.database)
     with store.transaction() as tx:
-        tx.execute("INSERT INTO dataset_tables VALUES ('default', 't', '{}', NULL, now(), NULL)")
+        tx.execute(
+            "INSERT INTO dataset_tables VALUES ('default', 't', '{}', NULL, now(), NULL, NULL)"
+        )
     store.close()
     return home
 
@@ -33,7 +35,9 @@ def add_log(home):
     copy = home.path / "copy"
     store = Store(home.database)
     with store.transaction() as tx:
-        tx.execute("INSERT INTO dataset_tables VALUES ('default', 'late', '{}', NULL, now(), NULL)")
+        tx.execute(
+            "INSERT INTO dataset_tables VALUES ('default', 'late', '{}', NULL, now(), NULL, NULL)"
+        )
     shutil.copy(get_log_path(home.database), copy)
     shutil.copy(home.database, home.path / "main")
     store.close()

@@ -49,6 +49,17 @@ def module(name: str) -> Any:
             'CREATE OR REPLACE TABLE "d.t" AS SELECT 1 AS x',
         ),
         (
+            "CREATE OR REPLACE VIEW `p.d.v` OPTIONS(description='x') AS SELECT a FROM d.t",
+            "d.v",
+            'CREATE OR REPLACE VIEW "d.v" AS SELECT a FROM "d.t" AS "t"',
+        ),
+        (
+            "CREATE VIEW IF NOT EXISTS d.v(a OPTIONS(description='x'), b) AS SELECT 1, COUNT(*) FROM d.t",
+            "d.v",
+            'CREATE VIEW IF NOT EXISTS "d.v" ("a", "b") AS SELECT 1, COUNT(*) FROM "d.t" AS "t"',
+        ),
+        ("DROP VIEW IF EXISTS d.v", "d.v", 'DROP VIEW IF EXISTS "d.v"'),
+        (
             "MERGE d.t USING d.u AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT ROW",
             "d.t",
             'MERGE INTO "d.t" AS "t" USING "d.u" AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *',
@@ -72,7 +83,23 @@ def test_statements_of_bigquery_become_those_of_duckdb(text, changes, sql):
         ("SELECT 1;\nSELEC 2", "line 2, column 7"),
         ("BEGIN TRANSACTION", "'BEGIN TRANSACTION' is not supported here."),
         ("DECLARE x INT64", "'DECLARE x' is not supported here."),
-        ("CREATE VIEW d.v AS SELECT 1", "'CREATE VIEW' is not supported here."),
+        ("CREATE MATERIALIZED VIEW d.v AS SELECT 1", "'CREATE MATERIALIZED VIEW' is not supported"),
+        ("CREATE TEMP VIEW v AS SELECT 1 AS a", "'CREATE TEMP VIEW' is not supported here."),
+        ("ALTER VIEW d.v SET OPTIONS (description = 'x')", "'ALTER VIEW' is not supported here."),
+        ("CREATE VIEW v AS SELECT 1 AS a", "'v' must be qualified with a dataset (line 1"),
+        ("DROP VIEW v", "'v' must be qualified with a dataset (line 1"),
+        (
+            "CREATE VIEW d.v AS SELECT a, COUNT(*) FROM d.t GROUP BY a",
+            "CREATE VIEW columns must be named, but column 2 has no name (line 1, column 30).",
+        ),
+        ("CREATE TABLE d.t AS SELECT x.a, x.A FROM d.x", "has columns with duplicate name A"),
+        ("CREATE VIEW d.v(a, a) AS SELECT 1, 2", "CREATE VIEW has columns with duplicate name a"),
+        ("CREATE TEMP TABLE d.t AS SELECT 1 AS a", "'t' must not be qualified with a dataset"),
+        (
+            "CREATE TEMP TABLE t AS SELECT 1 AS a; CREATE VIEW d.v AS SELECT * FROM t",
+            "A view cannot read the temporary table 't' (line 1",
+        ),
+        ("CREATE TEMP TABLE t (a INT64); DROP TABLE t; SELECT * FROM t", "'t' must be qualified"),
         ("CREATE OR REPLACE FUNCTION d.f() AS (1)", "'CREATE FUNCTION' is not supported here."),
         ("EXPORT DATA OPTIONS(uri='gs://x') AS SELECT 1", "'EXPORT DATA' is not supported"),
         ("SELECT *\nFROM items", "'items' must be qualified with a dataset (line 2, column 6)."),
@@ -104,20 +131,20 @@ def test_what_cannot_be_translated_is_refused_with_its_place(text: str, reported
     assert reported in raised.value.message
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("CREATE OR REPLACE VIEW d.v AS SELECT 1 AS a", "CREATE VIEW"),
-        ("CREATE VIEW IF NOT EXISTS d.v AS SELECT 1 AS a", "CREATE VIEW"),
-        ("DROP VIEW IF EXISTS d.v", "DROP VIEW"),
-        ("ALTER VIEW d.v SET OPTIONS (description = 'x')", "ALTER VIEW"),
-    ],
-)
-def test_statements_on_views_are_refused_with_the_statements_to_use_instead(text: str, named: str):
-    with pytest.raises(module("sql").SqlError, match=".") as raised:
-        module("statements").translate_statements(text)
-    assert raised.value.message == f"'{named}' is not supported here."
-    assert "CREATE OR REPLACE TABLE" in raised.value.action
+def test_temporary_tables_have_no_dataset_and_are_in_no_list_of_changes():
+    found = module("statements").translate_statements(
+        "CREATE OR REPLACE TEMP TABLE T AS SELECT 1 AS a; INSERT INTO _SESSION.t VALUES (2);"
+        "CREATE TABLE d.t AS SELECT t.a FROM t; MERGE t USING d.t u ON t.a = u.a WHEN MATCHED THEN DELETE"
+    )
+    assert [(each.changes, each.sql) for each in found] == [
+        (None, 'CREATE OR REPLACE TEMPORARY TABLE "T" AS SELECT 1 AS a'),
+        (None, 'INSERT INTO "temp"."main"."t" VALUES (2)'),
+        ("d.t", 'CREATE TABLE "d.t" AS SELECT t.a FROM "temp"."main"."t" AS "t"'),
+        (
+            None,
+            'MERGE INTO "temp"."main"."t" AS "t" USING "d.t" AS u ON t.a = u.a WHEN MATCHED THEN DELETE',
+        ),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ class TableBrowser(StudioNode, Vertical):
         self.query_one(QueryStatus).run(self.build_query(), namespace, PAGE)
 
     def _show_title(self, table: SqlTable) -> None:
-        parts = [f"{table.rows:,} rows"]
+        parts = ["view" if table.rows is None else f"{table.rows:,} rows"]
         if table.key:
             parts.append(f"key {', '.join(table.key)}")
         if self._order is not None:

@@ -1,4 +1,4 @@
-"""The data screen: tables with their rows and columns, and an SQL console."""
+"""The data screen: tables and views with their rows and columns, and an SQL console."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.datasets.sql import SqlTable
+from localcdap.text import sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
@@ -81,6 +82,11 @@ class TablesScreen(AreaScreen):
     def _fill(self, tables: Sequence[SqlTable]) -> None:
         namespace = self.studio.namespace
         ordered = sorted(tables, key=lambda table: table.schema != namespace)
+        shown = self.query_one(TableBrowser).table
+        if shown is not None and shown.query and ordered != list(self._tables.values()):
+            self.query_one(
+                TableBrowser
+            ).mark_stale()  # the tables that the view reads may have changed
         self._tables = {table.identifier: table for table in ordered}
         listing = self.query_one("#tables", FilteredList)
         listing.set_entries([_build_entry(table) for table in ordered])
@@ -115,7 +121,8 @@ class TablesScreen(AreaScreen):
 def _build_entry(table: SqlTable) -> ListEntry:
     group = "system applications" if table.schema == "structured" else f"namespace {table.schema}"
     words = " ".join(column.name for column in table.columns)
-    return ListEntry(table.identifier, table.name, hint=f"{table.rows:,}", group=group, words=words)
+    hint = "view" if table.rows is None else f"{table.rows:,}"
+    return ListEntry(table.identifier, table.name, hint=hint, group=group, words=words)
 
 
 def _format_name(table: SqlTable, namespace: str) -> str:
@@ -128,7 +135,7 @@ def _format_name(table: SqlTable, namespace: str) -> str:
 def _format_columns(table: SqlTable | None) -> Content:
     if table is None:
         return Content("")
-    width = max(len(column.name) for column in table.columns)
+    width = max((len(column.name) for column in table.columns), default=0)
     lines = [
         Content.assemble(
             f"{column.name:<{width}}  ",
@@ -137,4 +144,9 @@ def _format_columns(table: SqlTable | None) -> Content:
         )
         for column in table.columns
     ]
+    if table.problem is not None:
+        lines.append(Content.styled(sanitize_for_terminal(table.problem), "$text-error"))
+    if table.query is not None:
+        query = Content.styled(sanitize_for_terminal(table.query), "$foreground 60%")
+        lines += [Content(""), Content("view"), query]
     return Content("\n").join(lines)

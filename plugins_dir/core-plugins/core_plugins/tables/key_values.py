@@ -16,7 +16,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.rules import check_table_key, check_table_name
+from localcdap.api.rules import check_not_view, check_table_key, check_table_name
 from localcdap.plugin_lib.spark.checks import require_value
 from localcdap.plugin_lib.spark.columns import get_column
 from localcdap.plugin_lib.spark.lookups import KEY, VALUE, read_key_values
@@ -95,6 +95,7 @@ class KeyValueSink(BatchSink):
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         if not self.config.contains_macro("name"):
+            check_not_view(stage, self.config.name, "name")
             check_table_key(stage, self.config.name, KEY)
 
     def _list_properties(self) -> list[tuple[str, str]]:

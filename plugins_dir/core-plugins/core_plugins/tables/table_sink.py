@@ -15,6 +15,7 @@ from localcdap.api import (
 )
 from localcdap.api.rules import (
     check_names,
+    check_not_view,
     check_simple_fields,
     check_subset,
     check_table_key,
@@ -80,6 +81,8 @@ class TableSink(BatchSink):
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         config = self.config
+        if not config.contains_macro("name"):
+            check_not_view(stage, config.name, "name")
         if not config.contains_macro("name") and not config.contains_macro(_KEY):
             schema = config.schema or stage.input_schema
             key = config.row_field if schema is None else config.find_key(schema)

@@ -141,12 +141,11 @@ class BigQueryExecute(Action):
                 set_row_arguments(context, result.first)
 
     def _work(self, statements: list[TranslatedStatement]) -> tuple[list[str], list[str]]:
-        """Return the statements to run, and the names of the tables that they change."""
+        """Return the statements to run, and the names of the tables and views that they change."""
         sql = [statement.sql for statement in statements]
         changes = [each.changes for each in statements if each.changes is not None]
         dataset, table = self.config.dataset, self.config.table
-        is_query = statements[-1].changes is None
-        if dataset and table and self.config.store_results and is_query:
+        if dataset and table and self.config.store_results and statements[-1].is_query:
             sql[-1:] = build_store_statements(statements[-1], dataset, table)
             changes.append(get_table_name(dataset, table))
         return sql, list(dict.fromkeys(changes))

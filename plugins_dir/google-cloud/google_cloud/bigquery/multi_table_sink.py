@@ -111,10 +111,15 @@ class BigQueryMultiTable(BatchSink):
     def _create_load(
         self, context: SinkContext, name: str, schema: Schema, how: TableWrite
     ) -> TableLoading:
-        held = None if how.truncate else context.find_table(name)
-        return TableLoading(
-            name, get_written_schema(schema, None if held is None else held.schema), how
-        )
+        held = context.find_table(name)
+        if held is not None and held.is_view:
+            raise context.fail(
+                f"'{name}' is not allowed for this operation because it is currently a VIEW.",
+                f"Write into another table, or drop the view: localcdap tables '{name}' --drop",
+            )
+        if held is None or how.truncate:
+            return TableLoading(name, get_written_schema(schema, None), how)
+        return TableLoading(name, get_written_schema(schema, held.schema), how)
 
     def preview(self, df: DataFrame, context: SinkContext) -> None:
         self.write(df, context)

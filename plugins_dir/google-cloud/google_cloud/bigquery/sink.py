@@ -14,7 +14,12 @@ from localcdap.api import (
     capability,
     plugin,
 )
-from localcdap.api.rules import check_names, check_reference_name, check_table_key
+from localcdap.api.rules import (
+    check_names,
+    check_not_view,
+    check_reference_name,
+    check_table_key,
+)
 from localcdap.api.tables import SortField, TableWrite
 from localcdap.plugin_lib.spark.conversion import conform_columns
 
@@ -72,12 +77,16 @@ class BigQuerySink(BatchSink):
     def configure_connected(self, stage: StageConfigurer) -> None:
         """Compare the fields with the columns of the existing table."""
         config = self.config
+        if not config.contains_macro("dataset") and not config.contains_macro("table"):
+            check_not_view(stage, get_table_name(config.dataset, config.table), "table")
         schema = self._get_written_schema(stage.input_schema)
         deciding = ("dataset", "table", "schema", "truncateTable", "allowSchemaRelaxation")
         if schema is None or any(map(config.contains_macro, deciding)):
             return
         name = get_table_name(config.dataset, config.table)
         held = stage.find_table(name)
+        if held is not None and held.is_view:
+            return
         if held is not None:
             check_held_partitioning(stage, config, name, held)
         if held is not None and not config.truncate:

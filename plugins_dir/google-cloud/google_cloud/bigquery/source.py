@@ -9,6 +9,7 @@ from localcdap.api import (
     Capabilities,
     SourceContext,
     StageConfigurer,
+    TableShape,
     capability,
     plugin,
 )
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @plugin(
     name="BigQueryTable",
-    description="Local: reads the local table with the name of a BigQuery table.",
+    description="Local: reads the local table or view with the name of BigQuery's.",
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQuerySource(BatchSource):
@@ -55,6 +56,8 @@ class BigQuerySource(BatchSource):
         name = get_table_name(config.dataset, config.table)
         found = stage.find_table(name)
         check_ingestion_time(stage, config, name, found)
+        if found is not None and not self._check_view(stage, found):
+            return
         if config.contains_macro("schema"):
             return
         if found is None:
@@ -64,6 +67,24 @@ class BigQuerySource(BatchSource):
             check_fields(stage, name, found.schema, config.schema)
         else:
             stage.output_schema = found.schema
+
+    def _check_view(self, stage: StageConfigurer, found: TableShape) -> bool:
+        """Check that a view may be read (CDAP ``BigQuerySourceConfig.validateTable``), and that it can be.
+
+        :returns: whether the columns of the table or view are known.
+        """
+        config = self.config
+        is_allowed = config.contains_macro("enableQueryingViews") or config.enable_querying_views
+        if found.is_view and not is_allowed:
+            stage.failures.add(
+                f"'{config.table}' is a 'View' :",
+                "In order to enable query views, please enable 'Enable Querying Views'",
+            ).with_config_property("enableQueryingViews").with_config_property("table")
+        if found.problem is not None:
+            stage.failures.add(
+                found.problem, "Correct the view, or the tables that it reads."
+            ).with_config_property("table")
+        return found.problem is None
 
     def read(self, context: SourceContext) -> DataFrame:
         schema = context.output_schema

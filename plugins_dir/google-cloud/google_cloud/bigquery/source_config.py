@@ -9,10 +9,10 @@ from ..account import WITHOUT_EFFECT, BigQueryConfig
 
 class BigQuerySourceConfig(BigQueryConfig, macros=True, rename="camel"):
     dataset: str = field(
-        "Dataset of the table. The table 'dataset.table' of this namespace stands for it; "
+        "Dataset of the table or view. The table 'dataset.table' of this namespace stands for it; "
         "'localcdap tables' lists all tables."
     )
-    table: str = field("Table to read.")
+    table: str = field("Table or view to read.")
     schema: Schema | None = field(
         "Schema of the records: columns of the table, by default all of them. Other columns are not read.",
         default=None,
@@ -33,13 +33,17 @@ class BigQuerySourceConfig(BigQueryConfig, macros=True, rename="camel"):
     )
     bucket: str | None = field("Bucket for temporary files.", default=None, group=WITHOUT_EFFECT)
     enable_querying_views: bool = field(
-        "Without effect: there are no views here.", default=False, group=WITHOUT_EFFECT
+        "Whether the source may read a view, whose query is then executed.", default=False
     )
     view_materialization_project: str | None = field(
-        "Project for temporary tables.", default=None, group=WITHOUT_EFFECT
+        "Project of the temporary table with the rows of a view.",
+        default=None,
+        group=WITHOUT_EFFECT,
     )
     view_materialization_dataset: str | None = field(
-        "Dataset for temporary tables.", default=None, group=WITHOUT_EFFECT
+        "Dataset of the temporary table with the rows of a view.",
+        default=None,
+        group=WITHOUT_EFFECT,
     )
     cmek_key: str | None = field(
         "Key that encrypts temporary files.", default=None, group=WITHOUT_EFFECT

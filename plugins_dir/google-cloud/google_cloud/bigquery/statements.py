@@ -9,6 +9,14 @@ import msgspec
 
 from localcdap.api.tables import CreatedTable, Partitioning
 
+from .created import (
+    check_created_columns,
+    find_temporary_name,
+    find_view_kind,
+    list_names,
+    refers_to_temporary,
+    reject_temporary,
+)
 from .expressions import translate_expressions
 from .sql import (
     INGESTION_TIMES,
@@ -29,20 +37,24 @@ class TranslatedStatement(msgspec.Struct, frozen=True):
     sql: str
     """In the SQL of DuckDB."""
     changes: str | None
-    """Name of the table that the statement changes, creates or drops; None for a query."""
+    """Name of the table or view that the statement changes, creates or drops; None for a query and for a
+    temporary table."""
     makes: CreatedTable | None = None
-    """The table that a CREATE makes."""
+    """The table that a CREATE makes; None for a view or a temporary table."""
+    is_query: bool = False
 
 
 def translate_statements(text: str) -> list[TranslatedStatement]:
     """Translate the statements of a text, which are separated by semicolons.
 
-    Projects are ignored. Clusters and options of tables have no effect.
+    Projects are ignored. Clusters and options of tables and views have no effect. Temporary tables are
+    temporary in DuckDB too: they end with the statements of one call.
 
     :raises SqlError: for the first expression that cannot be parsed or translated, with its position.
     """
+    temporary: set[str] = set()
     found = [
-        _translate_statement(parsed, text)
+        _translate_statement(parsed, text, temporary)
         for parsed in parse_statements(text)
         if parsed is not None
     ]
@@ -66,22 +78,36 @@ def build_store_statements(query: TranslatedStatement, dataset: str, table: str)
     ]
 
 
-def _translate_statement(parsed: Any, text: str) -> TranslatedStatement:
+def _translate_statement(parsed: Any, text: str, temporary: set[str]) -> TranslatedStatement:
+    """Translate a statement.
+
+    :param temporary: the names of the temporary tables of the earlier statements; a CREATE adds its own.
+    """
     from sqlglot import expressions as exp
 
     target = _find_target(parsed)
     _reject_unsupported(parsed, text)
     reject_ingestion_times(parsed, text)
+    if isinstance(parsed, exp.Create):
+        check_created_columns(parsed, text)
+        if parsed.kind == "VIEW":
+            reject_temporary(parsed, temporary, text)
+        if parsed.find(exp.TemporaryProperty) is not None:
+            temporary.add(find_temporary_name(target, text))
+    is_temporary = target is not None and refers_to_temporary(target, temporary)
     changes, makes = None, None
-    if target is not None:
+    if target is not None and not is_temporary:
+        _require_dataset(target, text)
         changes = get_table_name(target.db, target.name)
-    if isinstance(parsed, exp.Create) and changes is not None:
+    if isinstance(parsed, exp.Create) and parsed.kind == "TABLE" and changes is not None:
         only_missing = bool(parsed.args.get("exists"))
         makes = CreatedTable(changes, _find_partitioning(parsed), only_missing)
+    dropped = target.name.lower() if is_temporary and isinstance(parsed, exp.Drop) else ""
     translate_clauses(parsed)
     translate_expressions(parsed, text)
-    _rename_tables(parsed, target, text)
-    return TranslatedStatement(format_sql(parsed, _DUCKDB), changes, makes)
+    _rename_tables(parsed, target, text, temporary)
+    temporary.discard(dropped)
+    return TranslatedStatement(format_sql(parsed, _DUCKDB), changes, makes, is_query=target is None)
 
 
 def _find_partitioning(parsed: Any) -> Partitioning | None:
@@ -118,6 +144,9 @@ def _find_target(parsed: Any) -> Any:
             return parsed.expressions[0]
         case exp.Create() | exp.Drop() | exp.Alter() if parsed.args.get("kind") == "TABLE":
             return parsed.find(exp.Table)
+        case exp.Create() | exp.Drop() if parsed.args.get("kind") == "VIEW":
+            if not find_view_kind(parsed):
+                return parsed.find(exp.Table)
     raise _build_kind_error(parsed)
 
 
@@ -128,15 +157,16 @@ def _build_kind_error(parsed: Any) -> SqlError:
     kind = None
     if isinstance(parsed, exp.Create | exp.Drop | exp.Alter):
         kind = parsed.args.get("kind")
-    if kind:  # such as CREATE VIEW, without OR REPLACE
-        shown = f"{type(parsed).__name__.upper()} {kind}"
+    if kind:  # such as CREATE FUNCTION, without OR REPLACE
+        more = find_view_kind(parsed) if kind == "VIEW" else ""
+        shown = f"{type(parsed).__name__.upper()} {more}{kind}"
     else:
         shown = " ".join(parsed.sql(dialect="bigquery").split()[:2])
     action = (
-        "Use CREATE OR REPLACE TABLE and DROP TABLE; a table holds the rows of its query as they are when "
-        "the statement is executed."
+        "Use CREATE OR REPLACE VIEW and DROP VIEW."
         if kind == "VIEW"
-        else "Use SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, or CREATE, ALTER and DROP of tables."
+        else "Use SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER and DROP of tables, or "
+        "CREATE and DROP of views."
     )
     return SqlError(f"'{shown}' is not supported here.", action)
 
@@ -182,7 +212,7 @@ def _is_in_namespace(node: Any) -> bool:
     return type(node).__name__ == "NetFunc"
 
 
-def _rename_tables(parsed: Any, target: Any, text: str) -> None:
+def _rename_tables(parsed: Any, target: Any, text: str, temporary: set[str]) -> None:
     """Replace the names of BigQuery's tables by the names of the local tables."""
     from sqlglot import expressions as exp
 
@@ -191,19 +221,31 @@ def _rename_tables(parsed: Any, target: Any, text: str) -> None:
         column.set("catalog", None)
     takes_alias = isinstance(parsed, exp.Update | exp.Delete | exp.Merge)
     for table in list(parsed.find_all(exp.Table)):
-        if not table.db:
-            if table.name in _find_with_names(table):
-                continue
-            raise SqlError(
-                f"Table '{table.name}' must be qualified with a dataset{describe_position(text, table)}.",
-                "Write dataset.table.",
-            )
-        name = get_table_name(table.db, table.name)
+        if not table.db and table.name in _find_with_names(table):
+            continue
+        is_temporary = refers_to_temporary(table, temporary)
+        if not is_temporary:
+            _require_dataset(table, text)
+        name = table.name if is_temporary else get_table_name(table.db, table.name)
         if not table.alias and (table is not target or takes_alias):
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
         table.set("this", exp.to_identifier(name, quoted=True))
-        table.set("db", None)
-        table.set("catalog", None)
+        is_created = table is target and isinstance(parsed, exp.Create)
+        place = ("main", "temp") if is_temporary and not is_created else (None, None)
+        for part, value in zip(("db", "catalog"), place, strict=True):
+            table.set(part, None if value is None else exp.to_identifier(value, quoted=True))
+
+
+def _require_dataset(table: Any, text: str) -> None:
+    """Check that a table has a dataset.
+
+    :raises SqlError: when it has none.
+    """
+    if not table.db:
+        raise SqlError(
+            f"Table '{table.name}' must be qualified with a dataset{describe_position(text, table)}.",
+            "Write dataset.table.",
+        )
 
 
 def _find_with_names(node: Any) -> Iterator[str]:
@@ -235,7 +277,7 @@ def translate_clauses(parsed: Any) -> None:
 
 
 def _translate_copy(create: Any) -> None:
-    """Replace LIKE, COPY and CLONE by a query of the rows; remove the table properties."""
+    """Replace LIKE, COPY and CLONE by a query of the rows; remove the properties, except TEMP."""
     from sqlglot import expressions as exp
 
     like, clone = create.find(exp.LikeProperty), create.args.get("clone")
@@ -243,7 +285,12 @@ def _translate_copy(create: Any) -> None:
         query = exp.select("*").from_((like or clone).this.copy())
         create.set("expression", query.limit(0) if like is not None else query)
         create.set("clone", None)
-    create.set("properties", None)
+    temporary = create.find(exp.TemporaryProperty)
+    create.set("properties", temporary and exp.Properties(expressions=[temporary.copy()]))
+    if create.kind == "VIEW" and isinstance(create.this, exp.Schema):
+        # The elements can be definitions with options.
+        names = [exp.to_identifier(name, quoted=True) for name in list_names(create.this)]
+        create.this.set("expressions", names)
 
 
 def _count_from_zero(select: Any, offset: str) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from textual.widgets import TabbedContent
+from textual.widgets import Static, TabbedContent
 
 from localcdap.api.schema import Schema
+from localcdap.store.table_catalog import create_view
 from localcdap.store.tables import NamespaceTables
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.records.table import RecordTable
@@ -210,3 +211,25 @@ async def test_new_tables_are_listed_and_the_highlight_stays(open_studio, cdap, 
         assert listing.keys == ['"default"."a_new_one"']
         await driver.press("escape")
         assert len(listing.keys) == 2
+
+
+async def test_a_view_is_shown_as_one_with_its_query_and_current_rows(cdap, tmp_path, open_studio):
+    store = cdap.tables._tables._store
+    write(cdap, tmp_path, "few", {"id": [1], "city": ["Rome"], "spent": [2.0]})
+    query = "SELECT id + 1 AS next, city FROM few"
+    with store.transaction() as tx:
+        create_view(tx, "default", "upcoming", SPENDING, query)
+        create_view(tx, "default", "broken", SPENDING, "FROM nowhere")
+    async with open_studio() as driver:
+        await driver.press("5")
+        screen = driver.app.screen
+        screen.query_one("#tables", FilteredList).show('"default"."upcoming"')
+        await driver.press("b")
+        assert column(driver, "next") == [2]
+        assert "view" in str(screen.query_one("#browser-title", Static).content)
+        assert query in str(screen.query_one("#columns", Static).content)
+        screen.query_one("#tables", FilteredList).show('"default"."broken"')
+        await driver.settled()
+        told = "View 'broken' cannot be read: Table with name nowhere does not exist!"
+        assert told in str(screen.query_one("#columns", Static).content)
+        assert told in str(screen.query_one("#browser-line", QueryStatus).content)

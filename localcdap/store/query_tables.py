@@ -1,0 +1,196 @@
+"""The tables and views that a query sees, as views in the query's own DuckDB.
+
+A table of the instance is a view over Arrow streams from the store. A view of the instance is a view of
+DuckDB with the same query. The query of a view was written by a user, so no other DuckDB ever executes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from localcdap.api.errors import QueryError
+from localcdap.store.columns import quote_identifier
+from localcdap.store.query_errors import extract_message
+
+if TYPE_CHECKING:
+    import duckdb
+
+_VIEW_SQL: Final = (
+    "SELECT view_name, sql FROM duckdb_views() "
+    "WHERE schema_name = ? AND NOT internal AND NOT temporary"
+)
+
+
+class QueryTable(msgspec.Struct, frozen=True):
+    """A table or view that a query can read."""
+
+    schema: str
+    name: str
+    source: str
+    """The SQL identifier of the table in the store; of a view, its identifier in the query's DuckDB."""
+    query: str | None = None
+    """The query of a view, in which names without a schema are those of ``schema``; None for a table."""
+
+
+class UnreadableView:
+    """A view whose query fails. Every statement that reads it fails too.
+
+    DuckDB scans this object, and asks for its columns whenever a statement reads it.
+
+    :param reason: why the query fails.
+    """
+
+    def __init__(self, view: QueryTable, reason: str) -> None:
+        self.view: Final = view
+        self.was_read = False
+        """Whether a statement has tried to read the view."""
+        self._reason = reason
+        self._cause: UnreadableView | None = None
+        self._raises = False
+
+    @property
+    def error(self) -> QueryError:
+        """The error of whatever reads the view; if the view reads another unreadable one, that one's."""
+        at, seen = self, {self.view}
+        while at._cause is not None and at._cause.view not in seen:
+            at = at._cause
+            seen.add(at.view)
+        return QueryError(
+            f"View '{at.view.name}' cannot be read: {at._reason}",
+            "Correct the view with CREATE OR REPLACE VIEW, or the tables that it reads.",
+        )
+
+    def register(self, engine: duckdb.DuckDBPyConnection) -> None:
+        """Create a view that raises the error."""
+        registered = f"{self.view.schema}.{self.view.name}"
+        engine.register(registered, self)
+        _create_view(engine, self.view, f"FROM {quote_identifier(registered)}")
+        self._raises = True
+
+    def find_cause(
+        self, engine: duckdb.DuckDBPyConnection, others: Sequence[UnreadableView]
+    ) -> None:
+        """Find out whether the query fails because it reads another unreadable view."""
+        import duckdb
+
+        assert self.view.query is not None
+        engine.execute(f"SET schema = {quote_identifier(self.view.schema)}")
+        try:
+            engine.execute(f"EXPLAIN {self.view.query}")
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error:
+            self._cause = next((each for each in others if each.was_read), None)
+        for each in others:
+            each.was_read = False
+
+    def retry(self, engine: duckdb.DuckDBPyConnection, unchanged: str) -> None:
+        """Replace this object by the view if its query succeeds now, and the view was not changed.
+
+        :param unchanged: the SQL of the view in DuckDB's catalog after :meth:`register`.
+        """
+        if list_view_sql(engine, self.view.schema).get(self.view.name) == unchanged:
+            _try_create_view(engine, self.view, is_replaced=True)
+
+    def __arrow_c_schema__(self) -> object:
+        import pyarrow as pa
+
+        if self._raises:
+            self.was_read = True
+            raise self.error
+        return pa.schema([("unreadable", pa.int32())]).__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        self.was_read = True
+        raise self.error
+
+
+class _Stream:
+    """A table as an Arrow stream for DuckDB; each scan opens a new stream."""
+
+    def __init__(self, stream: Callable[[str], Any], source: str) -> None:
+        self._stream = stream
+        self._source = source
+
+    def __arrow_c_schema__(self) -> object:
+        reader = self._stream(f"FROM {self._source} LIMIT 0")
+        return reader.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._stream(f"FROM {self._source}").__arrow_c_stream__(requested_schema)
+
+
+def create_query_tables(
+    engine: duckdb.DuckDBPyConnection,
+    tables: Sequence[QueryTable],
+    stream: Callable[[str], Any],
+    schema: str,
+) -> list[UnreadableView]:
+    """Create the tables and views, make ``schema`` that of names without one, and lock the configuration.
+
+    :returns: the views whose query fails.
+    """
+    for name in dict.fromkeys([schema, *(table.schema for table in tables)]):
+        engine.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(name)}")
+    for table in tables:
+        if table.query is None:
+            registered = f"{table.schema}.{table.name}"
+            engine.register(registered, _Stream(stream, table.source))
+            _create_view(engine, table, f"FROM {quote_identifier(registered)}")
+    unreadable = _create_views(engine, [table for table in tables if table.query is not None])
+    engine.execute(f"SET schema = {quote_identifier(schema)}")
+    engine.execute("SET lock_configuration = true")
+    return unreadable
+
+
+def list_view_sql(engine: duckdb.DuckDBPyConnection, schema: str) -> dict[str, str]:
+    """Return the SQL of each view of a schema, as DuckDB writes it, by name; also of tables."""
+    return dict(engine.execute(_VIEW_SQL, [schema]).fetchall())
+
+
+def _create_views(
+    engine: duckdb.DuckDBPyConnection, views: Iterable[QueryTable]
+) -> list[UnreadableView]:
+    """Create views in the order in which they depend on each other; return those whose query fails."""
+    pending = list(views)
+    while pending:
+        failed = []
+        for view in pending:
+            engine.execute(f"SET schema = {quote_identifier(view.schema)}")
+            reason = _try_create_view(engine, view)
+            if reason is not None:
+                failed.append(UnreadableView(view, reason))
+        if len(failed) == len(pending):
+            for each in failed:
+                each.register(engine)
+            for each in failed:
+                each.find_cause(engine, failed)
+            return failed
+        pending = [each.view for each in failed]
+    return []
+
+
+def _try_create_view(
+    engine: duckdb.DuckDBPyConnection, view: QueryTable, *, is_replaced: bool = False
+) -> str | None:
+    """Create a view; return why its query fails."""
+    import duckdb
+
+    assert view.query is not None
+    try:
+        _create_view(engine, view, view.query, is_replaced=is_replaced)
+        return None
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error as error:
+        return extract_message(error)
+
+
+def _create_view(
+    engine: duckdb.DuckDBPyConnection, view: QueryTable, query: str, *, is_replaced: bool = False
+) -> None:
+    create = "CREATE OR REPLACE VIEW" if is_replaced else "CREATE VIEW"
+    engine.execute(f"{create} {quote_identifier(view.schema, view.name)} AS {query}")
