@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=default, help="inputs, outputs, results")
     options = parser.parse_args()
     own_servers(options.folder)
-    # As for whoever has installed it: Python compiles a module once, not in each process.
+    # As in an installed program: Python compiles a module once, not in each process.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     results: list[Row] = []
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")

@@ -205,15 +205,15 @@ def test_a_forked_process_has_the_environment_of_its_caller():
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
 
-def test_the_keeper_keeps_one_template(tmp_path: Path):
+def test_the_supervisor_keeps_one_template(tmp_path: Path):
     def templates() -> list[psutil.Process]:
         children = psutil.Process().children()
         return [p for p in children if "localcdap.engine.fork_server" in p.cmdline()]
 
     before = templates()
-    with ForkServerSupervisor(tmp_path) as keeper:
-        keeper.ensure_running()
+    with ForkServerSupervisor(tmp_path) as supervisor:
+        supervisor.ensure_running()
         wait_until((tmp_path / SOCKET).exists)
-        keeper.ensure_running()
+        supervisor.ensure_running()
         assert len(templates()) == len(before) + 1
     assert templates() == before

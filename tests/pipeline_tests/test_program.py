@@ -23,7 +23,7 @@ def instance(
     cdap_engine_directory: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TemporaryInstance]:
     assert cdap_engine_directory
-    with TemporaryInstance(tmp_path_factory.mktemp("goldens")) as instance:
+    with TemporaryInstance(tmp_path_factory.mktemp("instance")) as instance:
         instance.drop(_plugins(tmp_path_factory.mktemp("plugins")))
         assert instance.cdap.is_host
         yield instance

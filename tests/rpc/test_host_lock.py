@@ -224,15 +224,15 @@ def test_the_host_closes_in_spite_of_a_call_that_takes_for_ever(home: Path):
 
 
 def test_a_service_may_close_its_own_host(home: Path):
-    class Desk:
+    class Service:
         def stop(self) -> str:
             seat.stop_listening()
             return "stopped"
 
     seat = connect_or_become_host(home, "1.0")
-    seat.listen({"desk": Desk()})
+    seat.listen({"service": Service()})
     with connect_or_become_host(home, "1.0") as client:
-        assert client.make_proxy("desk", Desk).stop() == "stopped"
+        assert client.make_proxy("service", Service).stop() == "stopped"
     seat.close()
 
 

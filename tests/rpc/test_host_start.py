@@ -120,20 +120,20 @@ def test_a_server_refuses_new_connections_only_when_nobody_is_connected(server: 
 
 
 def test_the_connection_of_the_call_itself_is_not_counted():
-    class Desk:
+    class Service:
         def leave(self) -> bool:
-            return desks.refuse_if_unused()
+            return counting.refuse_if_unused()
 
     with tempfile.TemporaryDirectory() as folder:
-        desks = Server(str(Path(folder, "s.sock")), b"k" * 32, {"desk": Desk()})
-        with connect(desks) as client, connect(desks) as other:
-            assert not client.make_proxy("desk", Desk).leave()
+        counting = Server(str(Path(folder, "s.sock")), b"k" * 32, {"service": Service()})
+        with connect(counting) as client, connect(server) as other:
+            assert not client.make_proxy("service", Service).leave()
             other.close()
-            assert client.make_proxy("desk", Desk).leave()
-        desks.close()
+            assert client.make_proxy("service", Service).leave()
+        counting.close()
 
 
-def test_a_lost_call_says_whether_it_was_sent(server: Server):
+def test_a_lost_call_says_whether_it_was_sent(counting: Server):
     echo = Echo()
     server._services["echo"] = echo
     with connect(server) as client:

@@ -1,4 +1,4 @@
-"""Import hooks of installed libraries are no damage; those of an artifact are."""
+"""Import hooks of installed libraries do not count as damage; those of an artifact do."""
 
 from __future__ import annotations
 

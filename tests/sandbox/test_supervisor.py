@@ -119,7 +119,7 @@ def test_process_that_can_be_put_right_is_kept(worker, request_of, trap):
     assert pid_of(worker, request_of, body) == pid
 
 
-def test_surroundings_are_put_back(worker, request_of):
+def test_path_environment_and_directory_are_restored(worker, request_of):
     change = (
         "sys.path.clear()\n    os.environ['LOCALCDAP_TRAP'] = '1'\n    os.chdir('/')\n    return"
     )

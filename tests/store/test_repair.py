@@ -269,7 +269,7 @@ def test_the_header_knows_the_size_of_the_file(path: Path):
 
 
 def test_the_record_belongs_to_one_state_of_the_database(path: Path, killed: Path):
-    """A record that another state left is no reason to refuse a database."""
+    """A database opens, whatever state its record was written for."""
     with Store(path):
         pass  # a checkpoint: there is no log any more
     shutil.copy(get_record_path(killed / path.name), get_record_path(path))

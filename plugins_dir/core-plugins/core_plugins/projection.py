@@ -23,18 +23,7 @@ from .conversions import can_convert, convert
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TYPES = {
-    t.value: t
-    for t in (
-        Type.BOOLEAN,
-        Type.INT,
-        Type.LONG,
-        Type.FLOAT,
-        Type.DOUBLE,
-        Type.BYTES,
-        Type.STRING,
-    )
-}
+_TYPES = {t.value: t for t in Type if t.is_simple and t is not Type.NULL}
 
 
 @plugin(

@@ -451,7 +451,7 @@ def test_each_task_gets_the_header(read, folder):
     given = {"format": "text", "copyHeader": "true", "pathField": "file", "filenameOnly": "true"}
     lines = read(maxSplitSize="20", schema=schema_text(body="string", file="string"), **given)
 
-    # The parts of a.csv begin with the header, and so does b.csv, but it is no line of theirs twice.
+    # The parts of a.csv begin with the header, and so does b.csv, and no part has it as a line of another.
     bodies = [line["body"] for line in lines]
     headers = [line["file"] for line in lines if line["body"] == "id,name"]
     assert sorted(body for body in bodies if body != "id,name") == sorted(

@@ -1,4 +1,4 @@
-"""A dict beside a table: random operations, transactions that fail, an instance that is opened anew."""
+"""A dict beside a table: random operations, transactions that fail, an instance that is opened again."""
 
 from __future__ import annotations
 

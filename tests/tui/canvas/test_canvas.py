@@ -177,7 +177,7 @@ async def test_panning_moves_the_view_not_the_selection():
         assert app.canvas.selected is not None
 
 
-async def test_names_with_any_characters_are_harmless():
+async def test_names_with_any_characters_can_be_drawn():
     names = ("日本語の段階" * 5, "\x1b[31mred", "a\nb", "e\u0301", "")
     app = CanvasApp(Chart(names, (Link(names[0], names[1]),)))
     async with app.run_test(size=(80, 24)) as pilot:

@@ -203,7 +203,7 @@ async def test_a_schema_that_records_propose_is_taken(cdap, home):
         assert list(schema.field_names) == ["id", "name", "price", "name_1", "name_2"]
 
 
-async def test_records_for_a_trial_come_from_the_schema(cdap, home):
+async def test_records_for_a_preview_come_from_the_schema(cdap, home):
     async with inspecting(cdap, home, DOCUMENT, "JavaScript") as b:
         b.inspector.open_tab("try")
         await b.settled()

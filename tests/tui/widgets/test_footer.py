@@ -52,7 +52,7 @@ async def hints(impossible=(), width=80):
     [
         ((), 80, " r run  x stop  ^s save "),
         (("stop",), 80, " r run  ^s save "),  # what does nothing now is not a hint
-        ((), 23, " r run  x stop "),  # one that has no room to its end is left out
+        ((), 23, " r run  x stop "),  # one that does not fit is left out
         ((), 3, ""),
     ],
 )

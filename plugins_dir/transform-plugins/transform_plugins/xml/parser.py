@@ -29,16 +29,7 @@ _EXIT: Final = "Exit on error"
 _TO_ERRORS: Final = "Write to error dataset"
 _IGNORE: Final = "Ignore error and continue"
 _TYPES: Final = {
-    each.value: Schema.of(each)
-    for each in (
-        Type.BOOLEAN,
-        Type.INT,
-        Type.LONG,
-        Type.FLOAT,
-        Type.DOUBLE,
-        Type.BYTES,
-        Type.STRING,
-    )
+    each.value: Schema.of(each) for each in Type if each.is_simple and each is not Type.NULL
 }
 
 
