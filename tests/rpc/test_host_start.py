@@ -126,14 +126,14 @@ def test_the_connection_of_the_call_itself_is_not_counted():
 
     with tempfile.TemporaryDirectory() as folder:
         counting = Server(str(Path(folder, "s.sock")), b"k" * 32, {"service": Service()})
-        with connect(counting) as client, connect(server) as other:
+        with connect(counting) as client, connect(counting) as other:
             assert not client.make_proxy("service", Service).leave()
             other.close()
             assert client.make_proxy("service", Service).leave()
         counting.close()
 
 
-def test_a_lost_call_says_whether_it_was_sent(counting: Server):
+def test_a_lost_call_says_whether_it_was_sent(server: Server):
     echo = Echo()
     server._services["echo"] = echo
     with connect(server) as client:
