@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,9 +19,12 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.timer import Timer
 
+from localcdap.runs.model import StageCounts
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.canvas.chart import Chart
+from localcdap.tui.canvas.flow import RecordFlow
 from localcdap.tui.canvas.layout import Layout, lay_out
 from localcdap.tui.canvas.navigation import find_first, find_neighbour
 from localcdap.tui.canvas.painter import STYLES, Painter, build_blank
@@ -33,6 +37,8 @@ _ROOMY: Final = 100
 """Columns of a canvas that starts with the largest zoom when the drawing does not fit."""
 _USUAL: Final = 20
 """The width of boxes when the drawing does not fit."""
+_FLOW_S: Final = 0.2
+"""Seconds in which the markers of records move by one cell."""
 _AROUND_NAME: Final = 4
 """Cells of a box besides the name."""
 
@@ -59,6 +65,7 @@ class Canvas(ScrollView, can_focus=True):
         & > .canvas--note { color: $foreground 45%; }
         & > .canvas--wire { color: $foreground 40%; }
         & > .canvas--wire-selected { color: $accent; }
+        & > .canvas--flow { color: $primary; text-style: bold; }
         & > .canvas--label { color: $foreground 70%; text-style: italic; }
         & > .canvas--heading { color: $foreground 55%; text-style: italic; }
         & > .canvas--unknown { color: $foreground 45%; }
@@ -124,6 +131,10 @@ class Canvas(ScrollView, can_focus=True):
         """Where the mouse button was pressed or last moved."""
         self._drawn_from: str | None = None
         self._needs_fit = True
+        self._flow: RecordFlow | None = None
+        """The records of the run that is shown; None when no run is."""
+        self._flow_step = 0
+        self._flow_timer: Timer | None = None
 
     # -- content ---------------------------------------------------------------------------
 
@@ -162,6 +173,42 @@ class Canvas(ScrollView, can_focus=True):
         self._cards.update(cards)
         boxes = [self._layout.boxes[name] for name in changed if name in self._layout.boxes]
         self._redraw({row for box in boxes for row in range(box.y, box.bottom)})
+
+    def show_flow(self, counts: Mapping[str, StageCounts] | None) -> None:
+        """Show the counts of a run on the connections, and markers that move while they grow.
+
+        :param counts: by stage; None when no run is shown.
+        """
+        if counts is None:
+            self._flow = None
+        else:
+            if self._flow is None:
+                self._flow = RecordFlow(self._layout)
+            self._flow.update(counts, time.monotonic())
+        self._draw_flow()
+        if self._flow_timer is None and self._is_flowing:
+            self._flow_timer = self.set_interval(_FLOW_S, self._move_flow)
+
+    @property
+    def _is_flowing(self) -> bool:
+        is_animated = self.app.animation_level != "none"
+        return is_animated and self._flow is not None and self._flow.is_moving(time.monotonic())
+
+    def _move_flow(self) -> None:
+        self._flow_step += 1
+        self._draw_flow()
+        if self._flow_timer is not None and not self._is_flowing:
+            self._flow_timer.stop()
+            self._flow_timer = None
+
+    def _draw_flow(self) -> None:
+        painter, flow = self._get_painter(), self._flow
+        before = painter.marks
+        painter.marks = (
+            flow.build_marks(self._flow_step, time.monotonic()) if flow is not None else {}
+        )
+        changed = before.items() ^ painter.marks.items()
+        self._redraw({y for (_, y), _ in changed})
 
     def watch_selected(self, before: str | None, after: str | None) -> None:
         painter = self._get_painter()
@@ -222,10 +269,15 @@ class Canvas(ScrollView, can_focus=True):
             self._painter_cache = Painter(self._layout, styles)
             self._painter_cache.cards = self._cards
             self._painter_cache.select(self.selected)
+            if self._flow is not None:
+                marks = self._flow.build_marks(self._flow_step, time.monotonic())
+                self._painter_cache.marks = marks
         return self._painter_cache
 
     def _lay_out(self) -> None:
         self._layout = lay_out(self._chart, self._zoom)
+        if self._flow is not None:
+            self._flow = RecordFlow(self._layout, self._flow)
         size = self._layout.width + 2 * _MARGIN, self._layout.height + _MARGIN
         self.virtual_size = Size(*size)
         self._clear_cache()

@@ -69,6 +69,11 @@ class Cells:
             yield cell
 
 
+def list_wire_cells(wire: Wire) -> set[tuple[int, int]]:
+    """Return the columns and rows of the cells of a wire."""
+    return set(_find_sides(wire))
+
+
 def _find_sides(wire: Wire) -> dict[tuple[int, int], int]:
     """Return the sides that a wire reaches in each of its cells."""
     found: dict[tuple[int, int], int] = {}

@@ -28,6 +28,7 @@ STYLES: Final = (
     "note",
     "wire",
     "wire-selected",
+    "flow",
     "label",
     "heading",
     "unknown",
@@ -53,6 +54,8 @@ class Painter:
         self.cards: Mapping[str, StageCard] = {}
         self.selected: frozenset[str] = frozenset()
         """Stages that are drawn with a thick frame and bright connections."""
+        self.marks: Mapping[tuple[int, int], str] = {}
+        """Characters that replace those of wires, by column and row: the records of a run."""
         self._styles = styles
         self._cells = Cells(layout)
         self._boxes: dict[int, list[Box]] = {}
@@ -109,7 +112,8 @@ class Painter:
             first += len(text)
         x, text, style = first, "", ground
         for cell in self._cells.list_row(y, first, last):
-            wanted = self._get_cell_style(cell)
+            mark = self.marks.get((cell.x, y)) if self.marks else None
+            wanted = self._styles["flow"] if mark else self._get_cell_style(cell)
             if cell.x > x:
                 if text:
                     yield Segment(text, style)
@@ -118,7 +122,7 @@ class Painter:
             elif text and wanted is not style:
                 yield Segment(text, style)
                 text = ""
-            text, style, x = text + cell.text, wanted, cell.x + 1
+            text, style, x = text + (mark or cell.text), wanted, cell.x + 1
         if text:
             yield Segment(text, style)
         if x < last:

@@ -89,6 +89,7 @@ class EditableCanvas(StudioNode, Canvas):
         names = {*(self._counts or ()), *(counts or ())}
         self._counts, self._marks = counts, marks or {}
         self.show_cards(self._build_cards(names))
+        self.show_flow(counts)
 
     @property
     def shows_counts(self) -> bool:
@@ -121,6 +122,7 @@ class EditableCanvas(StudioNode, Canvas):
     def _show_document(self, change: DocumentChange) -> None:
         if change.is_edit and self.shows_counts:
             self._counts = None  # they belong to the document before the edit
+            self.show_flow(None)
             self.show_cards(self._build_cards(self._editor.stages))
         if change.is_graph:
             self.show_chart(build_chart(self._editor.document), change.renamed)
