@@ -8,10 +8,19 @@ from pathlib import Path
 
 from localcdap.host.cdap import Cdap
 from localcdap.runs.model import Run
-from localcdap.tui.routes import DeployedTarget, DraftTarget, NavigationTarget, PipelineFileTarget
+from localcdap.tui.labels import RUN_MARKS, format_age
+from localcdap.tui.routes import (
+    DeployedTarget,
+    DraftTarget,
+    NavigationTarget,
+    PipelineFileTarget,
+    RunTarget,
+)
 
 RUNS = 12
 """The most runs that are shown."""
+_STEPS = 5
+"""The most next steps that are shown."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,58 @@ class Overview:
     plugins: int
     broken: int
     namespaces: int
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What a user may want to do next.
+
+    :param mark: a glyph and its style.
+    :param what: such as ``sales failed``.
+    :param detail: why, in one line.
+    :param target: where it is done.
+    """
+
+    mark: tuple[str, str]
+    what: str
+    detail: str
+    target: NavigationTarget
+
+
+def list_next_steps(overview: Overview) -> list[NextStep]:
+    """Return what to do next: watch what runs, look at what failed, run what was changed since.
+
+    The newest run of each pipeline decides; after a completed one there is something to look at.
+    """
+    newest: dict[str, Run] = {}
+    for run in overview.runs:
+        newest.setdefault(run.pipeline, run)
+    steps = [_create_run_step(run) for run in newest.values()]
+    for each in overview.pipelines:
+        last = newest.get(each.name)
+        if last is not None and last.status.is_end and each.changed > last.starting:
+            age = format_age(last.starting)
+            detail = f"{each.kind}; its last run was {age}"
+            steps.append(
+                NextStep(("~", "$warning"), f"{each.name} has changed", detail, each.target)
+            )
+        elif last is None and len(overview.runs) < RUNS and each.kind != "file":
+            steps.append(
+                NextStep(("◌", "$primary"), f"{each.name} has not run", each.kind, each.target)
+            )
+    order = ("▶", "✗", "~", "◌", "■", "✓")
+    return sorted(steps, key=lambda step: order.index(step.mark[0]))[:_STEPS]
+
+
+def _create_run_step(run: Run) -> NextStep:
+    error, target = run.error, RunTarget(run.run)
+    detail = format_age(run.starting)
+    if error is not None:
+        detail = next(iter(error.message.splitlines()), "")
+        target = RunTarget(run.run, error.stage)
+    elif run.tables or run.written:
+        detail = "wrote " + ", ".join([*run.tables, *(Path(each).name for each in run.written)])
+    return NextStep(RUN_MARKS[run.status], f"{run.pipeline} {run.status.lower()}", detail, target)
 
 
 def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:

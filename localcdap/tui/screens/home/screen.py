@@ -29,12 +29,19 @@ from localcdap.tui.routes import (
     NewPipelineTarget,
     RunTarget,
 )
-from localcdap.tui.screens.home.overview import Overview, RecentPipeline, read_overview
+from localcdap.tui.screens.home.overview import (
+    NextStep,
+    Overview,
+    RecentPipeline,
+    list_next_steps,
+    read_overview,
+)
 from localcdap.tui.screens.home.pipeline_import import (
     import_pipeline,
     open_pipeline_file,
     read_pipeline_file,
 )
+from localcdap.tui.screens.runs.timeline import RunTimeline
 
 _BEGIN = (
     ("n", "New pipeline", "new_pipeline"),
@@ -45,6 +52,9 @@ _BEGIN = (
 _DEMO_HINT = (
     "New here? The demo sets up a sample pipeline with its data and runs it on local Spark."
 )
+_HIGH: Final = 30
+"""The height of a screen, in cells, that has room for all next steps."""
+_FEW_STEPS: Final = 3
 _NAME: Final = 16
 """The cells that are reserved for a name before the text next to it gets any."""
 
@@ -60,12 +70,14 @@ class HomeScreen(AreaScreen):
         Binding("o", "open_file", "open file", id="home.open"),
         Binding("i", "import_file", "import", id="home.import"),
         Binding("d", "run_demo", "demo", id="home.demo"),
+        Binding("c", "continue", "continue", id="home.continue"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
         self._pipelines: list[RecentPipeline] = []
         self._runs: list[Run] = []
+        self._steps: list[NextStep] = []
 
     def compose_body(self) -> ComposeResult:
         with Vertical(id="home"):
@@ -80,8 +92,11 @@ class HomeScreen(AreaScreen):
                     yield Static("Continue with", classes="heading")
                     yield StudioOptionList(id="pipelines", classes="plain")
                 with Vertical(classes="home-column"):
+                    yield Static("Next", classes="heading", id="next-heading")
+                    yield StudioOptionList(id="next", classes="plain")
                     yield Static("Last runs", classes="heading")
                     yield StudioOptionList(id="runs", classes="plain")
+            yield RunTimeline(id="home-timeline")
 
     def on_mount(self) -> None:
         self._show_title(None)
@@ -114,6 +129,21 @@ class HomeScreen(AreaScreen):
         if path is not None:
             import_pipeline(self, path, lambda name: self.studio.navigate(DeployedTarget(name)))
 
+    def action_continue(self) -> None:
+        """Go to the first of the next steps."""
+        if self._steps:
+            self.studio.navigate(self._steps[0].target)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "continue":
+            return None if self.explain_disabled(action) else True
+        return super().check_action(action, parameters)
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why an action cannot be done now."""
+        is_empty = action == "continue" and not self._steps
+        return "nothing was begun here yet" if is_empty else None
+
     def action_run_demo(self) -> None:
         home, namespace = self.studio.connection.home, self.studio.namespace
         self.studio.show_notice(
@@ -131,6 +161,10 @@ class HomeScreen(AreaScreen):
     def _open_pipeline(self, event: OptionList.OptionSelected) -> None:
         self._go_to(event)
 
+    @on(OptionList.OptionSelected, "#next")
+    def _take_step(self, event: OptionList.OptionSelected) -> None:
+        self._go_to(event)
+
     @on(OptionList.OptionSelected, "#runs")
     def _show_run(self, event: OptionList.OptionSelected) -> None:
         self._go_to(event)
@@ -145,17 +179,35 @@ class HomeScreen(AreaScreen):
         self.studio.save_user_state()
         self.studio.navigate(RunTarget(run.run))
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fill_lists)
+
     def _show(self, found: Overview) -> None:
         self._pipelines, self._runs = found.pipelines, found.runs
-        listed = self.query_one("#pipelines", OptionList)
-        width = listed.size.width
-        _fill(
-            listed,
-            [ValueOption(_format_pipeline(each, width), each.target) for each in self._pipelines],
-        )
-        self._show_runs()
+        self._steps = list_next_steps(found)
+        for part in ("#next", "#next-heading"):
+            self.query_one(part).display = bool(self._steps)
+        self.query_one(RunTimeline).show_runs(self._runs)
         self._show_title(found)
         self._highlight_demo(is_empty=not found.pipelines and not found.runs)
+        self.refresh_bindings()
+        self._fill_lists()
+        self.call_after_refresh(self._fill_lists)  # what was shown may have changed their widths
+
+    def _fill_lists(self) -> None:
+        pipelines, steps = (
+            self.query_one("#pipelines", OptionList),
+            self.query_one("#next", OptionList),
+        )
+        width = pipelines.size.width
+        _fill(
+            pipelines,
+            [ValueOption(_format_pipeline(each, width), each.target) for each in self._pipelines],
+        )
+        width = steps.size.width
+        shown = self._steps[: None if self.size.height >= _HIGH else _FEW_STEPS]
+        _fill(steps, [ValueOption(_format_step(each, width), each.target) for each in shown])
+        self._show_runs()
 
     def _highlight_demo(self, *, is_empty: bool) -> None:
         begin = self.query_one("#begin", OptionList)
@@ -207,6 +259,13 @@ def _format_run(run: Run, width: int) -> Content:
     )
     left = Content.assemble((f"{mark} ", style), run.pipeline)
     return _spread(left, [words, words[1:], words[2:]], width)
+
+
+def _format_step(step: NextStep, width: int) -> Content:
+    first = Content.assemble((f"{step.mark[0]} ", step.mark[1]), step.what)
+    first = first.truncate(max(1, width - 2), ellipsis=True)
+    detail = Content.styled(f"  {step.detail}", "$foreground 70%")
+    return Content("\n").join([first, detail.truncate(max(1, width - 2), ellipsis=True)])
 
 
 def _spread(left: Content, rights: Sequence[Sequence[str]], width: int) -> Content:

@@ -29,6 +29,7 @@ from localcdap.tui.screens.runs.pipeline_list import (
 )
 from localcdap.tui.screens.runs.run_list import RunList, RunListHeader
 from localcdap.tui.screens.runs.run_view import RunView
+from localcdap.tui.screens.runs.timeline import RunTimeline
 from localcdap.tui.studio import Choice
 
 _STATES: Final[dict[str, list[RunStatus]]] = {
@@ -54,6 +55,7 @@ class RunHistoryScreen(AreaScreen):
             with Vertical(id="history"):
                 yield PipelineListHeader(id="pipelines-heading")
                 yield PipelineList(id="pipelines")
+                yield RunTimeline(id="runs-timeline")
                 yield StateLine(id="runs-state")
                 yield Static(id="runs-sparkline")
                 yield Input(placeholder="pipeline, error or run id", id="runs-filter", compact=True)
@@ -126,6 +128,7 @@ class RunHistoryScreen(AreaScreen):
         self.query_one("#runs-sparkline", Static).update(line)
         is_filtered = bool(self._pipeline or self._text or self._state != "any state")
         self.set_class(not shown.lines, "-none")
+        self.query_one(RunTimeline).show_runs(shown.lines)
         self.query_one("#runs-empty", Static).update(
             "No run matches. Escape shows all runs."
             if is_filtered

@@ -8,13 +8,17 @@ import pytest
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import find_shipped_data
 from localcdap.host import demo
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.runs.model import RunError
 from localcdap.tui.routes import DeployedTarget, PipelineFileTarget, RunTarget
 from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
 from localcdap.tui.screens.home.screen import _spread
+from tests.runs.stored_runs import write_run
+from tests.tui.pipeline.documents import orders
 from tests.tui.studio_driver import SMALL
 
 DEMO = (find_shipped_data() / "demo" / "pipeline.json").read_text()
@@ -217,3 +221,28 @@ async def test_the_demo_runs(open_studio, cdap, home, targets, engine_directory)
         run = cdap.runs.get("default", "last")
         assert targets == [RunTarget(run.run)]
         assert cdap.runs.stop(run.run).status.is_end
+
+
+async def test_home_says_what_to_do_next_and_a_key_goes_there(open_studio, cdap):
+    cdap.namespaces.create("busy")
+    error = RunError("Line 3 has 2 values.", None, "Parse")
+    write_run(cdap, "returns", namespace="busy")
+    write_run(cdap, "stock", RunStatus.FAILED, namespace="busy", error=error)
+    cdap.applications.deploy(DeployRequest(orders(), namespace="busy", name="returns"))
+    cdap.applications.deploy(DeployRequest(orders(), namespace="busy", name="waits"))
+    async with open_studio(namespace="busy") as driver:
+        await driver.settled()
+        screen = driver.app.screen
+        steps = [f"{each.mark[0]} {each.what}" for each in screen._steps]
+        assert steps == [
+            "✗ stock failed",
+            "~ returns has changed",
+            "◌ waits has not run",
+            "✓ returns completed",
+        ]
+        assert screen.query_one("#next").option_count == 4
+        assert screen.query_one("#home-timeline").display
+        await driver.press("c")
+        await driver.until(lambda: driver.app.current_mode == "runs")
+        await driver.until(lambda: driver.app.screen.run is not None)
+        assert driver.app.screen.run.error.stage == "Parse"
