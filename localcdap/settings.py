@@ -124,6 +124,7 @@ OPTIONS: Final[dict[str, str]] = {
 _STRUCTS: Final[dict[str, Any]] = {"profiles": Profile, "namespaces": NamespaceSettings}
 _TABLES: Final = ("locations", *_STRUCTS)
 _TYPES: Final = {f.encode_name: f.type for f in msgspec.structs.fields(Settings)}
+_LISTS: Final = frozenset(name for name, type in _TYPES.items() if type == list[str])
 
 
 def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -313,7 +314,7 @@ def _parse_capabilities(value: object) -> list[str]:
 
     :raises ValueError: when the value is neither, or an expression is malformed.
     """
-    parts = value.split(",") if isinstance(value, str) else value
+    parts = _parse_list(value) if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         raise ValueError(f"Expected a list of capabilities such as ['mode_cloud'], got {value!r}")
     if isinstance(value, list) and not all(part.strip() for part in parts):
@@ -339,19 +340,38 @@ def _find_unknown_profiles(
 
 
 def _to_standard_form(attribute: str, value: object) -> object:
-    """Return a value in its standard form: a comma text as a list, a number of ``engine.cores`` as text."""
-    if attribute in ("plugin_required_capabilities", "plugin_capabilities_known"):
-        parts = [value] if isinstance(value, str) else value
-        if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
-            if attribute == "plugin_required_capabilities":
-                return CapabilityRequirement.parse(parts).texts
-            names = (name for part in parts for name in part.split(",") if name.strip())
-            return list(dict.fromkeys(map(normalize_capability, names)))
-    if attribute == "plugin_directories" and isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    if attribute == "engine_cores" and isinstance(value, int):
-        return str(value)
+    """Return a value in its standard form: a text as a list, a number of ``engine.cores`` as text.
+
+    :raises ValueError: when the text of a list is malformed.
+    """
+    if attribute in _LISTS and isinstance(value, str):
+        value = _parse_list(value)
+    if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+        return str(value) if attribute == "engine_cores" and isinstance(value, int) else value
+    if attribute == "plugin_required_capabilities":
+        return CapabilityRequirement.parse(value).texts
+    if attribute == "plugin_capabilities_known":
+        names = (name for part in value for name in part.split(",") if name.strip())
+        return list(dict.fromkeys(map(normalize_capability, names)))
     return value
+
+
+def _parse_list(text: str) -> list[str]:
+    """Return the parts of a text that is an array of TOML, such as ``['a', 'b']``, or has commas between parts.
+
+    :raises ValueError: when a text that begins or ends like an array is none of texts.
+    """
+    bare = text.strip()
+    if not bare.startswith("[") and not bare.endswith("]"):
+        return [part.strip() for part in bare.split(",") if part.strip()]
+    try:
+        parts = tomllib.loads(f"parts = {bare}")["parts"]
+    except tomllib.TOMLDecodeError:
+        parts = None
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        wanted = "Expected a list of texts such as ['a', 'b'], or a text such as 'a, b'"
+        raise ValueError(f"{wanted}, got {text!r}")
+    return parts
 
 
 def _find_range_problem(attribute: str, value: object) -> str | None:

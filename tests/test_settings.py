@@ -189,6 +189,47 @@ def test_the_environment_wins_over_the_file(file):
     assert settings.plugin_required_capabilities == ["mode_native"]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[]", []),
+        (" ['one', \"two, three\",] ", ["one", "two, three"]),
+        ("one, two,", ["one", "two"]),
+        ("", []),
+    ],
+)
+def test_a_list_in_the_environment_has_commas_or_is_an_array(file, text, expected):
+    settings = load(file, "", LOCALCDAP_PLUGIN_DIRECTORIES=text)
+
+    assert settings.plugin_directories == expected
+
+
+def test_capabilities_in_the_environment_may_be_an_array(file):
+    settings = load(
+        file,
+        "",
+        LOCALCDAP_PLUGIN_REQUIRED_CAPABILITIES="[]",
+        LOCALCDAP_PLUGIN_CAPABILITIES_KNOWN="['PII', 'native']",
+    )
+
+    assert settings.plugin_required_capabilities == []
+    assert settings.plugin_capabilities_known == ["pii", "mode_native"]
+
+
+@pytest.mark.parametrize("text", ["[native]", "['a'", "a]", "[1]", "[['a']]"])
+def test_an_array_in_the_environment_must_be_one_of_texts(file, text):
+    names = ("plugin.directories", "plugin.required.capabilities", "plugin.capabilities.known")
+    variables = {f"LOCALCDAP_{name.replace('.', '_').upper()}": text for name in names}
+
+    found = problems(file, "", **variables)
+
+    wanted = "Expected a list of texts such as ['a', 'b'], or a text such as 'a, b'"
+    assert found == [
+        f"${variable}: {name}: {wanted}, got {text!r}"
+        for name, variable in zip(names, variables, strict=True)
+    ]
+
+
 def test_each_setting_knows_where_it_came_from(file):
     settings = load(
         file,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from localcdap.api import NamedPlugins, PluginConfig, Schema, field
@@ -11,26 +10,20 @@ FAIL = "fail-pipeline"
 SKIP = "skip-error"
 SEND = "send-to-error-port"
 FAILS_FOR_ERRORS = "feature.wrangler.fail.pipeline.for.error.enabled"
-"""The runtime argument, or preference, that says whether error records fail a run without a collector: the
-feature flag of CDAP, whose default depends on its version."""
-_FIRST_VERSION = (6, 8)
-"""The version of CDAP since which they do."""
+"""The runtime argument, or preference, that says whether error records fail a run in the mode
+``fail-pipeline``: the feature flag of CDAP 6.8 and later."""
 DEFAULT_MODE = "wrangler.error.strategy.default"
 """The runtime argument with the mode of stages that set none."""
 
 
-def fails_for_errors(version: str | None, arguments: Mapping[str, str]) -> bool:
-    """Return whether records that ``send-to-error`` selects fail a run if nothing collects them.
+def fails_for_errors(arguments: Mapping[str, str]) -> bool:
+    """Return whether records that ``send-to-error`` selects fail a run, also if a stage collects them.
 
-    CDAP 6 ``Wrangler`` with ``Feature.WRANGLER_FAIL_PIPELINE_FOR_ERROR``, which is on since 6.8.
-
-    :param version: of CDAP in the document; None is the newest.
+    They do not by default: ``cdap-default.xml`` of CDAP 6.8 to 6.11 sets the flag to false, and CDAP before
+    6.8 has neither the flag nor the failure. ``Wrangler.java`` does not ask whether a stage collects the
+    records.
     """
-    given = arguments.get(FAILS_FOR_ERRORS)
-    if given is not None:
-        return given.strip().lower() == "true"
-    found = re.match(r"(\d+)(?:\.(\d+))?", version or "")
-    return found is None or (int(found[1]), int(found[2] or 0)) >= _FIRST_VERSION
+    return arguments.get(FAILS_FOR_ERRORS, "").strip().lower() == "true"
 
 
 class WranglerConfig(PluginConfig, macros=True, rename="camel"):

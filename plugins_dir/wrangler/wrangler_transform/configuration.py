@@ -20,7 +20,7 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import (
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.schema_check import find_schema_mismatches
 
-from .config import FAIL, FAILS_FOR_ERRORS, WranglerConfig, fails_for_errors
+from .config import FAIL, FAILS_FOR_ERRORS, WranglerConfig
 
 ALL_FIELDS = "*"
 WHOLE_RECORD = "#"
@@ -79,22 +79,15 @@ class ConfigurationCheck:
             self._propagate(recipe)
 
     def _warn_of_errors(self, recipe: BuiltRecipe) -> None:
-        """Warn of error records that no stage collects, in the mode that fails the run for failures."""
+        """Warn of error records that no stage collects, in the mode that seems to fail the run for them."""
         config, stage = self._config, self._stage
         is_failing = config.on_error in (None, FAIL) and not config.contains_macro("on-error")
         names = [step.name for step in recipe.steps if step.name in _SENDERS]
         if stage.wants_errors is not False or not is_failing or not names:
             return
-        version = stage.pipeline_version
-        since = f"the pipeline is of CDAP {version}" if version else "the pipeline names no version"
-        effect = (
-            f"fail the run, as in CDAP since 6.8 ({since})"
-            if fails_for_errors(version, {})
-            else f"are dropped, as in CDAP before 6.8 ({since})"
-        )
         stage.warnings.add(
-            f"No stage collects the records that '{names[0]}' selects: they {effect}.",
-            f"Connect an ErrorCollector, set 'on-error', or set the argument '{FAILS_FOR_ERRORS}'.",
+            f"No stage collects the records that '{names[0]}' selects: they are dropped.",
+            f"Connect an ErrorCollector, or set the argument '{FAILS_FOR_ERRORS}' to 'true' to fail the run.",
         ).with_config_property("directives")
 
     def _check_field(self) -> None:

@@ -120,10 +120,7 @@ class Execution:
         message = error["message"]
         if self._mode == FAIL:
             # The error is raised in a column: Spark might drop the rows of a separate filter before it.
-            context = self._context
-            fails_all = not context.wants_errors and fails_for_errors(
-                context.pipeline_version, context.arguments
-            )
+            fails_all = fails_for_errors(self._context.arguments)
             fails = error.isNotNull() if fails_all else is_failure
             raised = self._context.raising(self._format_failure(is_failure, message))
             message = f.when(fails, raised.cast("string")).otherwise(message)
