@@ -357,7 +357,7 @@ def _to_standard_form(attribute: str, value: object) -> object:
 
 
 def _parse_list(text: str) -> list[str]:
-    """Return the parts of a text that is an array of TOML, such as ``['a', 'b']``, or has commas between parts.
+    """Return the parts of a text that is an array of TOML, such as ``['a', 'b']``, or has commas.
 
     :raises ValueError: when a text that begins or ends like an array is none of texts.
     """

@@ -373,10 +373,12 @@ def WeekdayFromDate(date: Date, start: str | None) -> int | None:
 
 
 def _weekday(name: str) -> int:
-    """Return the number of a weekday, 0 for Monday; an unknown name is Sunday, as in the original."""
-    known = {day: at for at, day in enumerate(_WEEKDAYS)} | {
-        day[:3]: at for at, day in enumerate(_WEEKDAYS)
-    }
+    """Return the number of a weekday, 0 for Monday; an unknown name is Sunday, as in the original.
+
+    The original misspells Saturday, so that only ``Sat`` and ``Satuday`` are known.
+    """
+    known = {day: at for at, day in enumerate(_WEEKDAYS) if day != "SATURDAY"}
+    known |= {day[:3]: at for at, day in enumerate(_WEEKDAYS)} | {"SATUDAY": 5}
     return known.get(name.upper(), 6)
 
 

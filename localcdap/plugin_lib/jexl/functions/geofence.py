@@ -12,9 +12,15 @@ from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 geo = FunctionNamespace("geo")
 
 
-@geo("D D S -> B")
-def InFence(latitude: float, longitude: float, geofences: str | None) -> bool:
-    """Return whether any polygon of a feature collection contains the point, by its winding number."""
+@geo("N N S -> B", "InFence", "inFence")
+def InFence(latitude: Any, longitude: Any, geofences: str | None) -> bool:
+    """Return whether any polygon of a feature collection contains the point, by its winding number.
+
+    False if an argument is null, as in the original's ``GeoFences``.
+    """
+    if latitude is None or longitude is None or geofences is None:
+        return False
+    latitude, longitude = float(latitude), float(longitude)
     return any(_is_inside(ring, longitude, latitude) for ring in _rings(geofences))
 
 
