@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.runs.model import Run, StageCounts
+from localcdap.runs.model import Run
 from localcdap.text import format_size, sanitize_for_terminal
 
 _REFRESHES: Final = 8
@@ -81,7 +81,7 @@ def format_headline(run: Run, seconds: float, earlier_s: float | None = None) ->
 
 def _measure_rate(run: Run, seconds: float) -> int:
     """Return the records a second of the stage that has had most records so far; 0 when it is not known."""
-    counts = [get_latest_counts(run, stage) for stage in run.stages]
+    counts = [run.get_latest_counts(stage) for stage in run.stages]
     most = max((max(each.records_in or 0, each.records_out or 0) for each in counts), default=0)
     running = seconds - ((run.start or run.starting) - run.starting) / 1000
     return round(most / running) if running >= 1 else 0
@@ -97,14 +97,6 @@ def get_earlier_seconds(runs: Sequence[Run]) -> float | None:
     return None if newest is None else ((newest.end or 0) - newest.starting) / 1000
 
 
-def get_latest_counts(run: Run, stage: str) -> StageCounts:
-    """Return the final counts of a stage, or its counts so far while it is running."""
-    exact = run.stages[stage]
-    if exact.records_out is None and run.progress is not None:
-        return run.progress.stages.get(stage, exact)
-    return exact
-
-
 def build_stage_table(run: Run) -> Table:
     """Return the table of the counts of all stages, at most as wide as the terminal."""
     grid = Table(box=None, pad_edge=False)
@@ -113,7 +105,7 @@ def build_stage_table(run: Run) -> Table:
     for name in ("in", "out", "errors"):
         grid.add_column(name, justify="right", no_wrap=True)
     for name in run.stages:
-        counts = get_latest_counts(run, name)
+        counts = run.get_latest_counts(name)
         numbers = (counts.records_in, counts.records_out, counts.errors)
         # A Text, because rich would interpret markup in a name.
         grid.add_row(

@@ -7,7 +7,6 @@ engine's directory, and ends with it. Imports are most of the start time of a ru
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import os
 import signal
@@ -29,8 +28,8 @@ from localcdap.engine.local.fork_protocol import (
     receive_request,
     send_reply,
 )
+from localcdap.sandbox.process_limits import end_with_parent
 
-_PR_SET_PDEATHSIG: Final = 1
 _BACKLOG: Final = 16
 
 
@@ -155,15 +154,10 @@ def _read_state(file: str) -> tuple[int, int, int] | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _die_with_parent() -> None:
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def main() -> None:
     """Serve requests; in a forked process carry out a run."""
     began = time.time()
-    _die_with_parent()
+    end_with_parent(os.getppid())
     from localcdap.engine import run_process
 
     run_process.warm_up()

@@ -110,11 +110,18 @@ class Run(msgspec.Struct, rename="camel"):
     """The origin of each argument: ``given`` for this run, or the preferences of the ``pipeline``, the
     ``namespace`` or the ``instance``."""
     document: str | None = None
-    """The digest of the document, see ``RunService.document``."""
+    """The digest of the document, see ``RunService.get_document``."""
     written: list[str] = []
     """The directories that sinks wrote, set when the run commits."""
     tables: list[str] = []
     """Names of the tables that sinks have written."""
+
+    def get_latest_counts(self, stage: str) -> StageCounts:
+        """Return the final counts of a stage, or its counts so far while it is running."""
+        exact = self.stages[stage]
+        if exact.records_out is None and self.progress is not None:
+            return self.progress.stages.get(stage, exact)
+        return exact
 
 
 class StoredLogLine(msgspec.Struct, omit_defaults=True):

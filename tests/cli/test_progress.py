@@ -12,7 +12,6 @@ from localcdap.cli.progress import (
     build_stage_table,
     format_headline,
     get_earlier_seconds,
-    get_latest_counts,
 )
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, RunProgress, StageCounts
@@ -41,10 +40,10 @@ def test_exact_counts_win_over_those_so_far():
     so_far = {"a": StageCounts(1, 2, 3)}
     exact = StageCounts(10, 20, 30)
 
-    assert get_latest_counts(run({"a": StageCounts()}, so_far), "a") == so_far["a"]
-    assert get_latest_counts(run({"a": exact}, so_far), "a") == exact
-    assert get_latest_counts(run({"a": StageCounts()}), "a") == StageCounts()
-    assert get_latest_counts(run({"b": StageCounts()}, so_far), "b") == StageCounts()
+    assert run({"a": StageCounts()}, so_far).get_latest_counts("a") == so_far["a"]
+    assert run({"a": exact}, so_far).get_latest_counts("a") == exact
+    assert run({"a": StageCounts()}).get_latest_counts("a") == StageCounts()
+    assert run({"b": StageCounts()}, so_far).get_latest_counts("b") == StageCounts()
 
 
 def test_the_headline_shows_what_is_known():

@@ -8,7 +8,6 @@ the server can be reached. It stops when that file is removed.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import secrets
@@ -45,6 +44,7 @@ from localcdap.engine.local.server_record import (
     read_server_record,
 )
 from localcdap.file_locks import is_locked
+from localcdap.sandbox.process_limits import end_with_parent
 
 _START_S: Final = 180.0
 _STOP_S: Final = 10.0
@@ -52,7 +52,6 @@ _LOCK_S: Final = 2.0
 """Other processes hold the lock for an instant when they check whether it is held."""
 _WORKERS_S: Final = 30.0
 """Between two checks for Python processes that nobody uses."""
-_PR_SET_PDEATHSIG: Final = 1
 
 
 class _StopRequested(BaseException):
@@ -174,8 +173,7 @@ def _lower_priority() -> None:
 
 def _die_with_parent() -> None:
     """Have the kernel end the server when its supervisor is killed (Linux only)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent(os.getppid())
 
 
 def _wait_until_open(server: subprocess.Popen[bytes], port: int) -> bool:

@@ -17,7 +17,6 @@ from localcdap.pipeline.rules.plugin_types import SINKS
 from localcdap.runs.model import Run, RunRequest, StageCounts
 from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
 from localcdap.tui.canvas.stage_card import StageMark
-from localcdap.tui.screens.runs.run_watcher import get_current_counts
 from localcdap.tui.service_calls import FollowedSource
 from localcdap.tui.studio import StudioNode
 
@@ -131,7 +130,7 @@ def build_stage_counts(
             else StageCounts(records_out=sample.count, errors=sample.error_count)
             for stage, sample in activity.stages.items()
         }
-    return {stage: get_current_counts(activity, stage) for stage in activity.stages}
+    return {stage: activity.get_latest_counts(stage) for stage in activity.stages}
 
 
 def build_stage_marks(activity: Run | Preview) -> dict[str, StageMark]:

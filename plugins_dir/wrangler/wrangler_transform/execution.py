@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SparkContext
+from localcdap.plugin_lib.spark.columns import get_column
 from localcdap.plugin_lib.wrangler.recipe.builder import (
     DirectiveBuilder,
     RecipeStep,
@@ -59,12 +60,12 @@ class Execution:
         names = self._context.input_schema.field_names
         field = self._config.input_field
         if field == WHOLE_RECORD:
-            members = (_find_column(name).alias(name) for name in names)
+            members = (get_column(name).alias(name) for name in names)
             selected = [f.struct(*members).alias(WHOLE_RECORD)]
         else:
-            selected = [_find_column(name) for name in (names if field == ALL_FIELDS else [field])]
+            selected = [get_column(name) for name in (names if field == ALL_FIELDS else [field])]
         if self._context.wants_errors:
-            fields = [_find_column(name).alias(f"f{i}") for i, name in enumerate(names)]
+            fields = [get_column(name).alias(f"f{i}") for i, name in enumerate(names)]
             selected.append(f.struct(*fields).alias(INPUT))
         return df.select(*selected)
 
@@ -110,7 +111,7 @@ class Execution:
         from pyspark.sql import functions as f
 
         df = compiled.frame
-        names = [_find_column(name) for name in declared.field_names]
+        names = [get_column(name) for name in declared.field_names]
         if ERROR not in compiled.carried:
             return df.select(*names)
         error = f.col(ERROR)
@@ -143,10 +144,3 @@ class Execution:
         names = self._context.input_schema.field_names
         members = [f.col(INPUT)[f"f{i}"].alias(name) for i, name in enumerate(names)]
         return f.struct(*members)
-
-
-def _find_column(name: str) -> Column:
-    """Return a column by its name, which may hold any characters."""
-    from pyspark.sql import functions as f
-
-    return f.col("`" + name.replace("`", "``") + "`")

@@ -16,6 +16,7 @@ from localcdap.plugin_lib.jexl.native.parts import (
     build_constant,
 )
 from localcdap.plugin_lib.jexl.tree import Node, list_local_names
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -46,7 +47,7 @@ def build_native(
     from pyspark.sql import functions as f
 
     try:
-        part = _build_part(Fields(schema, column or _quote_column))(root.parts[0])
+        part = _build_part(Fields(schema, column or get_column))(root.parts[0])
     except NoNativeError:
         return None
     if part.type == Schema.NULL:
@@ -56,12 +57,6 @@ def build_native(
         value = f.when(~part.failing, value)
     shown = part.type.as_nullable if part.nullable else part.type
     return NativeExpression(value, shown, part.failing)
-
-
-def _quote_column(name: str) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.col("`" + name.replace("`", "``") + "`")
 
 
 def _build_part(fields: Fields) -> PartOf:

@@ -18,7 +18,6 @@ from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import sanitize_name
 from localcdap.tui.screens.runs.run_list import format_start_time
-from localcdap.tui.screens.runs.run_watcher import get_current_counts
 from localcdap.tui.screens.runs.tables import PlainDataTable
 
 _NONE = "-"
@@ -87,8 +86,8 @@ def compare_stages(first: Run, second: Run) -> Iterator[StageComparison]:
     """Yield the stages of the second run in their order, then the stages of the first run only."""
     none = StageCounts()
     for stage in dict.fromkeys((*second.stages, *first.stages)):
-        old = get_current_counts(first, stage) if stage in first.stages else none
-        new = get_current_counts(second, stage) if stage in second.stages else none
+        old = first.get_latest_counts(stage) if stage in first.stages else none
+        new = second.get_latest_counts(stage) if stage in second.stages else none
         pairs = [
             (old.records_in, new.records_in),
             (old.records_out, new.records_out),

@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.host.cdap import Cdap
-from localcdap.runs.model import Run, StageCounts
+from localcdap.runs.model import Run
 from localcdap.tui.service_calls import FollowedSource
 from localcdap.tui.studio import StudioNode
 
@@ -68,11 +68,3 @@ class RunFollower(StudioNode, Widget):
         # Other errors pass: the source is opened again a second later.
         if isinstance(error, NotFoundError):
             self._stop()
-
-
-def get_current_counts(run: Run, stage: str) -> StageCounts:
-    """Return the exact counts of a stage; until they are known, the counts so far."""
-    exact = run.stages[stage]
-    if exact.records_out is None and run.progress is not None:
-        return run.progress.stages.get(stage, exact)
-    return exact

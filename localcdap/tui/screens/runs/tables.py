@@ -14,7 +14,6 @@ from localcdap.runs.arguments import GIVEN
 from localcdap.runs.model import Run, StageCounts
 from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import sanitize_name
-from localcdap.tui.screens.runs.run_watcher import get_current_counts
 
 
 class PlainDataTable(DataTable[Text]):
@@ -89,7 +88,7 @@ class StageTable(PlainDataTable):
 
 def _build_cells(run: Run, stage: str) -> Iterator[Text]:
     """Return the cells of a row."""
-    counts = get_current_counts(run, stage)
+    counts = run.get_latest_counts(stage)
     has_failed = run.error is not None and run.error.stage == stage
     mark = f"{RUN_MARKS[run.status][0]} " if has_failed else "  "
     yield Text(mark + sanitize_name(stage), no_wrap=True)
