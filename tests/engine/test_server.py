@@ -22,6 +22,7 @@ import pytest
 from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.child_processes import IdleWorkers
+from localcdap.engine.local.fork_protocol import SOCKET
 from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.local.server_record import RECORD, ServerRecord, read_server_record
@@ -270,6 +271,11 @@ class TestLife:
 class TestShared:
     def test_warm_server_is_found(self, engine: Endpoint, engine_directory: Path):
         assert EngineServer(engine_directory).ensure() == engine
+
+    def test_one_that_is_always_in_use_has_a_fork_server(
+        self, engine: Endpoint, engine_directory: Path
+    ):
+        eventually((engine_directory / SOCKET).is_socket, "the fork server listens")
 
     def test_wrong_token_is_refused(self, engine: Endpoint):
         with pytest.raises(EngineError, match="token") as caught:
