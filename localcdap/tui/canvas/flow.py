@@ -118,7 +118,7 @@ def _measure_distances(wire: Wire, layout: Layout) -> dict[Place, int]:
 
 
 def _place_count(text: str, wire: Wire, cells: Mapping[Place, int]) -> dict[Place, str]:
-    """Return the cells of a count in the first level part of a wire that has room for it."""
+    """Return the cells of a count in the first level part of a wire that is long enough."""
     for x1, y1, x2, y2 in wire.segments:
         free = [x for x in range(x1, x2 + 1) if (x, y1) in cells]
         if y1 == y2 and free:

@@ -53,7 +53,7 @@ _DEMO_HINT = (
     "New here? The demo sets up a sample pipeline with its data and runs it on local Spark."
 )
 _HIGH: Final = 30
-"""The height of a screen, in cells, that has room for all next steps."""
+"""The height of a screen, in cells, that can show all next steps."""
 _FEW_STEPS: Final = 3
 _NAME: Final = 16
 """The cells that are reserved for a name before the text next to it gets any."""

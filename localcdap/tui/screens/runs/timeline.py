@@ -68,7 +68,7 @@ class RunTimeline(Static):
 
 
 def draw_timeline(runs: Sequence[DrawnRun], width: int, most_rows: int, now: int) -> list[Content]:
-    """Return a line for each pipeline and one for the axis; empty when there is no room.
+    """Return a line for each pipeline and one for the axis; empty when the width does not suffice.
 
     :param runs: newest first, at least one.
     :param width: in cells.
