@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _COMMANDS: Final = {
     "studio": "Open the terminal studio, as 'localcdap' alone does.",
+    "browser": "Show the studio in a browser.",
     "demo": "Set up a sample pipeline, validate it and run it.",
     "validate": "Show every failure of a pipeline file.",
     "run": "Run a pipeline and show the record counts of each stage.",
@@ -62,7 +63,9 @@ _COMMANDS: Final = {
 """The commands and their summaries, in the order of ``--help``."""
 COMPLETION: Final = "_LOCALCDAP_COMPLETE"
 """The environment variable by which the completion of a shell calls the program."""
-_WITHOUT_HOST: Final = frozenset({"new", "diff", "engine", "restore", "doctor", "completion"})
+_WITHOUT_HOST: Final = frozenset(
+    {"new", "diff", "engine", "restore", "doctor", "completion", "browser"}
+)
 """Commands that need no host, or not at once."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -13,6 +13,10 @@ from localcdap.cli.options import Instance, instance_options
 
 if TYPE_CHECKING:
     from localcdap.tui.routes import NavigationTarget
+
+
+_DRIVER: Final = "TEXTUAL_DRIVER"
+"""Names a driver of Textual that needs no terminal, such as the one of 'localcdap browser'."""
 
 
 @click.command("studio")
@@ -25,7 +29,7 @@ def command(instance: Instance, pipeline: str | None) -> int:
     """
     if instance.json:
         raise click.UsageError("The studio is interactive and has no --json.")
-    if not is_terminal():
+    if not is_terminal() and _DRIVER not in os.environ:
         raise click.UsageError(
             f"The studio needs a terminal{_describe_terminal_fault()}. 'localcdap --help' lists the commands."
         )

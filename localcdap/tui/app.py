@@ -87,6 +87,11 @@ class StudioApp(BaseApp):
         self.load_keymap()
         self.call_after_refresh(self._connect)
         self.set_interval(_BUSY_S, self._update_busy)
+        if self.is_web:
+            self.show_notice(
+                "The browser keeps some keys for itself: ctrl+t, ctrl+n and ctrl+w.",
+                "The command palette (:) has every command. There is no $EDITOR and no shell here.",
+            )
         if not self.is_headless:  # a test process has many objects besides the studio
             self.set_interval(idle_gc.CHECK_S, idle_gc.IdleGarbageCollector().collect_if_idle)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -12,7 +13,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
 
-from localcdap.api.errors import LocalcdapError
+from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.tui.dialogs.chooser import Chooser
 from localcdap.tui.dialogs.file_picker import FilePicker
 from localcdap.tui.dialogs.jump import Jumpable, JumpScreen, list_jump_targets
@@ -210,6 +211,27 @@ class BaseApp(InternalsApp):
             recent=() if for_saving else self.user_state.files,
         )
         return await self.push_screen_wait(picker)
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """Leave the terminal to another program for the time of the context.
+
+        :raises BadRequestError: in a browser, which has no terminal.
+        """
+        if self.is_web:
+            raise BadRequestError(
+                "No other program can be shown in a browser, not even an editor.",
+                "Edit the text here, or in the studio of a terminal: localcdap studio.",
+            )
+        with super().suspend():
+            yield
+
+    def action_suspend_process(self) -> None:
+        """Go to the shell, which a browser does not have."""
+        if self.is_web:
+            self.show_notice("There is no shell in a browser.", "Use another tab or window.")
+        else:
+            super().action_suspend_process()
 
     async def edit_text(self, text: str, suffix: str = ".txt") -> str | None:
         """Open a text in the user's editor, which gets the terminal meanwhile. None when unchanged."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import stat
 import sys
 import termios
 import threading
@@ -61,8 +63,14 @@ def _exit_with_terminal(app: StudioApp, is_over: threading.Event) -> None:
 
 
 def _has_terminal() -> bool:
+    """Return whether the terminal exists, or the process at the other end of the pipe in its place."""
+    stdin = sys.__stdin__.fileno() if sys.__stdin__ is not None else 0
+    if stat.S_ISFIFO(os.fstat(stdin).st_mode) or stat.S_ISSOCK(os.fstat(stdin).st_mode):
+        pipe = select.poll()
+        pipe.register(stdin, 0)
+        return not pipe.poll(0)
     try:
-        termios.tcgetattr(sys.__stdin__.fileno() if sys.__stdin__ is not None else 0)
+        termios.tcgetattr(stdin)
     except termios.error:
         return False
     return True
