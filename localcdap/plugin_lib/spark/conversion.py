@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import LogicalType, Schema, SparkContext, Type
 from localcdap.plugin_lib.spark.checks import allows_null, build_failure, require_value
@@ -10,8 +11,10 @@ from localcdap.plugin_lib.spark.columns import get_column, to_ddl, to_spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
-_NUMBERS: Final = frozenset(("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"))
+_WHOLE: Final = frozenset(("tinyint", "smallint", "int", "bigint"))
+_NUMBERS: Final = _WHOLE | {"float", "double", "decimal"}
 _TIMESTAMPS: Final = frozenset(("timestamp", "timestamp_ntz"))
 _TEXTS: Final = frozenset(("string", "binary"))
 _DATE = r"^\s*[+-]?[0-9]{4,}(-[0-9]{1,2}){0,2}\s*$"
@@ -21,13 +24,15 @@ _DATE_FIRST = r"^\s*[+-]?[0-9]{4,}-"
 def conform_columns(context: SparkContext, df: DataFrame, schema: Schema) -> list[Column]:
     """Convert the columns of a DataFrame to the fields of a schema.
 
-    Fields that the DataFrame lacks are null. Numbers are converted to other numeric types if they fit.
+    Fields that the DataFrame lacks are null. Numbers are converted to other numeric types. A value that does
+    not fit fails the run, also in a nested field: a fraction for a whole number, a decimal with more digits
+    than the field has, or a number out of range. Only floating-point numbers are rounded.
 
     :raises StageError: when a non-nullable field is missing, or a column's type cannot be converted.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    found = dict(df.dtypes)
+    found = {each.name: each.dataType for each in df.schema}
     columns = []
     for each in schema:
         actual = found.get(each.name)
@@ -42,7 +47,7 @@ def conform_columns(context: SparkContext, df: DataFrame, schema: Schema) -> lis
         value = _convert(context, get_column(each.name), actual, each.name, each.schema)
         if value is None:
             raise context.fail(
-                f"field '{each.name}' is of type {actual} in the data, but its schema says "
+                f"field '{each.name}' is of type {actual.simpleString()} in the data, but its schema says "
                 f"{each.schema.display_name}.",
                 f"Change the type of '{each.name}' in the schema.",
             )
@@ -51,46 +56,127 @@ def conform_columns(context: SparkContext, df: DataFrame, schema: Schema) -> lis
 
 
 def _convert(
-    context: SparkContext, value: Column, actual: str, name: str, schema: Schema
+    context: SparkContext, value: Column, actual: DataType, name: str, schema: Schema
 ) -> Column | None:
     """Return the value as the schema's type; None when its type cannot be converted."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    wanted = to_spark_type(schema)
-    if actual == wanted:
+    given, wanted = actual.simpleString(), to_spark_type(schema)
+    if given == wanted:
         return value
     if schema.type is Type.NULL:
         return F.lit(None)
-    if actual == "void" or (_get_kind(actual) == _get_kind(wanted) == "time"):
-        return value.cast(to_ddl(schema))
-    kinds = {_get_kind(actual), _get_kind(wanted)}
-    if kinds <= _TIMESTAMPS or kinds <= _TEXTS:
+    kinds = {_get_kind(given), _get_kind(wanted)}
+    if given == "void" or kinds == {"time"} or kinds <= _TIMESTAMPS or kinds <= _TEXTS:
         return value.cast(to_ddl(schema))
     if kinds <= _NUMBERS:
-        fitting = value.try_cast(to_ddl(schema))
-        message = F.concat(
-            F.lit(f"Field '{name}' must be of type {schema.display_name}, but it is "),
-            value.cast("string"),
-            F.lit("."),
-        )
-        return F.coalesce(
-            fitting, F.when(value.isNotNull(), build_failure(context, message, schema))
-        )
-    is_nested = schema.non_nullable.type in (Type.RECORD, Type.ARRAY, Type.MAP)
-    if is_nested and _get_kind(actual) == _get_kind(wanted):
-        return _convert_nested(value, schema)
+        return convert_number(context, value, given, name, schema)
+    if schema.non_nullable.type in (Type.RECORD, Type.ARRAY, Type.MAP) and len(kinds) == 1:
+        return _convert_nested(context, value, actual, name, schema)
     return None
 
 
-def _convert_nested(value: Column, schema: Schema) -> Column:
-    """Convert a nested value: parts of records by name; values that do not fit fail the run."""
+def convert_number(
+    context: SparkContext, value: Column, actual: str, name: str, schema: Schema
+) -> Column:
+    """Return a number as another numeric type; one that does not fit fails the run.
+
+    :param actual: the type of the value, as in ``DataFrame.dtypes``.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    fitting, given = value.try_cast(to_ddl(schema)), _get_kind(actual)
+    wanted = _get_kind(to_spark_type(schema))
+    if given == "decimal" and wanted == "decimal":
+        fitting = F.when(fitting == value, fitting)
+    elif wanted in _WHOLE and given not in _WHOLE:
+        fitting = F.when(fitting.cast(actual) == value, fitting)
+    elif wanted == "float" and given in ("double", "decimal"):
+        is_finite = F.abs(fitting) != float("inf")
+        fitting = F.when(is_finite | (F.abs(value.cast("double")) == float("inf")), fitting)
+    message = F.concat(
+        F.lit(f"Field '{name}' must be of type {_describe(schema)}, but it is "),
+        value.cast("string"),
+        F.lit("."),
+    )
+    return F.coalesce(fitting, F.when(value.isNotNull(), build_failure(context, message, schema)))
+
+
+def _convert_nested(
+    context: SparkContext, value: Column, actual: Any, name: str, schema: Schema
+) -> Column | None:
+    """Convert the parts of a nested value: those of records by name. None when a part has another type."""
     from pyspark.sql import functions as F  # noqa: N812
 
     inner = schema.non_nullable
     if inner.type is Type.RECORD:
-        parts = [value[f.name].cast(to_ddl(f.schema)).alias(f.name) for f in inner]
+        found = {each.name: each.dataType for each in actual.fields}
+        parts = []
+        for each in inner:
+            if each.name not in found:
+                return None
+            part = _convert(
+                context, value[each.name], found[each.name], f"{name}.{each.name}", each.schema
+            )
+            if part is None:
+                return None
+            parts.append(part.alias(each.name))
         return F.when(value.isNotNull(), F.struct(*parts))
-    return value.cast(to_ddl(schema))
+    if inner.type is Type.ARRAY:
+        assert inner.items is not None
+        return _convert_elements(context, value, actual.elementType, name, inner.items, F.transform)
+    assert inner.keys is not None
+    assert inner.values is not None
+    keys = _convert_elements(
+        context,
+        value,
+        actual.keyType,
+        name,
+        inner.keys,
+        lambda values, convert: F.transform_keys(values, lambda key, _: convert(key)),
+    )
+    if keys is None:
+        return None
+    return _convert_elements(
+        context,
+        keys,
+        actual.valueType,
+        name,
+        inner.values,
+        lambda values, convert: F.transform_values(values, lambda _, each: convert(each)),
+    )
+
+
+def _convert_elements(
+    context: SparkContext,
+    values: Column,
+    actual: DataType,
+    name: str,
+    schema: Schema,
+    transform: Callable[[Column, Callable[[Column], Column]], Column],
+) -> Column | None:
+    """Convert each element of an array, or each key or value of a map."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if actual.simpleString() == to_spark_type(schema):
+        return values
+    if _convert(context, F.lit(None), actual, name, schema) is None:
+        return None
+
+    def convert(element: Column) -> Column:
+        converted = _convert(context, element, actual, name, schema)
+        assert converted is not None  # found out above
+        return converted
+
+    return transform(values, convert)
+
+
+def _describe(schema: Schema) -> str:
+    """Return the name of a type, of a decimal with its digits."""
+    inner = schema.non_nullable
+    if inner.precision is None:
+        return inner.display_name
+    return f"decimal({inner.precision}, {inner.scale or 0})"
 
 
 def _get_kind(type: str) -> str:

@@ -189,3 +189,30 @@ def test_values_are_converted_as_bigquery_converts_them(instance, cdap_engine_di
     lost = instance.run(pipeline(source, other))
     assert lost.error is not None
     assert "Field 'n' must be a decimal(10, 1), but it is '12.35'." in lost.error.message
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("n", "written"), [("2.0", 2), ("2.7", None)])
+@pytest.mark.parametrize("name", ["BigQueryTable", "BigQueryMultiTable"])
+def test_a_sink_never_cuts_a_number(instance, cdap_engine_directory, name: str, n: str, written):
+    create = 'CREATE OR REPLACE TABLE "shop.whole" (n BIGINT, kind VARCHAR)'
+    execute_statements(
+        str(instance.home.path), StatementBatch("default", [create], ["shop.whole"], [])
+    )
+    (instance.home.path / "in.csv").write_text(f"{n},whole\n")
+    given = schema(n=Schema.DOUBLE, kind=Schema.STRING)
+    lines = plugin(
+        "batchsource", "File", referenceName="r", path="in.csv", format="csv", schema=str(given)
+    )
+    more = {"splitField": "kind"} if name == "BigQueryMultiTable" else {"table": "whole"}
+    if name == "BigQueryTable":
+        more["schema"] = str(schema(n=Schema.LONG, kind=Schema.STRING))
+    sink = plugin("batchsink", name, dataset="shop", referenceName="o", **more)
+    run = instance.run(pipeline(lines, sink), arguments={"multisink.whole": str(given)})
+    rows = instance.cdap.tables.read_rows("default", "shop.whole", 9).rows
+    if written is not None:
+        assert (run.error, rows) == (None, [[written, "whole"]])
+    else:
+        assert run.error is not None
+        assert "Field 'n' must be of type long, but it is 2.7." in run.error.message
+        assert rows == []

@@ -27,6 +27,7 @@ from ..multi_sinks import (
     parse_schema_arguments,
 )
 from .tables import check_table, get_table_name, get_written_schema
+from .values import check_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -105,7 +106,16 @@ class BigQueryMultiTable(BatchSink):
         for number, name in enumerate(tables):
             which = f.when(split.isin(name, _strip_database(name)), f.lit(number)).otherwise(which)
         used = [field.name for field in context.input_schema]
-        columns = [_check_nulls(context, name, which, list(tables.values())) for name in used]
+        columns = [
+            _check_nulls(
+                context,
+                name,
+                which,
+                _check_values(context, name, which, loads),
+                list(tables.values()),
+            )
+            for name in used
+        ]
         context.load_tables(df.select(*columns, which.alias("")), loads)
 
     def _create_load(
@@ -130,11 +140,28 @@ def _strip_database(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _check_nulls(context: SinkContext, name: str, which: Column, tables: list[Schema]) -> Column:
+def _check_values(
+    context: SinkContext, name: str, which: Column, loads: list[TableLoading]
+) -> Column:
+    """Return a field that fails the run if it does not fit into the column of its table."""
+    from pyspark.sql import functions as f
+
+    value, given = get_column(name), context.input_schema.field(name)
+    assert given is not None
+    for number, load in enumerate(loads):
+        column = load.schema.field(name)
+        checked = column and check_value(context, name, given.schema, column.schema)
+        if checked is not None:
+            value = f.when(which == number, checked).otherwise(value)
+    return value
+
+
+def _check_nulls(
+    context: SinkContext, name: str, which: Column, value: Column, tables: list[Schema]
+) -> Column:
     """Return a field that fails the run if it is null in a table where it must not be null."""
     from pyspark.sql import functions as f
 
-    value = get_column(name)
     fields = ((number, schema.field(name)) for number, schema in enumerate(tables))
     strict = [number for number, each in fields if each and not each.schema.is_nullable]
     if not strict or not context.input_schema.field(name).schema.is_nullable:  # type: ignore[union-attr]

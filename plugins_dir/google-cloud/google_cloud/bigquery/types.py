@@ -45,7 +45,7 @@ _FIELDS: Final = {
     "NUMERIC": "decimal",
 }
 """The types of fields for the types of columns, in messages (``BigQueryUtil.BQ_TYPE_MAP``)."""
-_NUMBERS: Final = frozenset(("INTEGER", "FLOAT", "NUMERIC"))
+NUMBERS: Final = frozenset(("INTEGER", "FLOAT", "NUMERIC"))
 _TEXTS: Final = frozenset(("STRING", "DATETIME"))
 _NUMERIC: Final = Schema.decimal(38, 9)
 """The type of NUMERIC columns: 29 digits before the point and 9 after it."""
@@ -129,7 +129,7 @@ def can_convert(field: Schema, column: Schema) -> bool:
     if (
         len(kinds) == 1
         or "STRING" in kinds
-        or kinds <= _NUMBERS
+        or kinds <= NUMBERS
         or kinds == {"DATETIME", "TIMESTAMP"}
     ):
         return True

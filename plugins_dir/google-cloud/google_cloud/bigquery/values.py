@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from localcdap.api import Schema, SparkContext
+from localcdap.api import Schema, SparkContext, Type
 from localcdap.plugin_lib.spark.checks import build_failure
-from localcdap.plugin_lib.spark.columns import get_column, to_ddl
-from localcdap.plugin_lib.spark.conversion import from_text, to_text
+from localcdap.plugin_lib.spark.columns import get_column, to_ddl, to_spark_type
+from localcdap.plugin_lib.spark.conversion import convert_number, from_text, to_text
 
-from .types import get_type
+from .types import NUMBERS, can_convert, describe_type, get_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -34,6 +34,30 @@ def convert_rows(
             if value is not None:
                 changed[field.name] = value
     return df.select(*(changed.get(name, get_column(name)).alias(name) for name in df.columns))
+
+
+def check_value(context: SparkContext, name: str, given: Schema, wanted: Schema) -> Column | None:
+    """Return a field whose values fit into a column of another type, still in the type of the field.
+
+    A value that does not fit fails the run with its field and text. None when there is nothing to check.
+
+    :raises StageError: when no value of the field fits.
+    """
+    if given.non_nullable == wanted.non_nullable or Type.NULL in (given.type, wanted.type):
+        return None
+    if not can_convert(given, wanted):
+        raise context.fail(
+            f"field '{name}' of type '{given.display_name}' is incompatible with its column of type "
+            f"'{describe_type(wanted)}'.",
+            "Convert the field before it is written, or write into another table.",
+        )
+    if not (given.is_simple and wanted.is_simple) or get_type(wanted) == "STRING":
+        return None
+    value = _convert(context, name, given, wanted, rounds=True)
+    numbers = {get_type(given), get_type(wanted)} <= NUMBERS
+    if value is None and numbers:
+        value = convert_number(context, get_column(name), to_spark_type(given), name, wanted)
+    return None if value is None else value.cast(to_ddl(given))
 
 
 def _convert(
