@@ -75,6 +75,8 @@ class StageConfigurer:
         """The version of CDAP that the document names, as ``6.7.0``; None for a document without one."""
         self.wants_errors: bool | None = None
         """Whether an error transform takes the error records; None if that is not known."""
+        self.earlier_stages: frozenset[str] | None = None
+        """The stages before a condition; None for other stages, or if that is not known."""
         self.in_run = False
         """Whether the run process configures the stage. A missing input then fails the run when it is read,
         because a condition may leave the stage out."""

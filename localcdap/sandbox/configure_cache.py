@@ -87,7 +87,12 @@ class ConfigureCache:
 
 def _to_full_key(request: ConfigureRequest) -> Hashable:
     """Return all that a result without connected checks depends on."""
-    return (_to_key(request), request.pipeline_version, request.wants_errors)
+    return (
+        _to_key(request),
+        request.pipeline_version,
+        request.wants_errors,
+        request.earlier_stages,
+    )
 
 
 def _to_key(request: ConfigureRequest) -> Hashable:

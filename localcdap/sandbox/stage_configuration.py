@@ -44,6 +44,8 @@ class ConfigureRequest(msgspec.Struct):
     """The version of the pipeline's application artifact; None where it has none."""
     wants_errors: bool | None = None
     """Whether an error transform takes the stage's error records; None if that is not known."""
+    earlier_stages: frozenset[str] | None = None
+    """The stages before a condition; None for other stages, or if that is not known."""
     tables: dict[str, TableShape] = {}
     """The tables of the namespace, for connected checks."""
 
@@ -83,6 +85,7 @@ def configure_stage(
     stage.in_run = in_run
     stage.pipeline_version = request.pipeline_version
     stage.wants_errors = request.wants_errors
+    stage.earlier_stages = request.earlier_stages
     failures = stage.failures
     declared: Schema | None = None
     try:

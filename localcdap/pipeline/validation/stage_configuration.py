@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Protocol
 
 import msgspec
@@ -45,6 +46,7 @@ class StageConfiguration:
         files that they check.
     :param pipeline_version: see :attr:`localcdap.api.stage.StageConfigurer.pipeline_version`.
     :param collected: the stages with an error transform behind them; None if that is not known.
+    :param earlier: the stages before each condition.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class StageConfiguration:
         pending: Collection[str] = (),
         pipeline_version: str | None = None,
         collected: Collection[str] | None = None,
+        earlier: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> None:
         self._finder = finder
         self._configurer = configurer
@@ -69,6 +72,7 @@ class StageConfiguration:
         self._pending = pending
         self._pipeline_version = pipeline_version
         self._collected = collected
+        self._earlier = earlier
         self.repairs: list[Repair] = []
 
     def __call__(
@@ -100,6 +104,7 @@ class StageConfiguration:
                 locations=None if is_later else self._locations,
                 pipeline_version=self._pipeline_version,
                 wants_errors=None if self._collected is None else stage.name in self._collected,
+                earlier_stages=self._earlier.get(stage.name),
             )
             result = self._configurer(outcome.request)
             outcome.is_checking = result is None

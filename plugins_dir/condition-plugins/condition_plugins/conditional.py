@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from localcdap.api import (
@@ -55,11 +55,17 @@ class Conditional(Condition):
         if self.config.contains_macro("expression"):
             return
         try:
-            parse_condition(self.config.expression)
+            expression = parse_condition(self.config.expression)
         except jexl.JexlError as error:
             stage.failures.add(
                 f"Invalid expression: {error.message}", error.corrective_action
             ).with_config_property("expression")
+            return
+        if stage.earlier_stages is not None:
+            for problem in _find_unknown_stages(expression.root, stage.earlier_stages):
+                stage.warnings.add(
+                    f"{problem.message}: its counts are 0.", problem.hint
+                ).with_config_property("expression")
 
     def decide(self, context: ControlContext) -> bool:
         text = self.config.expression
@@ -90,6 +96,13 @@ class _Entries(dict[str, Any]):
         return self[key]
 
 
+class _Counts(dict[str, _Entries]):
+    """The counts by stage. A stage that has not run has none: they are 0, as in CDAP's ``Conditional``."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self[key] if key in self else _Entries(input=0, output=0, error=0)
+
+
 def parse_condition(text: str) -> jexl.JexlExpression:
     """Parse an expression that reads the variables of a condition.
 
@@ -111,18 +124,29 @@ def parse_condition(text: str) -> jexl.JexlExpression:
 
 
 def _find_unknown_entries(root: Node) -> Iterator[jexl.Problem]:
-    """Find entries of ``global`` and counts of ``token`` that no run has; the run knows its stages."""
+    """Find entries of ``global`` and counts of ``token`` that no run has."""
     for node in root.walk():
         path = _read_path(node)
         if path[:1] == ["global"] and len(path) == 2:
-            known, what = _GLOBALS, "'global' has no entry"
+            yield from _check_entry(node, "'global' has no entry", path[1], _GLOBALS)
         elif path[:1] == ["token"] and len(path) == 3:
-            known, what = _COUNTS, f"stage '{path[1]}' has no count"
-        else:
-            continue
-        if path[-1] not in known:
-            hint = suggest_name(path[-1], known)
-            yield jexl.Problem(f"{what} '{path[-1]}'", node.line, node.column, hint)
+            yield from _check_entry(node, f"stage '{path[1]}' has no count", path[2], _COUNTS)
+
+
+def _find_unknown_stages(root: Node, stages: Collection[str]) -> Iterator[jexl.Problem]:
+    """Find the stages of ``token`` that are not before the condition, once each."""
+    paths = [(node, _read_path(node)) for node in root.walk()]
+    named = {path[1]: node for node, path in paths if path[:1] == ["token"] and len(path) == 2}
+    for name, node in named.items():
+        yield from _check_entry(node, "No stage before the condition is called", name, stages)
+
+
+def _check_entry(
+    node: Node, what: str, name: str, known: Collection[str]
+) -> Iterator[jexl.Problem]:
+    if name not in known:
+        hint = suggest_name(name, sorted(known))
+        yield jexl.Problem(f"{what} '{name}'", node.line, node.column, hint)
 
 
 def _read_path(node: Node) -> list[str]:
@@ -141,7 +165,7 @@ def make_variables(context: ControlContext) -> Mapping[str, Any]:
     """Return the values of ``token``, ``runtime`` and ``global``; a missing argument is null."""
     milliseconds = round(context.logical_start_time.timestamp() * 1000)
     return {
-        "token": _Entries(
+        "token": _Counts(
             (name, _Entries(input=each.input, output=each.output, error=each.error))
             for name, each in context.stage_statistics.items()
         ),

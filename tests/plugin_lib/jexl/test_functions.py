@@ -219,6 +219,11 @@ def date(*parts: int) -> datetime.date:
         ("datetime:DaysInYear('2012-08-18')", 366),
         ("datetime:DaysInYear(none)", None),
         ("datetime:DateOffsetByDays('2011-08-18', -31)", date(2011, 7, 18)),
+        ("datetime:GetDate('2007-02-31')", date(2007, 2, 28)),
+        ("datetime:GetDate('2008-02-30')", date(2008, 2, 29)),
+        ("datetime:GetDate('2008-12-31 24:00:00')", date(2009, 1, 1)),
+        ("datetime:GetTime('24:00:00')", datetime.time(0, 0)),
+        ("datetime:GetDateTime('2008-02-31 24:00:00')", datetime.datetime(2008, 3, 1)),
         ("datetime:HoursFromTime('22:30:00.434')", 22),
         ("datetime:NanoSecondsFromTime('22:30:00.32')", 320000000),
         ("datetime:MicroSecondsFromTime('22:30:00.32')", 320000),
@@ -231,6 +236,10 @@ def date(*parts: int) -> datetime.date:
         ("datetime:NextWeekdayFromDate('2008-08-18', 'Thursday')", date(2008, 8, 21)),
         ("datetime:NextWeekdayFromDate('2008-08-18', 'Mon')", date(2008, 8, 25)),
         ("datetime:PreviousWeekdayFromDate('2008-08-18', 'Thu')", date(2008, 8, 14)),
+        # The original knows 'Sat' and 'Satuday'; any other name is Sunday.
+        ("datetime:NextWeekdayFromDate('2008-08-18', 'Sat')", date(2008, 8, 23)),
+        ("datetime:NextWeekdayFromDate('2008-08-18', 'Satuday')", date(2008, 8, 23)),
+        ("datetime:NextWeekdayFromDate('2008-08-18', 'Saturday')", date(2008, 8, 24)),
         ("datetime:NthWeekdayFromDate('2009-08-18', 'Thursday', 1)", date(2009, 8, 20)),
         ("datetime:NthWeekdayFromDate('2009-08-18', 'Thu', -2)", date(2009, 8, 6)),
         (
@@ -272,6 +281,7 @@ def date(*parts: int) -> datetime.date:
         ("json:IsObject(json:Parse(body))", True),
         ("json:IsArray(json:Parse('[]'))", True),
         ("json:ArrayLength(json:Parse('[1,2]'))", 2),
+        ("json:ArrayLength(none)", 0),
         ('json:Stringify(json:Parse(\'{"a" : [1, "x", null]}\'))', '{"a":[1,"x",null]}'),
         ("json:stringify(none)", "null"),
         ("json:keysToLower(json:Parse(body)).name.first", "R"),
@@ -329,6 +339,10 @@ def date(*parts: int) -> datetime.date:
         # geo
         ("geo:InFence(43.46089378008257, -462.49145507812494, fence)", False),
         ("geo:InFence(37.378990156513105, -122.05076694488525, fence)", True),
+        ("geo:inFence(37.378990156513105, -122.05076694488525, fence)", True),
+        ("geo:InFence(none, 1.5, fence)", False),
+        ("geo:InFence(1.5, none, fence)", False),
+        ("geo:InFence(1.5, 2.5, none)", False),
         # bytes, arrays
         ("bytes:toInt(number)", 99),
         ("bytes:toString(toBytes('root'))", "root"),
@@ -377,7 +391,12 @@ def test_values(text: str, expected: Any) -> None:
         "arithmetic:equal(1, 1.0)",
         "string:abbreviate('abcdef', 3)",
         "datetime:GetDate('18/08/2008')",
-        "datetime:GetDate('2008-02-31')",
+        "datetime:GetDate('2008-02-32')",
+        "datetime:GetDate('2008-13-01')",
+        "datetime:GetDate('2008-08-18T22:30:52')",
+        "datetime:GetTime('24:00:01')",
+        "decimal:add(1.5b, 5000000000)",
+        "logical:SetBit(1, none, 1)",
         "datetime:MicroSecondsFromTime(none)",
         "logical:BitAnd(none, 1)",
         "format('%d', 'x')",
@@ -394,6 +413,34 @@ def test_values(text: str, expected: Any) -> None:
 def test_what_raises_in_the_original_is_an_error_of_the_row(text: str) -> None:
     with pytest.raises(EvaluationError):
         value(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("arithmetic:divider(0b, 123.123b)", "0"),
+        ("arithmetic:divider(3, 456.456b)", "3"),
+        ("arithmetic:divider(-2.50b, 0.1234567890b)", "-0.030864220"),
+        ("arithmetic:divider(-2.50b, 1.25b)", "0.00"),
+        ("decimal:divider(-4.00b, 2)", "0.00"),
+        ("arithmetic:multiply(-2.50b, 0b)", "0.00"),
+        ("decimal:multiply(-2.50b, 0)", "0.00"),
+    ],
+)
+def test_decimals_have_the_scale_and_the_zero_of_java(text: str, expected: str) -> None:
+    assert str(value(text)) == expected
+
+
+NAMES = Path(__file__).with_name("original_functions.txt")
+"""Each namespace of CDAP's ``EL`` with the functions of its class in wrangler."""
+
+
+def test_every_function_of_the_original_is_there() -> None:
+    lines = [line.split() for line in NAMES.read_text("utf-8").splitlines()]
+    names = {(space.removesuffix(":"), name) for space, *rest in lines for name in rest}
+
+    assert len(names) > 170
+    assert sorted(names - set(FUNCTIONS)) == []
 
 
 def _commons_lang() -> list[Any]:

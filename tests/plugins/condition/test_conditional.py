@@ -11,6 +11,7 @@ import pytest
 from localcdap.api.control import StageStatistics
 from localcdap.artifacts.loading import import_module
 from localcdap.plugin_lib.jexl import EvaluationError, JexlError
+from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_stage
 from localcdap.testing import artifact_ref
 
 ARTIFACT = Path(__file__).parents[3] / "plugins_dir" / "condition-plugins"
@@ -48,6 +49,7 @@ def decide():
     [
         ("token['A']['error'] > 1 ", False),
         ("token.A.input == 5", True),
+        ("token['B']['input'] == 0 && token.B.error == 0", True),
         ("token['A']['error']<=1 && size('/x') > 1", True),
         # What file 116 of the corpus becomes with its macros.
         (
@@ -88,6 +90,51 @@ def test_values(evaluate, text, expected):
     assert type(evaluate(text)) is type(expected)
 
 
+def test_the_functions_of_the_original_are_there(evaluate):
+    assert evaluate("strlen('abc') == 3 && isempty('') && isnull(runtime['nope'])") is True
+
+
+@pytest.fixture
+def configure():
+    def run(text):
+        request = ConfigureRequest(
+            artifact_ref(ARTIFACT, "condition", "Conditional"),
+            "if",
+            {"expression": text},
+            earlier_stages=frozenset({"Person", "Cities"}),
+        )
+        return configure_stage(request)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "action"),
+    [
+        ("token['Persons']['error'] > 1", "Persons", "Did you mean 'Person'?"),
+        ("1 > 2 && token.Out.input > token.Out.error", "Out", "Choose one of: Cities, Person."),
+    ],
+)
+def test_validation_warns_of_stages_that_are_not_before_the_condition(
+    configure, text, name, action
+):
+    result = configure(text)
+
+    (warning,) = result.warnings
+    assert result.failures == []
+    assert warning.message == f"No stage before the condition is called '{name}': its counts are 0."
+    assert warning.corrective_action == action
+
+
+def test_stages_before_the_condition_and_their_counts_are_known(configure):
+    good = configure("token['Cities'] != null && token['Person']['input'] > 1")
+    (failure,) = configure("token['Person']['inputs'] > 1").failures
+
+    assert good.failures == good.warnings == []
+    assert "no count 'inputs'" in failure.message
+    assert failure.corrective_action == "Did you mean 'input'?"
+
+
 def test_a_pattern_is_one_of_java(evaluate):
     assert evaluate(r"'aab1' =~ '\\p{Lower}++1'")
 
@@ -105,7 +152,6 @@ def test_a_pattern_has_a_time_limit(evaluate):
         ("", "The expression is empty"),
         ("a b", "'b' is not expected here"),
         ("yes != true", "Condition can only specify either 'token', 'runtime', or 'global'"),
-        ("token['B']['input'] > 1", "There is no 'B'; available: A"),
         ("global[runtime['path']]", "There is no '/data'; available: pipeline, namespace"),
         ("true || token['A']['outpt'] > 1", "stage 'A' has no count 'outpt'"),
         ("true || token.A.outpt > 1", "Did you mean 'output'?"),

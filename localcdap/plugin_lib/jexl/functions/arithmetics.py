@@ -12,6 +12,8 @@ from localcdap.java.strings import format_double
 from localcdap.plugin_lib.jexl.functions.decimals import (
     EXACT,
     divide,
+    get_remainder,
+    multiply_exactly,
     scale_of,
     strip_zeros,
     with_scale,
@@ -67,7 +69,7 @@ def multiply(*values: Any) -> Any:
         return None
     product: Any = kind(1)
     for operand in _convert(kind, values):
-        product = EXACT.multiply(product, operand) if kind is Decimal else product * operand
+        product = multiply_exactly(product, operand) if kind is Decimal else product * operand
     return product
 
 
@@ -88,7 +90,7 @@ def divider(dividend: Any, divisor: Any) -> Any:
         return None
     x, y = _convert(kind, (dividend, divisor))
     if kind is Decimal:
-        return EXACT.remainder(x, y)
+        return get_remainder(x, y)
     if kind is float:
         return math.nan if math.isinf(x) else math.fmod(x, y)
     rest = abs(x) % abs(y)
@@ -216,7 +218,9 @@ def SetBit(value: int, positions: Any, bit: int) -> int:
 
     As in the original, the mask is an int, so bit 32 also sets all higher bits.
     """
-    for position in positions or ():
+    if positions is None:
+        raise ValueError("the positions are null")
+    for position in positions:
         mask = wrap(1 << ((int(position) - 1) & 31), 32)
         value = value | mask if bit > 0 else value & ~mask
     return wrap(value, 64)

@@ -163,6 +163,16 @@ def isempty(text: str | None) -> bool:
     return text == ""
 
 
+def _declare_everywhere() -> None:
+    """Declare the functions that early versions and the plugin Conditional have without namespace."""
+    everywhere = FunctionNamespace("")
+    everywhere("S -> I", "strlen")(strlen)
+    everywhere("O -> B", "isnull")(isnull)
+    everywhere("S -> B", "isempty")(isempty)
+
+
+_declare_everywhere()
+
 # -- guesses ----------------------------------------------------------------------------------------
 
 quality("S -> B", "isNumber")(is_number)

@@ -37,6 +37,41 @@ def strip_zeros(value: Decimal) -> Decimal:
     return value.normalize(EXACT) if value else Decimal(0)
 
 
+def drop_zero_sign(value: Decimal) -> Decimal:
+    """Return 0 for -0, which ``BigDecimal`` does not have."""
+    return value or value.copy_abs()
+
+
+def multiply_exactly(first: Decimal, second: Decimal) -> Decimal:
+    return drop_zero_sign(EXACT.multiply(first, second))
+
+
+def divide_whole(dividend: Decimal, divisor: Decimal) -> Decimal:
+    """Return the whole part of a quotient like ``BigDecimal.divideToIntegralValue``.
+
+    Its scale is that of the dividend less that of the divisor, or as near to it as the digits allow.
+
+    :raises ValueError: when the divisor is 0.
+    """
+    if not divisor:
+        raise ValueError("Division by zero")
+    preferred = scale_of(dividend) - scale_of(divisor)
+    whole = drop_zero_sign(EXACT.divide_int(dividend, divisor))
+    scale = preferred
+    if whole and preferred < 0:
+        scale = max(preferred, scale_of(strip_zeros(whole)))
+    return with_scale(whole, scale, ROUND_DOWN)
+
+
+def get_remainder(dividend: Decimal, divisor: Decimal) -> Decimal:
+    """Return the remainder like ``BigDecimal.remainder``, with its scale.
+
+    :raises ValueError: when the divisor is 0.
+    """
+    product = multiply_exactly(divide_whole(dividend, divisor), divisor)
+    return drop_zero_sign(EXACT.subtract(dividend, product))
+
+
 def _require_not_null(value: Decimal | None) -> Decimal:
     if value is None:
         raise ValueError("the decimal is null")
@@ -46,11 +81,11 @@ def _require_not_null(value: Decimal | None) -> Decimal:
 def _operand(value: Any) -> Decimal:
     if isinstance(value, Decimal):
         return value
-    if value.__class__ is int:
-        return Decimal(value)
+    if value.__class__ is int and numbers.INT_MIN <= value <= numbers.INT_MAX:
+        return Decimal(value)  # the original takes no Long
     if value.__class__ is float:
         return Decimal(format_double(value))
-    raise ValueError("the second value is not a number")
+    raise ValueError("the second value is not an int, a double or a decimal")
 
 
 @decimal("M O -> M!")
@@ -66,7 +101,7 @@ def subtract(value: Decimal | None, other: Any) -> Decimal:
 @decimal("M O -> M!")
 def multiply(value: Decimal | None, other: Any) -> Decimal:
     operand = _operand(other) if value is not None else Decimal(0)
-    return Decimal(0) if value is None else EXACT.multiply(value, operand)
+    return Decimal(0) if value is None else multiply_exactly(value, operand)
 
 
 @decimal("M O -> M")
@@ -82,7 +117,7 @@ def divider(value: Decimal | None, other: Any) -> Decimal | None:
     divisor = _operand(other)
     if divisor == 0 and scale_of(divisor) == 0:
         return None
-    return Decimal(0) if value is None else EXACT.remainder(value, divisor)
+    return Decimal(0) if value is None else get_remainder(value, divisor)
 
 
 @decimal("M -> M!")

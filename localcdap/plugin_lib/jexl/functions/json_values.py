@@ -67,11 +67,11 @@ def IsArray(element: Any) -> bool:
     return isinstance(element, list)
 
 
-@values("J -> I?")
-def ArrayLength(element: Any) -> int | None:
+@values("J -> I")
+def ArrayLength(element: Any) -> int:
     if element is not None and not isinstance(element, list):
         raise ValueError("the value is not a JSON array")
-    return None if element is None else len(element)
+    return len(element or ())
 
 
 def _one_selected(element: Any, path: str) -> Any:

@@ -10,7 +10,15 @@ from typing import Any, Final
 
 from localcdap.java import numbers
 from localcdap.java.strings import round_to_float
-from localcdap.plugin_lib.jexl.functions.decimals import EXACT, scale_of, strip_zeros
+from localcdap.plugin_lib.jexl.functions.decimals import (
+    EXACT,
+    divide_whole,
+    drop_zero_sign,
+    get_remainder,
+    multiply_exactly,
+    scale_of,
+    strip_zeros,
+)
 from localcdap.plugin_lib.jexl.value_methods.registry import MethodsOf
 from localcdap.plugin_lib.jexl.value_methods.texts import compare_to
 
@@ -43,11 +51,6 @@ def _decimal(value: Any) -> Decimal:
     if isinstance(value, Decimal):
         return value
     raise ValueError("only decimals have it")
-
-
-def _drop_zero_sign(value: Decimal) -> Decimal:
-    """Return 0 for -0, which ``BigDecimal`` does not have."""
-    return value or value.copy_abs()
 
 
 def _other(value: Decimal | None) -> Decimal:
@@ -88,7 +91,7 @@ def set_scale(value: Any, scale: int, mode: int = 7) -> Decimal:
     rounded = given.quantize(Decimal(1).scaleb(-scale), _find_rounding(mode), EXACT)
     if mode == 7 and rounded != given:
         raise ValueError("Rounding necessary")
-    return _drop_zero_sign(rounded)
+    return drop_zero_sign(rounded)
 
 
 def _find_rounding(mode: int) -> str:
@@ -134,27 +137,12 @@ def _divide_with_mode(value: Any, divisor: Decimal | None, mode: int) -> Decimal
     return divide_to_scale(value, divisor, scale_of(_decimal(value)), mode)
 
 
-def divide_whole(value: Any, divisor: Decimal | None) -> Decimal:
-    """Return the whole part of the quotient, with the scale of the dividend less that of the divisor."""
-    dividend, by = _decimal(value), _other(divisor)
-    if not by:
-        raise ValueError("Division by zero")
-    preferred = scale_of(dividend) - scale_of(by)
-    whole = _drop_zero_sign(EXACT.divide_int(dividend, by))
-    if preferred >= 0:
-        return set_scale(whole, preferred)
-    stripped = strip_zeros(whole)
-    return (
-        set_scale(stripped, max(preferred, scale_of(stripped)))
-        if whole
-        else set_scale(whole, preferred)
-    )
+def divide_to_whole(value: Any, divisor: Decimal | None) -> Decimal:
+    return divide_whole(_decimal(value), _other(divisor))
 
 
 def remainder(value: Any, divisor: Decimal | None) -> Decimal:
-    return EXACT.subtract(
-        _decimal(value), EXACT.multiply(divide_whole(value, divisor), _other(divisor))
-    )
+    return get_remainder(_decimal(value), _other(divisor))
 
 
 def power(value: Any, exponent: int) -> Decimal:
@@ -212,16 +200,14 @@ number("-> S", "toEngineeringString")(lambda value: _decimal(value).to_eng_strin
 number("-> M", "stripTrailingZeros")(lambda value: strip_zeros(_decimal(value)))
 number("M -> M", "add")(lambda value, other: EXACT.add(_decimal(value), _other(other)))
 number("M -> M", "subtract")(lambda value, other: EXACT.subtract(_decimal(value), _other(other)))
-number("M -> M", "multiply")(
-    lambda value, other: _drop_zero_sign(EXACT.multiply(_decimal(value), _other(other)))
-)
+number("M -> M", "multiply")(lambda value, other: multiply_exactly(_decimal(value), _other(other)))
 number("M -> M", "divide")(divide)
 number("M I -> M", "divide")(_divide_with_mode)
 number("M I I -> M", "divide")(divide_to_scale)
-number("M -> M", "divideToIntegralValue")(divide_whole)
+number("M -> M", "divideToIntegralValue")(divide_to_whole)
 number("M -> M", "remainder")(remainder)
 number("M -> A", "divideAndRemainder")(
-    lambda value, divisor: [divide_whole(value, divisor), remainder(value, divisor)]
+    lambda value, divisor: [divide_to_whole(value, divisor), remainder(value, divisor)]
 )
 number("M -> M", "max")(lambda value, other: _decimal(value) if value >= _other(other) else other)
 number("M -> M", "min")(lambda value, other: _decimal(value) if value <= _other(other) else other)
