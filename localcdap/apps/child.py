@@ -20,6 +20,7 @@ from localcdap.api.errors import LocalcdapError, PluginError
 from localcdap.apps.context import AppContext
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import AppPlatform
+from localcdap.apps.process_tree import fork_below_parent
 from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.loading import import_module
 from localcdap.artifacts.model import ApplicationRef
@@ -36,7 +37,7 @@ from localcdap.messaging.service import MessagingService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
-from localcdap.sandbox.process_limits import end_with_parent, limit_memory
+from localcdap.sandbox.process_limits import limit_memory
 from localcdap.store.structured.admin import TableAdmin
 
 ENDPOINT: Final = "app"
@@ -116,8 +117,7 @@ class AppEndpoint:
 
 def main() -> None:
     """Serve until the host kills this process; it also ends when the host ends."""
-    supervisor = int(sys.argv[1])
-    end_with_parent(supervisor)
+    supervisor = fork_below_parent(int(sys.argv[1]))
     order = decode_msgpack(sys.stdin.buffer.read(), type=AppStartRequest)
     limit_memory(order.memory_mb)
     Server(order.address, bytes.fromhex(order.host.authkey), {ENDPOINT: AppEndpoint(order)})

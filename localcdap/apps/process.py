@@ -27,11 +27,15 @@ from localcdap.datasets.transactions import TRANSACTIONS, TransactionService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord, get_socket_address
 from localcdap.rpc.server import Server
+from localcdap.sandbox.descendants import end_group, list_descendants
+from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.umask import read_user_umask
 
 _LOG: Final = logging.getLogger(__name__)
 _START_S: Final = 30.0
 _PAUSE_S: Final = 0.01
+_END_S: Final = 10.0
+"""Longer than the parent of an application takes to end all that the application has started."""
 _OUTPUT_KEPT: Final = 50
 """The last lines of an application's output, which are kept to explain a crash."""
 _numbers: Final = itertools.count()
@@ -137,9 +141,7 @@ class AppProcess:
 
     def _close(self) -> None:
         if self._popen is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._popen.pid, signal.SIGKILL)
-            self._popen.wait()
+            _end_tree(self._popen)
         self._ended.wait(1.0)
         if self._client is not None:
             self._client.close()
@@ -230,3 +232,18 @@ class AppProcess:
             "The next call starts it again.",
             traceback=list(self._output),
         ) from None
+
+
+def _end_tree(popen: subprocess.Popen[bytes]) -> None:
+    """End a process and everything that it has started, see :mod:`localcdap.apps.process_tree`."""
+    if IS_LINUX:
+        popen.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            popen.wait(_END_S)
+            return
+    descendants = list_descendants(popen.pid)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(popen.pid, signal.SIGKILL)
+    for each in descendants:
+        end_group(each)
+    popen.wait()

@@ -14,14 +14,15 @@ _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
-def end_with_parent(supervisor: int) -> None:
+def end_with_parent(supervisor: int, number: signal.Signals = signal.SIGKILL) -> None:
     """Make the kernel kill this process when its supervisor ends, even while user code is running.
 
     :param supervisor: the supervisor's process id; its thread that started this process must stay alive.
+    :param number: the signal that it gets; by default one that it cannot handle.
     """
     if not IS_LINUX:
         return
-    _call_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _call_prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != supervisor:
         os._exit(0)
 
@@ -40,6 +41,11 @@ def limit_memory(memory_mb: int) -> None:
     """Limit private memory. The address space is not limited: V8 and Arrow reserve more than they use."""
     limit = memory_mb * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    disable_core_dumps()
+
+
+def disable_core_dumps() -> None:
+    """Let this process write no memory image to the disk when a signal ends it."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import msgspec
@@ -120,6 +122,14 @@ class Experiments(SystemService):
 
     def initialize(self) -> None:
         self.started = time.monotonic()
+
+    @get("/escaped")
+    def escape(self) -> int:
+        """Start a process whose parent has ended and that has a session of its own; return its id."""
+        inner = "subprocess.Popen(['sleep', '600'], stdout=-3, start_new_session=True)"
+        code = f"import subprocess; print({inner}.pid)"
+        command = [sys.executable, "-c", code]
+        return int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
     @get("/pid")
     def pid(self) -> int:

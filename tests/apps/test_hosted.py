@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from localcdap.api.errors import NotFoundError, PluginError
@@ -22,6 +23,7 @@ from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.cli.main import run
 from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.host_record import read_host_record
+from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.testing import TemporaryInstance
 
 HERE = Path(__file__).parent
@@ -154,6 +156,43 @@ def test_killed_between_two_calls(instance, namespace):
     wait_until(lambda: not is_running(instance))
 
     assert ids(instance, namespace) == ["a"]
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="Only Linux gives orphans to another process.")
+@pytest.mark.parametrize("by_itself", [False, True])
+def test_a_process_that_it_detached_ends_with_it(instance, by_itself):
+    stray = psutil.Process(instance.call("GET", "/escaped").body)
+    assert stray.is_running()
+
+    if by_itself:
+        os.kill(instance.call("GET", "/pid").body, signal.SIGKILL)
+    else:
+        instance.cdap.apps.stop("catalogue")
+
+    wait_until(lambda: not is_running(instance))
+    assert not stray.is_running()
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="Only Linux gives orphans to another process.")
+def test_a_process_that_it_detached_ends_with_a_killed_host(tmp_path):
+    detached = "subprocess.Popen(['sleep', '600'], start_new_session=True)"
+    inner = f"import subprocess; print({detached}.pid, flush=True)"
+    below = (
+        "import os, subprocess, sys, time\n"
+        "from localcdap.apps.process_tree import fork_below_parent\n"
+        "fork_below_parent(os.getppid())\n"
+        f"subprocess.run([sys.executable, '-c', {inner!r}])\n"
+        "time.sleep(600)"
+    )
+    host = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {below!r}])"
+    with subprocess.Popen([sys.executable, "-c", host], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        stray = psutil.Process(int(process.stdout.readline()))
+        assert stray.is_running()
+
+        process.kill()
+
+        wait_until(lambda: not stray.is_running())
 
 
 def test_a_namespace_that_is_deleted_takes_its_rows_along_and_wakes_listeners(instance, namespace):
