@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -25,7 +27,14 @@ from localcdap.engine.local.child_processes import IdleWorkers
 from localcdap.engine.local.fork_protocol import SOCKET
 from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server import EngineServer
-from localcdap.engine.local.server_record import RECORD, ServerRecord, read_server_record
+from localcdap.engine.local.server_record import (
+    LOG,
+    OUTPUT,
+    RECORD,
+    SUPERVISOR_ERRORS,
+    ServerRecord,
+    read_server_record,
+)
 from localcdap.engine.session import connect, open_session
 
 ENSURE = """
@@ -95,6 +104,21 @@ def count(endpoint: Endpoint) -> int:
 
     with open_session(endpoint) as spark:
         return spark.range(5).mapInArrow(doubled, "id long").toArrow().num_rows
+
+
+def call_without_secret(port: int) -> bytes:
+    """Send a call of Spark's protocol between its processes; return the answer until Spark hangs up.
+
+    A message has its length, its type (3: call, with a number and a body) and the content.
+    """
+    body = b"no challenge"
+    content = struct.pack(">bqi", 3, 1, len(body)) + body
+    answer = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(struct.pack(">q", 8 + len(content)) + content)
+        while part := connection.recv(65536):
+            answer += part
+    return answer
 
 
 def test_nothing_runs_where_nothing_was_started(tmp_path: Path):
@@ -286,6 +310,26 @@ class TestShared:
     def test_token_is_asked_for(self, engine: Endpoint):
         with pytest.raises(EngineError, match="No authentication token"):
             connect(Endpoint(engine.url, None))
+
+    def test_other_ports_of_spark_refuse_who_does_not_know_its_secret(
+        self, engine: Endpoint, engine_directory: Path
+    ):
+        record = recorded(engine_directory)
+        ports = {
+            found.laddr.port
+            for found in psutil.Process(record.server).net_connections("tcp")
+            if found.status == psutil.CONN_LISTEN
+        } - {record.port}
+        assert len(ports) >= 2, "those of the driver and of the block manager"
+
+        answers = [call_without_secret(port) for port in ports]
+
+        assert all(b"Unknown challenge message" in answer for answer in answers), answers
+
+    def test_what_the_server_writes_is_private(self, engine: Endpoint, engine_directory: Path):
+        found = [engine_directory / name for name in (LOG, OUTPUT, SUPERVISOR_ERRORS, "tmp")]
+
+        assert [str(each) for each in found if each.stat().st_mode & 0o077] == []
 
     def test_remote_url_may_hold_the_token(self, engine: Endpoint):
         assert engine.token is not None

@@ -48,6 +48,11 @@ _SYSTEM_PROPERTIES: Final = (
 )
 _PROPERTIES: Final = {
     "spark.ui.enabled": "false",
+    # Spark's driver and block manager have ports that every user of the machine can connect to. In local
+    # mode Spark makes the secret itself; with its own encryption no SASL with MD5 is offered.
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
     "spark.eventLog.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -76,6 +81,7 @@ appender.file.type = RollingFile
 appender.file.name = file
 appender.file.fileName = {file}
 appender.file.filePattern = {file}.%i
+appender.file.filePermissions = rw-------
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{yy-MM-dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
 appender.file.policies.type = Policies

@@ -191,7 +191,8 @@ class EngineServer:
         find_spark_home()
         errors_path = self.directory / SUPERVISOR_ERRORS
         (self.directory / OUTPUT).unlink(missing_ok=True)
-        with errors_path.open("wb") as errors:
+        descriptor = os.open(errors_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as errors:
             # In the engine's folder: it outlives the caller, whose folder may be removed, and imports
             # nothing from there.
             supervisor = subprocess.Popen(

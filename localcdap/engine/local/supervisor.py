@@ -45,6 +45,7 @@ from localcdap.engine.local.server_record import (
 )
 from localcdap.file_locks import is_locked
 from localcdap.sandbox.process_limits import end_with_parent
+from localcdap.umask import protect_new_files, read_user_umask
 
 _START_S: Final = 180.0
 _STOP_S: Final = 10.0
@@ -167,6 +168,7 @@ def _start_server(
             stderr=subprocess.STDOUT,
             env=build_server_environment(token),
             cwd=directory,
+            umask=read_user_umask(),
             preexec_fn=_lower_priority if low_priority else _die_with_parent,  # noqa: PLW1509 - one thread
         )
 
@@ -276,4 +278,5 @@ def _request_stop(_number: int, _frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
+    protect_new_files()
     supervise(Path(sys.argv[1]), decode_json(sys.stdin.buffer.read(), type=ServerOptions))
