@@ -57,6 +57,9 @@ class WatchedRun:
         self._stop_by: float | None = None
         self._since: Final = time.monotonic()
         self._heard = -1
+        self._recovery: threading.Thread | None = None
+        self._failure: Exception | None = None
+        """Why the recovery failed."""
         self._draining: Final = threading.Lock()
         self._consumer: SpoolConsumer[Message] = SpoolConsumer(
             store,
@@ -100,11 +103,41 @@ class WatchedRun:
             if alive:
                 self._kill_when_late()
                 return False
-            stop_spark_work(self.directory)
-            recover_run(self.directory, take_exit_code(self.process, self.directory, waits=True))
+            if not self._is_recovered():
+                return False
             self.drain_spool()
         self._remove_files()
         return True
+
+    def wait_for_recovery(self) -> None:
+        """Wait until the recovery has ended, if one was begun."""
+        if self._recovery is not None:
+            self._recovery.join()
+
+    def _is_recovered(self) -> bool:
+        """Return whether the recovery of the run has ended; begin it if that was not done.
+
+        It may wait for Spark for more than a minute, in which other runs are watched.
+
+        :raises LocalcdapError: what the recovery raised. The next call begins it again.
+        """
+        if self._recovery is None:
+            self._recovery = threading.Thread(target=self._recover, name="recovery", daemon=True)
+            self._recovery.start()
+        if self._recovery.is_alive():
+            return False
+        self._recovery = None
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        return True
+
+    def _recover(self) -> None:
+        try:
+            stop_spark_work(self.directory)
+            recover_run(self.directory, take_exit_code(self.process, self.directory, waits=True))
+        except Exception as error:
+            self._failure = error
 
     def _has_ended(self) -> bool:
         return self._records.get(self.run).status.is_end
@@ -153,12 +186,18 @@ class RunWatcher:
             return self._runs.get(run)
 
     def close(self) -> None:
-        """Check all runs once more and stop watching; the runs go on."""
+        """Check all runs once more and stop watching; the runs go on. Wait for recoveries that were begun."""
+        with self._changed:
+            runs = list(self._runs.values())
+        for run in runs:
+            run.wait_for_recovery()
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
+        for run in runs:  # the last check may have begun one; the next host finds its result
+            run.wait_for_recovery()
 
     def _work(self) -> None:
         while True:

@@ -139,7 +139,7 @@ def test_a_host_that_is_killed_while_spark_starts_fails_the_run(
     assert "FAILED" in out
     assert get_host(program) != host
     (run,) = program("runs", "--json").json
-    assert "ended before the run did" in run["error"]["message"]
+    assert "The run had not begun: it waited for Spark" in run["error"]["message"]
     assert not list(program.home.glob("reports/*"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,8 +21,9 @@ from localcdap.engine.messages.spool import Progress, RecordCounts, RunStatus, T
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import StageCounts
-from localcdap.runs.watcher import WatchedRun
+from localcdap.runs.watcher import RunWatcher, WatchedRun
 from localcdap.testing.instance import TemporaryInstance
+from tests.e2e.program import wait_until
 from tests.runs.stored_runs import GONE, write_run
 
 ROW = Schema.record("row", [("id", Schema.INT)])
@@ -112,6 +114,39 @@ def test_a_run_whose_process_died_says_how(instance, tmp_path):
     with SpoolWriter(tmp_path / SPOOL) as spool:
         spool.append(create_status(RunStatus.RUNNING))
     watched = WatchedRun(runs._store, runs._records, run, GONE, tmp_path, lambda: None)
-    assert watched.check()
+    wait_until(watched.check, "the run is recovered")
     error = runs.get("default", run.run).error
     assert error.message.endswith("ended before the run did. It was killed by SIGSEGV.")
+
+
+def test_a_recovery_that_takes_long_keeps_no_other_run_from_its_messages(
+    instance, tmp_path, monkeypatch
+):
+    runs, may_go_on = instance.cdap.runs, threading.Event()
+    folders = {name: tmp_path / name for name in ("slow", "quick")}
+    for folder in folders.values():
+        folder.mkdir()
+
+    def stop_spark_work(folder: Path) -> None:
+        if folder == folders["slow"]:
+            may_go_on.wait()
+
+    monkeypatch.setattr("localcdap.runs.watcher.stop_spark_work", stop_spark_work)
+    found = {name: write_run(instance.cdap, status=RunStatus.RUNNING).run for name in folders}
+
+    def get_status(name: str) -> RunStatus:
+        return runs.get("default", found[name]).status
+
+    watch = RunWatcher()
+    for name, folder in folders.items():
+        record = runs.get("default", found[name])
+        watch.add(WatchedRun(runs._store, runs._records, record, GONE, folder, lambda: None))
+    try:
+        wait_until(lambda: get_status("quick") is RunStatus.FAILED, "the other run is recovered")
+        assert get_status("slow") is RunStatus.RUNNING
+    finally:
+        may_go_on.set()
+    wait_until(lambda: get_status("slow") is RunStatus.FAILED, "the run is recovered")
+    error = runs.get("default", found["slow"]).error
+    assert error.message.startswith("The run had not begun: it waited for Spark")
+    watch.close()

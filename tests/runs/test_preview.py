@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -259,6 +260,11 @@ def test_what_cannot_be_previewed_is_refused_at_once(instance: TemporaryInstance
         start(instance, "no pipeline")
     with pytest.raises(NotFoundError):
         start(instance, pipeline([]), namespace="nowhere")
+    with pytest.raises(NotFoundError, match="There is no preview"):
+        instance.cdap.previews.get("default", str(uuid.uuid1()))
+    of_an_earlier_host = "5b7b7f6a-0000-11ef-8000-000000000000"
+    with pytest.raises(NotFoundError, match="ended with the process that had the instance open"):
+        instance.cdap.previews.get("default", of_an_earlier_host)
     with pytest.raises(NotFoundError, match="no preview 'x'"):
         instance.cdap.previews.get("default", "x")
 

@@ -53,6 +53,9 @@ from localcdap.engine.session import connect, open_session
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 
 _GONE: Final = "The process of the run ended before the run did."
+_NOT_BEGUN: Final = (
+    "The run had not begun: it waited for Spark when its process or that of the instance was ended."
+)
 _LIMIT_S: Final = 90.0
 """Longer than it takes to connect, to wait for the end of operations, and to stop the server."""
 
@@ -72,7 +75,9 @@ def recover_run(run_directory: Path, exit_code: int | None = None) -> RunStatus:
         for message in reported:
             if isinstance(message, StatusChanged) and message.status.is_end:
                 return message.status
-        gone = f"{_GONE} {describe_exit(exit_code)}".rstrip()
+        has_begun = reported or (run_directory / ORDER).exists()
+        what = _GONE if has_begun else _NOT_BEGUN
+        gone = f"{what} {describe_exit(exit_code)}".rstrip()
         spool.append(*_create_missing_messages(run_directory, reported, gone), durable=True)
     end = next(m for m in reversed(_read_messages(run_directory)) if isinstance(m, StatusChanged))
     return end.status

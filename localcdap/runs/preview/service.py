@@ -8,6 +8,7 @@ from __future__ import annotations
 import getpass
 import threading
 import time
+import uuid
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Final
@@ -75,6 +76,7 @@ class PreviewService:
         self._changed = threading.Condition()
         self._turns = threading.Semaphore(_AT_ONCE)
         self._closed = False
+        self._since: Final = time.time()
 
     @non_idempotent
     def start(self, request: PreviewRequest) -> Preview:
@@ -113,10 +115,7 @@ class PreviewService:
         with self._changed:
             entry = self._previews.get(preview)
             if entry is None or entry.preview.namespace != namespace:
-                raise NotFoundError(
-                    f"There is no preview '{preview}' in namespace '{namespace}'.",
-                    f"The last {_KEPT} previews are remembered while the instance is open.",
-                )
+                raise self._create_missing_error(namespace, preview)
             return self._snapshot(entry)
 
     def wait(self, namespace: str, preview: str, version: int, timeout_s: float) -> Preview:
@@ -337,6 +336,18 @@ class PreviewService:
             preview, position_in_waiting_queue=waiting.index(preview.preview)
         )
 
+    def _create_missing_error(self, namespace: str, preview: str) -> NotFoundError:
+        started = _read_start_time(preview)
+        if started is not None and started < self._since:
+            return NotFoundError(
+                f"Preview '{preview}' ended with the process that had the instance open then.",
+                "Start it again; a preview has written nothing.",
+            )
+        return NotFoundError(
+            f"There is no preview '{preview}' in namespace '{namespace}'.",
+            f"The last {_KEPT} previews are remembered while the instance is open.",
+        )
+
     def _forget_oldest(self) -> None:
         ended = [key for key, each in self._previews.items() if each.preview.status.is_end]
         for key in ended[: max(0, len(self._previews) + 1 - _KEPT)]:
@@ -362,6 +373,19 @@ class _Entry:
         self.deadline = float("inf")
         self.failing = PreviewStatus.DEPLOY_FAILED
         """What an error means now."""
+
+
+_UUID_EPOCH_S: Final = 12_219_292_800
+"""Seconds from the beginning of the Gregorian calendar, where the times of UUIDs begin, to 1970."""
+
+
+def _read_start_time(preview: str) -> float | None:
+    """Return when a preview was started, in seconds since 1970; None for a text that is not an id of one."""
+    try:
+        read = uuid.UUID(preview)
+    except ValueError:
+        return None
+    return read.time / 1e7 - _UUID_EPOCH_S if read.version == 1 else None
 
 
 def _check(request: PreviewRequest, document: PipelineDocument) -> None:
