@@ -15,7 +15,7 @@ from tests.e2e.program import Program, wait_until
 from tests.e2e.test_host import kill_host
 from tests.processes import run_process
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 ROW = schema(id="int")
 SLOW = """
@@ -72,6 +72,7 @@ def ended(program: Program) -> dict | None:
     return run if run.get("status") in ("COMPLETED", "FAILED", "KILLED") else None
 
 
+@pytest.mark.slow
 def test_killed_run_process_is_a_failed_run(program: Program, slow: SlowPipeline):
     command = program.start("run", slow.file, "--json")
     run = when_running(program)
@@ -86,6 +87,7 @@ def test_killed_run_process_is_a_failed_run(program: Program, slow: SlowPipeline
     assert not list(slow.out.parent.glob(".out*"))
 
 
+@pytest.mark.slow
 def test_run_goes_on_when_its_host_is_killed(program: Program, slow: SlowPipeline):
     command = program.start("run", slow.file, "--json")
     when_running(program)
@@ -114,6 +116,7 @@ def test_run_process_and_host_killed_together(program: Program, slow: SlowPipeli
     assert not slow.out.exists()
 
 
+@pytest.mark.slow
 def test_detached_run_outlives_the_command(program: Program, slow: SlowPipeline):
     answer = program("run", slow.file, "--detach", "--json")
     assert answer.code == 0
@@ -125,6 +128,7 @@ def test_detached_run_outlives_the_command(program: Program, slow: SlowPipeline)
     assert run["status"] == "COMPLETED"
 
 
+@pytest.mark.slow
 def test_stopped_run_is_killed_and_leaves_its_sink_alone(program: Program, slow: SlowPipeline):
     program("run", slow.file, "--detach")
     when_running(program)
@@ -136,6 +140,7 @@ def test_stopped_run_is_killed_and_leaves_its_sink_alone(program: Program, slow:
     assert not list(slow.out.parent.glob(".out*"))
 
 
+@pytest.mark.slow
 def test_killed_spark_server_fails_the_run_and_is_replaced(
     program: Program, slow: SlowPipeline, tmp_path: Path
 ):

@@ -78,18 +78,19 @@ def check(kinds: dict[str, dict[int, int]], acknowledged: int) -> int:
     return last
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(200)
-def test_nothing_committed_is_lost_and_nothing_half_done_is_seen(tmp_path: Path):
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.slow)])
+def test_nothing_committed_is_lost_and_nothing_half_done_is_seen(tmp_path: Path, kills: int):
     done = subprocess.run(
-        [sys.executable, "-m", __spec__.name, str(tmp_path), "200"],
+        [sys.executable, "-m", __spec__.name, str(tmp_path), str(kills)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).resolve().parents[3],
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stdout) > 200
+    # Three of four children are killed after their first commit.
+    assert int(done.stdout) >= kills // 2
 
 
 def main(folder: Path, rounds: int) -> int:
