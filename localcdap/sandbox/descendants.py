@@ -84,6 +84,20 @@ def measure_memory(pids: Iterable[int], enough: int) -> int:
     return resident if resident <= enough or len(pids) < 2 else sum(map(_measure_share, pids))
 
 
+def measure_delay(pid: int) -> float:
+    """Return for how many seconds the main thread of a process could have run while others had the processor.
+
+    It is 0 where the system does not tell it.
+    """
+    if not IS_LINUX:
+        return 0.0
+    try:
+        with open(f"/proc/{pid}/schedstat", "rb") as file:  # noqa: PTH123 - for each call of a plugin
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
+
+
 def end_group(pid: int) -> None:
     """Kill a process and the processes of its process group, all of them in one step.
 

@@ -18,7 +18,12 @@ import msgspec
 from localcdap.api.serialization.structs import unpack
 from localcdap.rpc.frames import Answer, Call, Fault, receive, send, to_error
 from localcdap.rpc.methods import make_proxy
-from localcdap.sandbox.descendants import is_running, list_descendants, measure_memory
+from localcdap.sandbox.descendants import (
+    is_running,
+    list_descendants,
+    measure_delay,
+    measure_memory,
+)
 from localcdap.sandbox.launchers import WorkerLauncher
 from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.sandbox.worker import OUT_OF_MEMORY, JobResult, WorkerService
@@ -26,6 +31,8 @@ from localcdap.sandbox.worker import OUT_OF_MEMORY, JobResult, WorkerService
 _LOG: Final = logging.getLogger(__name__)
 _LIMITS_CHECKED_EVERY_S: Final = 0.1
 _START_LIMIT_S: Final = 30.0
+_MOST_DELAY: Final = 5
+"""By how many time limits a call may be held up by other processes before it is ended all the same."""
 _ENDING_S: Final = 0.2
 """Seconds that processes which are about to end when a call has ended may take for it."""
 _PAUSE_S: Final = 0.002
@@ -131,8 +138,12 @@ class WorkerProcess:
             self._connection.close()
 
     def _wait(self, limit_s: float) -> None:
-        """Wait for an answer within the limits."""
-        end = time.monotonic() + limit_s
+        """Wait for an answer within the limits.
+
+        The time in which the process was held up by others does not count, up to a multiple of the limit.
+        """
+        begin, delay = time.monotonic(), measure_delay(self.pid)
+        end = begin + limit_s
         check = time.monotonic() + _LIMITS_CHECKED_EVERY_S
         while True:
             now = time.monotonic()
@@ -142,6 +153,9 @@ class WorkerProcess:
             if ready:
                 self._output.read()
             now = time.monotonic()
+            if now >= end:
+                held_up_s = min(measure_delay(self.pid) - delay, _MOST_DELAY * limit_s)
+                end = begin + limit_s + max(0.0, held_up_s)
             if now >= end:
                 self._dump_stack()
                 raise self._kill_and_report(ExitReason.TIME, f"did not finish within {limit_s:g} s")

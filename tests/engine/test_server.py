@@ -228,6 +228,7 @@ class TestLife:
             assert recorded(directory).server != before.server
             assert count(endpoint) == 10
 
+    @pytest.mark.timeout(900)  # the archive is recorded at the lowest priority
     def test_lease_keeps_it_and_without_one_it_stops(self, directory: Path):
         server = own_server(directory, idle_minutes=0.05)
         with hold_lease(server.leases):
@@ -241,7 +242,7 @@ class TestLife:
         eventually(lambda: not psutil.pid_exists(record.server), "its process ends")
         assert not (directory / RECORD).exists()
 
-        eventually(lambda: bool(list(directory.glob("classes-*.jsa"))), "classes are archived", 120)
+        eventually(lambda: bool(list(directory.glob("classes-*.jsa"))), "classes are archived", 700)
         archive = next(directory.glob("classes-*.jsa"))
         eventually(lambda: not (directory / "training").exists(), "what made it is gone")
         assert not list(directory.glob("*.draft"))

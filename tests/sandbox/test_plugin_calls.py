@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +19,14 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.serialization.structs import unpack
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.model import PluginRef
+from localcdap.sandbox.descendants import measure_delay
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
     TransformRequest,
     read_arrow_stream,
     to_arrow_stream,
 )
+from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import write
 
@@ -134,6 +139,24 @@ def test_methods_that_fail_are_reported_and_the_next_one_works(
 
     assert message in caught.value.message
     assert call(worker, ref, "add", 1) == {"sum": 2, "low": 0}
+
+
+def test_time_in_which_others_had_the_processor_does_not_count(worker, ref, monkeypatch):
+    assert call(worker, ref, "add", 1)
+    delays = itertools.count(step=60)
+    monkeypatch.setattr(worker, "_time_limit_s", 0.2)
+    monkeypatch.setattr("localcdap.sandbox.process.measure_delay", lambda _: next(delays))
+    start = time.monotonic()
+
+    with pytest.raises(PluginError, match=r"did not finish within 0\.2 s"):
+        call(worker, ref, "hang")
+
+    assert time.monotonic() - start >= 1.2, "five more limits, and not more"
+
+
+def test_the_delay_of_a_process_is_measured():
+    assert (measure_delay(os.getpid()) > 0) is IS_LINUX
+    assert measure_delay(2**22 + 1) == 0
 
 
 def test_records_keep_their_types(worker, ref):
