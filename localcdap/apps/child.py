@@ -26,12 +26,8 @@ from localcdap.artifacts.loading import import_module
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.datasets.listeners import TableListenerDelivery
-from localcdap.datasets.transactions import (
-    ADMIN,
-    TRANSACTIONS,
-    HostTransactionRunner,
-    TransactionService,
-)
+from localcdap.datasets.names import ADMIN, TRANSACTIONS
+from localcdap.datasets.transactions import HostTransactionRunner, TransactionService
 from localcdap.decoders import decode_msgpack
 from localcdap.messaging.service import MessagingService
 from localcdap.rpc.client import Client

@@ -23,7 +23,8 @@ from localcdap.api.errors import HostError, HostLostError, PluginError
 from localcdap.apps.child import ENDPOINT, AppEndpoint, AppStartRequest
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.artifacts.model import ApplicationRef
-from localcdap.datasets.transactions import TRANSACTIONS, TransactionService
+from localcdap.datasets.names import TRANSACTIONS
+from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord, get_socket_address
 from localcdap.rpc.server import Server

@@ -24,9 +24,6 @@ from localcdap.store.structured.session import LocalTransactionSession, Transact
 from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.tables import StructuredTables
 
-TRANSACTIONS: Final = "transactions"
-ADMIN: Final = "structured-tables"
-"""The names of :class:`TransactionService` and ``TableAdmin`` among the host's services."""
 LEASE_S: Final = 5.0
 """Seconds that the host keeps a transaction without a call from its client."""
 _PAGE_BYTES: Final = 8 * 1024 * 1024

@@ -12,6 +12,6 @@ locks in the host.
 """
 
 from localcdap.host.cdap import Cdap, connect, open_in_process
-from localcdap.host.services import make_engine_server
+from localcdap.host.engine_server import make_engine_server
 
 __all__ = ["Cdap", "connect", "make_engine_server", "open_in_process"]

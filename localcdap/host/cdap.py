@@ -7,16 +7,11 @@ import os
 import threading
 from collections.abc import Iterator
 from importlib import metadata
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from localcdap.api.errors import ConflictError, HostLostError, NotFoundError
-from localcdap.artifacts.service import ArtifactService
-from localcdap.datasets.transactions import (
-    HostTransactionRunner,
-)
 from localcdap.home import Home
 from localcdap.host.control import CONTROL, HostControl
-from localcdap.host.host import Host
 from localcdap.host.service_table import SERVICES, ServiceEntry, ServiceTable
 from localcdap.rpc.background_host import connect_to_host
 from localcdap.rpc.client import Client
@@ -25,6 +20,10 @@ from localcdap.rpc.frames import Call
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
 from localcdap.rpc.host_start import EXPECTS_RUN
 from localcdap.rpc.methods import get_remote_method, make_proxy
+
+if TYPE_CHECKING:
+    from localcdap.datasets.transactions import HostTransactionRunner
+    from localcdap.host.host import Host
 
 _S = TypeVar("_S")
 _ATTEMPTS: Final = 3
@@ -36,8 +35,18 @@ class Cdap(ServiceTable):
 
     def __init__(self, home: Home, *, expects_run: bool = False, in_process: bool = False) -> None:
         self._link = _HostLink(home, expects_run=expects_run, in_process=in_process)
-        self.transactions: Final = HostTransactionRunner(lambda: self.transaction_service)
+        self._runner: HostTransactionRunner | None = None
+        self._runner_lock = threading.Lock()
+
+    @property
+    def transactions(self) -> HostTransactionRunner:
         """Runs functions as transactions on structured tables."""
+        from localcdap.datasets.transactions import HostTransactionRunner
+
+        with self._runner_lock:
+            if self._runner is None:
+                self._runner = HostTransactionRunner(lambda: self.transaction_service)
+            return self._runner
 
     def get_service(self, entry: ServiceEntry[_S]) -> _S:
         """Return the service in the host process, elsewhere a proxy that calls the host."""
@@ -84,7 +93,8 @@ class Cdap(ServiceTable):
 
     def close(self) -> None:
         """Disconnect from the instance. Active runs continue."""
-        self.transactions.close()
+        if self._runner is not None:
+            self._runner.close()
         self._link.close()
 
 
@@ -202,7 +212,7 @@ def _connect(home: Home, *, expects_run: bool = False) -> Client:
         is_same = record.version == version and record.fingerprint in ("", fingerprint)
         users = [] if is_same else ask_to_leave(client)
         if is_same or (users and record.version == version):
-            client.make_proxy(ServiceTable.artifacts.name, ArtifactService).sync()
+            client.make_proxy(CONTROL, HostControl).look_again()
             return client
         client.close()
         if users:
@@ -226,6 +236,8 @@ def ask_to_leave(
 
 
 def _open_in_process(home: Home) -> Host | Client:
+    from localcdap.host.host import Host
+
     end = connect_or_become_host(home.path, metadata.version("localcdap"))
     return Host(home, end) if isinstance(end, HostLock) else end
 

@@ -1,4 +1,4 @@
-"""The service with which clients ask a background host to end."""
+"""The service with which clients control a background host."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ class HostControl:
     """The control of a host.
 
     :param leave: ends the host unless somebody needs it.
+    :param sync: brings the index of artifacts up to date.
     """
 
-    def __init__(self, leave: Leave) -> None:
+    def __init__(self, leave: Leave, sync: Callable[[], object]) -> None:
         self._leave = leave
+        self._sync = sync
+
+    def look_again(self) -> None:
+        """Look at the plugin folders, as a host that starts does."""
+        self._sync()
 
     def leave(self, without_pid: int | None = None, keep_for_runs: bool = True) -> list[str]:
         """Have the host end unless somebody else needs it; return who does. It ends after this answer.

@@ -43,7 +43,10 @@ class Host:
             self._services = HostServices(home, expects_run=expects_run)
             undo.callback(self._services.close)
             self.by_name = self._services.by_name
-            lock.listen({**self.by_name, CONTROL: HostControl(self.leave)}, fingerprint)
+            lock.listen(
+                {**self.by_name, CONTROL: HostControl(self.leave, self._services.artifacts.sync)},
+                fingerprint,
+            )
             undo.pop_all()
 
     @property

@@ -23,12 +23,14 @@ from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
+from localcdap.datasets.names import ADMIN
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService
-from localcdap.datasets.transactions import ADMIN, TransactionService
+from localcdap.datasets.transactions import TransactionService
 from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home, find_shipped_plugins
+from localcdap.host.engine_server import make_engine_server
 from localcdap.host.service_table import SERVICES
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
@@ -345,16 +347,6 @@ def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> 
         return keyring.name if has_keyring() else file.name
 
     return SecureKeyService(store, namespaces, [keyring, file], choose)
-
-
-def make_engine_server(home: Home, settings: Settings) -> EngineServer:
-    """Return the local Spark server of an instance; this needs no host."""
-    return EngineServer(
-        home.resolve(settings.engine_directory),
-        cores=settings.engine_cores,
-        memory=settings.engine_memory,
-        idle_minutes=settings.engine_idle_minutes,
-    )
 
 
 def read_profiles(settings: Settings) -> Profiles:

@@ -150,7 +150,7 @@ def test_a_call_that_ends_every_host_is_not_repeated_for_ever(
         made: list[Call] = []
 
         def lose(_: Client, call: Call, *__: object) -> object:
-            if call.method != "sync":
+            if call.method != "look_again":
                 made.append(call)
                 raise HostLostError("broken")
             return None

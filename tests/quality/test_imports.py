@@ -106,6 +106,20 @@ def test_the_help_of_a_command_loads_nothing_heavy(command):
     assert heavy_modules_after(code) == []
 
 
+def test_a_client_imports_no_service_before_it_calls_one():
+    code = """
+import sys
+import localcdap.host
+from localcdap.host.service_table import SERVICES
+print(*(n for n, entry in SERVICES.items() if entry._class.partition(":")[0] in sys.modules))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY
+    )
+
+    assert (done.returncode, done.stdout) == (0, "\n"), done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     "artifact",
     sorted(p.parent for p in (REPOSITORY / "plugins_dir").glob("*/pyproject.toml")),

@@ -16,12 +16,8 @@ from localcdap.api.app import (
     StructuredTableSpecification,
     TransactionRunner,
 )
-from localcdap.datasets.transactions import (
-    ADMIN,
-    TRANSACTIONS,
-    HostTransactionRunner,
-    TransactionService,
-)
+from localcdap.datasets.names import ADMIN, TRANSACTIONS
+from localcdap.datasets.transactions import HostTransactionRunner, TransactionService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
