@@ -5,21 +5,31 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import uuid
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint, hide_parameters
-from localcdap.engine.spark_internals import create_session, discard_session, set_retries
+from localcdap.engine.spark_internals import (
+    create_session,
+    discard_session,
+    leave_plans_uncompressed,
+    set_properties,
+    set_retries,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CONNECT_MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 """Variable that makes the functions of pyspark build Spark Connect expressions."""
-_CASE: Final = ("spark.sql.caseSensitive", "true")
+_CASE: Final = {"spark.sql.caseSensitive": "true"}
 """A schema may have the fields ``a`` and ``A``."""
+_OWN_WORKERS: Final = "spark.sql.execution.pyspark.udf.tracebackDumpIntervalSeconds"
+_OWN_WORKERS_FROM: Final = 100_000_000
+"""Seconds: no worker dumps a traceback so late."""
 _NEEDED: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -75,10 +85,9 @@ def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
         set_retries(spark, _RETRIES if is_cluster else _LOCAL_RETRIES)
         if is_cluster:
             _check_version(endpoint, spark.version)
-        spark.conf.set(*_CASE)
-        if is_cluster:
-            for key, value in _NEEDED.items():
-                spark.conf.set(key, value)
+        else:
+            leave_plans_uncompressed(spark)
+        set_properties(spark, _CASE | (_NEEDED if is_cluster else _separate_workers(spark)))
         set_retries(spark, None if is_cluster else _RETRIES)
     except (PySparkException, RpcError, EngineError) as error:
         if spark is not None:
@@ -87,6 +96,16 @@ def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
             raise
         raise _create_refused_error(endpoint, error) from error
     return spark
+
+
+def _separate_workers(spark: SparkSession) -> dict[str, str]:
+    """Return a property that gives a session Python workers of its own, which no other session uses.
+
+    Spark's local server shares them among sessions whose workers have the same environment variables, and
+    this property becomes one (``BasePythonRunner.compute``).
+    """
+    number = uuid.UUID(spark.session_id).int % _OWN_WORKERS_FROM
+    return {_OWN_WORKERS: str(_OWN_WORKERS_FROM + number)}
 
 
 def _check_version(endpoint: Endpoint, found: str) -> None:

@@ -7,7 +7,7 @@ in a run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -62,6 +62,21 @@ def set_retries(spark: SparkSession, retries: int | None) -> None:
     )
     client: Any = spark.client
     client.set_retry_policies([policy])
+
+
+def set_properties(spark: SparkSession, properties: Mapping[str, str]) -> None:
+    """Set several properties of a session in one round trip; ``spark.conf.set`` makes one for each."""
+    conf: Any = spark.conf
+    conf._set_all(dict(properties), silent=False)
+
+
+def leave_plans_uncompressed(spark: SparkSession) -> None:
+    """Have the client send plans as they are, without asking the server from which size on to compress them.
+
+    That question is a round trip for each session, or several when threads ask at the same time.
+    """
+    client: Any = spark.client
+    client._plan_compression_threshold, client._plan_compression_algorithm = -1, "NONE"
 
 
 def find_running_operations(spark: SparkSession) -> list[str] | None:

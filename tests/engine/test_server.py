@@ -348,6 +348,30 @@ class TestShared:
             assert one.catalog.tableExists("only_here")
             assert not two.catalog.tableExists("only_here")
 
+    def test_sessions_share_the_classes_that_spark_compiles(self, engine: Endpoint):
+        with open_session(engine) as spark:
+            assert spark.conf.get("spark.sql.artifact.isolation.enabled") == "false"
+            assert spark.conf.get("spark.sql.artifact.isolation.alwaysApplyClassloader") == "false"
+
+    def test_sessions_do_not_share_python_workers(self, engine: Endpoint):
+        def find_worker(spark) -> tuple[int, int]:
+            def tell(batches):
+                import os
+
+                import pyarrow as pa
+
+                for _ in batches:
+                    yield pa.RecordBatch.from_pydict({"pid": [os.getpid()], "of": [os.getppid()]})
+
+            row = spark.range(0, 1, 1, 1).mapInArrow(tell, "pid long, of long").collect()[0]
+            return row.pid, row.of
+
+        with open_session(engine) as one, open_session(engine) as two:
+            first, other, again = find_worker(one), find_worker(two), find_worker(one)
+
+        assert len({first, other, again}) == 2, "a session keeps its worker"
+        assert first[1] != other[1]
+
     def test_python_processes_of_ended_sessions_are_ended(
         self, engine: Endpoint, engine_directory: Path, tmp_path: Path
     ):

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from pyspark import cloudpickle, daemon
-from pyspark.sql.connect import dataframe, observation, plan, session
+from pyspark.sql.connect import conf, dataframe, observation, plan, session
 from pyspark.sql.connect.client import DefaultChannelBuilder, SparkConnectClient, core, retries
 from pyspark.sql.connect.proto import GetStatusResponse
 
@@ -27,6 +27,7 @@ def list_parameters(function) -> list[str]:
         (session.SparkSession.Builder.create, ["self"]),
         (SparkConnectClient.set_retry_policies, ["self", "policies"]),
         (SparkConnectClient._get_operation_statuses, ["self"]),
+        (conf.RuntimeConf._set_all, ["self", "configs", "silent"]),
         (SparkConnectClient.to_table_as_iterator, ["self", "plan", "observations"]),
         (dataframe.DataFrame.__init__, ["self", "plan", "session"]),
         (observation.Observation._on, ["self", "df", "exprs"]),
@@ -54,6 +55,8 @@ def test_retry_policies_take_the_options_that_are_set():
         (dataframe.DataFrame, "_session"),
         (observation.Observation, "_result"),
         (core.SparkConnectClient, "_channel"),
+        (core.SparkConnectClient, "_plan_compression_algorithm"),
+        (core.SparkConnectClient, "_plan_compression_threshold"),
         (session.SparkSession, "release_session_on_close"),
         (plan.LogicalPlan, "observations"),
     ],

@@ -57,8 +57,11 @@ _PROPERTIES: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.connect.grpc.binding.address": "127.0.0.1",
-    "spark.sql.artifact.isolation.enabled": "true",
-    "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    # Otherwise each session has a class loader of its own, and Spark compiles the code of each pipeline
+    # again in each run: 9 classes and 0.06 to 0.15 s for a run of four stages. No session adds classes.
+    "spark.sql.artifact.isolation.enabled": "false",
+    "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timeType.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
@@ -74,6 +77,18 @@ _PROPERTIES: Final = {
     "spark.python.daemon.module": "localcdap.engine.local.worker_daemon",
     "spark.cleaner.periodicGC.interval": "10min",
 }
+_MAIN_CLASS: Final = "LocalServer"
+_MAIN: Final = f"""\
+public class {_MAIN_CLASS} {{
+    public static void main(String[] arguments) throws Exception {{
+        org.apache.spark.sql.SparkSession.builder().getOrCreate();
+        Thread.currentThread().join();
+    }}
+}}
+"""
+"""The main class of the server: a session with the plugin Spark Connect. Spark's own main class would isolate
+the artifacts of sessions whatever the properties say (``SparkConnectServer``).
+"""
 _LOGGING: Final = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -128,10 +143,13 @@ def build_server_command(java: JavaRuntime, cores: str, memory: str, directory: 
         "--properties-file",
         str(directory / "spark.properties"),
         "--class",
-        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        # Part of Spark: compiles a source file in memory and runs its main method.
+        "org.codehaus.janino.SimpleCompiler",
         "--name",
         "localcdap",
         "spark-internal",
+        str(directory / f"{_MAIN_CLASS}.java"),
+        _MAIN_CLASS,
     ]
 
 
@@ -149,6 +167,7 @@ def write_configuration(directory: Path, port: int, cores: str, memory: str) -> 
     (directory / "tmp").mkdir(parents=True, exist_ok=True)
     lines = (f"{key} {_escape(value)}\n" for key, value in properties.items())
     _write_private(directory / "spark.properties", "".join(lines))
+    _write_private(directory / f"{_MAIN_CLASS}.java", _MAIN)
     log = _escape(str(directory / "spark.log"))
     _write_private(directory / "log4j2.properties", _LOGGING.format(file=log))
 
