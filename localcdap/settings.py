@@ -71,6 +71,9 @@ class Settings(msgspec.Struct, kw_only=True):
     """The memory limit of the process of a system application, in MiB."""
     app_idle_minutes: float = 10.0
     """The minutes without a call after which the process of a system application is stopped."""
+    host_idle_seconds: float = 60.0
+    """The seconds without a client and without work after which the host of the instance ends. A command that
+    finds a host takes a second less than one that starts it; an idle host takes 100 MB."""
     engine_cores: str = "*"
     """The threads of the local Spark server; ``*``: as many as the machine has."""
     engine_memory: str = "2g"
@@ -110,6 +113,7 @@ OPTIONS: Final[dict[str, str]] = {
     "app.time_limit_s": "app_time_limit_s",
     "app.memory_mb": "app_memory_mb",
     "app.idle_minutes": "app_idle_minutes",
+    "host.idle_seconds": "host_idle_seconds",
     "engine.cores": "engine_cores",
     "engine.memory": "engine_memory",
     "engine.idle_minutes": "engine_idle_minutes",
@@ -389,6 +393,8 @@ def _find_range_problem(attribute: str, value: object) -> str | None:
             | "app_idle_minutes"
         ) if not float(str(value)) > 0:
             return f"Expected a number above 0, got {value}"
+        case "host_idle_seconds" if not float(str(value)) >= 0:
+            return f"Expected 0 or more seconds, got {value}"
         case "engine_idle_minutes" if not float(str(value)) >= 0:
             return f"Expected 0 (never) or more minutes, got {value}"
         case "runs_keep_days" | "runs_keep_newest" if not float(str(value)) >= 0:

@@ -37,6 +37,9 @@ settings.register_profile("search", deadline=None, suppress_health_check=[Health
 settings.register_profile("same", settings.get_profile("search"), derandomize=True)
 settings.load_profile("same")
 
+# The background hosts of hundreds of instances must not stay for a minute each.
+os.environ["LOCALCDAP_HOST_IDLE_SECONDS"] = "5"
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 

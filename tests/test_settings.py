@@ -59,6 +59,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         plugin.memory_mb = 512
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1}
         runs = {keep_days = 30, keep_newest = 100}
+        host.idle_seconds = 0
         [engine]
         cores = 2
         memory = "512m"
@@ -87,6 +88,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "app.time_limit_s": 5,
         "app.memory_mb": 300,
         "app.idle_minutes": 1,
+        "host.idle_seconds": 0,
         "engine.cores": "2",
         "engine.memory": "512m",
         "engine.idle_minutes": 0,
@@ -289,6 +291,7 @@ def test_all_problems_are_found_at_once_each_with_its_line_and_key(file):
         ("engine.memory = '2 gigabytes'", "Expected a size such as '2g' or '512m'"),
         ("engine.memory = 2", "Expected `str`, got `int`"),
         ("engine.idle_minutes = nan", "Expected 0 (never) or more minutes"),
+        ("host.idle_seconds = -1", "Expected 0 or more seconds, got -1"),
         ("engine.counts = 'perhaps'", "Expected `bool`, got `str`"),
         ("plugin.time_limit_s = 0", "Expected a number above 0"),
         ("plugin.directories = 5", "Expected `array`, got `int`"),

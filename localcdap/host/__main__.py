@@ -16,12 +16,9 @@ from localcdap.host.host import Host
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.rpc.host_start import EXPECTS_RUN, HostReport
+from localcdap.settings import load_settings
 from localcdap.umask import protect_new_files
 
-_LINGER_S: Final = 5.0
-"""Seconds that the host stays without work and clients. A command takes half a second of the processor before
-it connects, on a busy machine up to four seconds; a script's next command shall find the host open.
-"""
 _PAUSE_S: Final = 0.1
 
 
@@ -31,6 +28,7 @@ def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
     :param report: gets the error when the instance cannot be opened.
     """
     try:
+        idle_s = load_settings(home.settings_file).host_idle_seconds
         end = connect_or_become_host(home.path, metadata.version("localcdap"))
         if isinstance(end, Client):
             end.close()
@@ -46,17 +44,18 @@ def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
     signal.signal(signal.SIGTERM, lambda *_: host.leaving.set())
     report.succeed()
     try:
-        _wait_until_unneeded(host)
+        _wait_until_unneeded(host, idle_s)
     finally:
         host.close()
 
 
-def _wait_until_unneeded(host: Host) -> None:
+def _wait_until_unneeded(host: Host, idle_s: float) -> None:
+    """Wait until a client has the host leave, or until it was unneeded for some seconds."""
     needed = time.monotonic()
     while not host.leaving.wait(_PAUSE_S):
         if host.is_needed:
             needed = time.monotonic()
-        elif time.monotonic() - needed >= _LINGER_S:
+        elif time.monotonic() - needed >= idle_s:
             host.leave()
 
 
