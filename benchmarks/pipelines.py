@@ -129,17 +129,19 @@ def transform(record, emitter, context):
 """
 
 
+WITH_REVENUE = schema(
+    "sale",
+    id="long",
+    customer="int",
+    product="string",
+    quantity="int",
+    price="double",
+    revenue="double",
+)
+
+
 def record_pipeline(source: Path, target: Path) -> Any:
     """Parquet, a record-at-a-time Python transform, Parquet."""
-    out = schema(
-        "sale",
-        id="long",
-        customer="int",
-        product="string",
-        quantity="int",
-        price="double",
-        revenue="double",
-    )
     stages = [
         stage(
             "Sales",
@@ -150,10 +152,37 @@ def record_pipeline(source: Path, target: Path) -> Any:
             format="parquet",
             schema=SALES,
         ),
-        stage("Revenue", "transform", "PythonEvaluator", script=PYTHON_SCRIPT, schema=out),
+        stage("Revenue", "transform", "PythonEvaluator", script=PYTHON_SCRIPT, schema=WITH_REVENUE),
         stage("Out", "batchsink", "File", referenceName="out", path=str(target), format="parquet"),
     ]
     return pipeline("records", stages, [("Sales", "Revenue"), ("Revenue", "Out")])
+
+
+def branches_pipeline(source: Path, target: Path, branches: int) -> Any:
+    """CSV, and branches that do not depend on each other: a record-at-a-time Python transform, Parquet."""
+    stages = [
+        stage(
+            "Sales",
+            "batchsource",
+            "File",
+            referenceName="sales",
+            path=str(source),
+            format="csv",
+            schema=SALES,
+        )
+    ]
+    connections = []
+    for number in range(branches):
+        names = ["Sales", f"Revenue {number}", f"Out {number}"]
+        properties = {"referenceName": f"out{number}", "path": str(target / str(number))}
+        stages += [
+            stage(
+                names[1], "transform", "PythonEvaluator", script=PYTHON_SCRIPT, schema=WITH_REVENUE
+            ),
+            stage(names[2], "batchsink", "File", **properties, format="parquet"),
+        ]
+        connections += itertools.pairwise(names)
+    return pipeline("branches", stages, connections)
 
 
 def long_pipeline(source: Path, target: Path, transforms: int) -> Any:

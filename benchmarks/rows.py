@@ -14,6 +14,8 @@ from benchmarks.measure import Command, Row, alternate, at_most, remove, times_f
 from benchmarks.recipes import checked_seconds
 from benchmarks.structured import structured
 from benchmarks.studio import studio
+from localcdap.home import Home
+from localcdap.host.demo import install_demo
 
 _REFERENCES: Final = Path(__file__).parent / "references"
 _REUSE: Final = {"SPARK_LOCAL_CONNECT_REUSE": "1"}
@@ -21,6 +23,8 @@ LARGE_ROWS: Final = 10_000_000
 RECORD_ROWS: Final = 2_000_000
 RECIPE_ROWS: Final = 3_000_000
 SMALL_ROWS: Final = 1_000
+BRANCHES: Final = 11
+BRANCH_ROWS: Final = 8
 
 
 def _localcdap(
@@ -65,7 +69,33 @@ def small_run(folder: Path, rounds: int) -> Iterator[Row]:
     (cold_s,) = alternate([cold], max(1, rounds // 2), warm_ups=0)
     ours_s, warm_s = alternate([run, warm], rounds)
     yield times_faster("small run, warm engine", ours_s, "PySpark script", cold_s, 6)
-    yield at_most("small run, warm engine", ours_s, "same, warm Connect server", warm_s, 1.3)
+    yield at_most("small run, warm engine", ours_s, "same, warm Connect server", warm_s, 0.5)
+
+
+def demo(folder: Path, rounds: int) -> Iterator[Row]:
+    """The run of ``localcdap demo`` on a warm engine: 10 stages, 60 records, 3 sinks."""
+    installed = install_demo(Home(folder / "home"))
+    data_folder, theirs = installed.parent, folder / "demo-theirs"
+    argument = f"demo.folder={data_folder}"
+    outputs = data_folder / "out"
+    run = _localcdap(folder, "run", str(installed), "-a", argument, output=outputs)
+    check = _localcdap(folder, "validate", str(installed), "-a", argument)
+    script = _script("demo.py", data_folder, theirs, warm=True)
+    run_s, script_s, check_s = alternate([run, script, check], rounds)
+    yield at_most("demo, warm engine", run_s, "hand-written, warm server", script_s, 0.5)
+    yield at_most("demo, warm engine", run_s, "localcdap validate", check_s, 5)
+
+
+def branches(folder: Path, rounds: int) -> Iterator[Row]:
+    """11 branches of 8 records each on a warm engine, against a script that runs one after the other."""
+    source = data.sales_csv(folder / "branch.csv", BRANCH_ROWS)
+    ours, theirs = folder / "branches-ours", folder / "branches-theirs"
+    document = pipelines.branches_pipeline(source, ours, BRANCHES)
+    file = pipelines.write(document, folder / "branches.json")
+    run = _localcdap(folder, "run", str(file), output=ours)
+    script = _script("branches.py", source, theirs, warm=True)
+    ours_s, theirs_s = alternate([run, script], rounds)
+    yield at_most(f"{BRANCHES} branches", ours_s, "hand-written, warm server", theirs_s, 0.5)
 
 
 def relational(folder: Path, rounds: int) -> Iterator[Row]:
@@ -155,6 +185,8 @@ def _declarative_pipeline(folder: Path, nodes: int) -> Path:
 
 ALL: Final = {
     "small_run": small_run,
+    "demo": demo,
+    "branches": branches,
     "relational": relational,
     "records": records,
     "recipe": recipe,
