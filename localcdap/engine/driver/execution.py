@@ -1,4 +1,4 @@
-"""Execution of a plan: schemas are checked, sinks are written, persisted DataFrames are released."""
+"""Execution of a plan: schemas are checked, sinks are written, records are counted."""
 
 from __future__ import annotations
 
@@ -25,21 +25,17 @@ _AGAIN_S: Final = 1.0
 def execute_plan(
     plan: Plan, flow: Flow, spark: SparkSession, *, tag: str, block: Callable[[], None]
 ) -> dict[str, RecordCounts]:
-    """Run a plan to its end; nothing that it writes is visible yet.
+    """Run a plan to its end; nothing that it writes is visible yet. Spark keeps what the plan persists.
 
     :param tag: by which the actions can be interrupted, see ``SparkSession.interruptTag``.
     :param block: makes what the sinks still write fail, see :func:`end_operations`.
     :returns: the counts of each stage; empty when records are not counted.
     :raises StageError: when a stage fails; the other sinks are interrupted.
     """
-    try:
-        check_schemas(plan.checks)
-        _write_sinks(plan.sinks, flow, spark, tag, block)
-        if plan.counter is not None and len(plan.sinks) > 1:
-            _collect_observations(plan.persisted)
-    finally:
-        for frame in plan.persisted:
-            frame.unpersist()
+    check_schemas(plan.checks)
+    _write_sinks(plan.sinks, flow, spark, tag, block)
+    if plan.counter is not None and len(plan.sinks) > 1:
+        _collect_observations(plan.persisted)
     return _get_totals(plan, flow)
 
 
@@ -109,4 +105,6 @@ def _collect_observations(persisted: list[DataFrame]) -> None:
 
     if persisted:
         rows = [frame.agg(f.count(f.lit(1)).alias("rows")) for frame in persisted]
-        reduce(lambda one, other: one.union(other), rows).toArrow()
+        counted = reduce(lambda one, other: one.union(other), rows)
+        # Writing, unlike fetching, needs no round trip for the schema.
+        counted.write.format("noop").mode("overwrite").save()

@@ -22,6 +22,7 @@ from localcdap.engine.driver.cancellation import Cancellation, Killed
 from localcdap.engine.driver.operations import end_operations
 from localcdap.engine.driver.progress_report import ProgressReport, create_status, log_to_spool
 from localcdap.engine.driver.task_listener import TASK_MESSAGES, TaskListener
+from localcdap.engine.driver.worker_start import start_workers
 from localcdap.engine.driver.workflow import Workflow
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.host_client import (
@@ -131,6 +132,8 @@ class RunDriver:
         run.spark.registerProgressHandler(progress)
         if order.remote:
             self._prepare_cluster(run)
+        if not order.remote and resolved.has_python_stages:
+            start_workers(run.spark, order.run_id)
         workflow = self._workflow = Workflow(
             order, resolved, run, lambda counts: spool.append(Counted(counts))
         )

@@ -57,6 +57,8 @@ class Workflow:
         self._plans: Final[dict[int, Plan]] = {}
         """By step, the plans that :meth:`prepare` made."""
         self._checked: Final[set[int]] = set()
+        self._persisted: Final[list[DataFrame]] = []
+        """What the last phase persisted: released before the next phase, or after the report of the end."""
         self._connectors: Final[dict[str, DataFrame]] = {}
         self.explained: Final[dict[str, list[str]]] = {}
         """By stage that :meth:`prepare` planned, how it runs, line by line."""
@@ -147,8 +149,9 @@ class Workflow:
         """Release what Spark keeps."""
         for plan in self._plans.values():
             _release(plan)
-        for frame in self._connectors.values():
+        for frame in (*self._persisted, *self._connectors.values()):
             frame.unpersist()
+        self._persisted.clear()
         self._connectors.clear()
         self._plans.clear()
 
@@ -173,6 +176,9 @@ class Workflow:
         if number in self._checked:
             plan.checks = []
         self._connectors.update(plan.connectors)
+        while self._persisted:
+            self._persisted.pop().unpersist()
+        self._persisted.extend(plan.persisted)
         counts = execute_plan(
             plan, flow, self._run.spark, tag=self._order.run_id, block=self._run.block
         )

@@ -20,6 +20,7 @@ from localcdap.engine.host_client import create_table_finder, get_secrets
 from localcdap.engine.messages.flow import CONDITION, DATA_TYPES, SINKS, Flow, Stage
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.plan.phases import PhaseRoute
+from localcdap.engine.plan.streams import runs_in_python
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext
@@ -76,6 +77,15 @@ class ResolvedFlow:
             if c in live and {c.source, c.target} <= inside and self.route.carries_records(c)
         ]
         return Flow(flow_stages, [c for c in connections if c.target not in entries])
+
+    @property
+    def has_python_stages(self) -> bool:
+        """Whether a stage of the pipeline certainly runs in Spark's Python workers."""
+        return any(
+            spec.plugin.type in DATA_TYPES and runs_in_python(load_plugin(request.plugin))
+            for spec in self._specs.values()
+            if (request := self._pipeline.requests.get(spec.name)) is not None
+        )
 
     def has_macros(self, name: str) -> bool:
         """Whether macros of a stage have no values; only a stage that is not run may have such."""

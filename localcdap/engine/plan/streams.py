@@ -74,7 +74,7 @@ class PlannedStreams:
             stage.name: list_read_fields(plugins[stage.name], stage) for stage in flow.stages
         }
         self._needed: Final = find_needed_fields(flow, self.read_fields)
-        in_python = {name for name, plugin in plugins.items() if runs_in_python(plugin)}
+        in_python = {name for name, plugin in plugins.items() if runs_in_python(type(plugin))}
         self.groups: Final = fuse_stages(flow, in_python)
         self.group_of: Final[Mapping[str, PassGroup]] = {
             name: group for group in self.groups for name in group.stages
@@ -184,12 +184,12 @@ def persist_in_memory(frame: DataFrame) -> DataFrame:
     return persisted
 
 
-def runs_in_python(plugin: Plugin) -> bool:
+def runs_in_python(plugin: type[Plugin]) -> bool:
     """Whether the records of a plugin's stage go through Python."""
-    if isinstance(plugin, ErrorTransform):
+    if issubclass(plugin, ErrorTransform):
         return True
-    grain = type(plugin).grain()
-    if isinstance(plugin, BatchAggregator):
+    grain = plugin.grain()
+    if issubclass(plugin, BatchAggregator):
         return grain is not Grain.DATAFRAME
     return grain in (Grain.RECORD, Grain.BATCH)
 

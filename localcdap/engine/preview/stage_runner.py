@@ -131,7 +131,7 @@ class StageByStageRunner:
         plugin: Any = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
         if stage.type in SINKS:
             return PreviewStageOutput(problems=self._check_sink(stage, plugin))
-        if runs_in_python(plugin):
+        if runs_in_python(type(plugin)):
             streams = self._flow.list_inputs(stage.name)
             schema = get_feed_schema(stage, plugin, streams)
             problems = find_nulls(schema, streams, self._batches)

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 BatchFunction = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
+def pass_through(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return the batches unchanged: what a worker does that is only to be started."""
+    return batches
+
+
 def create_batches_pass(
     stage: str, plugin: PluginRef, schema: Schema, code: bytes, message_directory: str | None
 ) -> BatchFunction:
