@@ -17,7 +17,7 @@ from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.tui.dialogs.chooser import Chooser
 from localcdap.tui.dialogs.file_picker import FilePicker
 from localcdap.tui.dialogs.jump import Jumpable, JumpScreen, list_jump_targets
-from localcdap.tui.dialogs.notices import Notices, NoticesDialog
+from localcdap.tui.dialogs.notices import MARKS, Notices, NoticesDialog
 from localcdap.tui.dialogs.questions import ConfirmDialog, InputDialog, TypedConfirmDialog
 from localcdap.tui.keys import keymap
 from localcdap.tui.keys.commands import (
@@ -116,8 +116,11 @@ class BaseApp(InternalsApp):
         markup: bool = True,
     ) -> None:
         self.notices.add(severity, title or message, message if title else "")
+        mark = MARKS[severity]
         if title and not message:
-            message, title = title, ""
+            message, title = f"{mark} {title}", ""
+        elif title:
+            title = f"{mark} {title}"
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     def copy_text(self, text: str, what: str = "text") -> None:

@@ -16,7 +16,8 @@ from textual.widgets import Static
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 
 _KEPT: Final = 200
-_MARKS: Final = {"information": "·", "warning": "!", "error": "✗"}
+MARKS: Final = {"information": "·", "warning": "!", "error": "✗"}
+"""The glyph of each severity, which its colour repeats."""
 _STYLES: Final = {"information": "$foreground 60%", "warning": "$warning", "error": "$error"}
 
 
@@ -80,7 +81,7 @@ class NoticesDialog(DialogScreen[None]):
 def _render_notice(notice: Notice) -> Content:
     when = time.strftime("%H:%M:%S", time.localtime(notice.at))
     first = Content.assemble(
-        (f"{when} {_MARKS[notice.severity]} ", _STYLES[notice.severity]), (notice.title, "bold")
+        (f"{when} {MARKS[notice.severity]} ", _STYLES[notice.severity]), (notice.title, "bold")
     )
     if not notice.detail:
         return first

@@ -61,7 +61,7 @@ def format_artifact(artifact: ArtifactId | None) -> str:
 def _render_failure(failure: ValidationFailure, glyph: str, style: str) -> Iterator[Content]:
     yield Content.styled(f"{glyph} {failure.message}", style)
     if failure.corrective_action:
-        yield Content.styled(f"  {failure.corrective_action}", "$foreground 60%")
+        yield Content(f"  {failure.corrective_action}")
 
 
 def _render_status(state: StageState | None) -> Content:

@@ -208,7 +208,7 @@ def _create_option(failure: ValidationFailure, is_failure: bool) -> ValueOption[
         )
     ]
     if failure.corrective_action:
-        lines.append(Content.styled(f"  {failure.corrective_action}", "$foreground 60%"))
+        lines.append(Content(f"  {failure.corrective_action}"))
     return ValueOption(Content("\n").join(lines), failure)
 
 

@@ -47,12 +47,16 @@ class PipelineView(StudioNode, Vertical):
     PipelineView {
         height: 1fr;
         & > Horizontal { height: 1fr; }
+        & #canvas-frame { width: 1fr; height: 1fr; border: round $panel; }
+        & #canvas-frame:focus-within, & Inspector:focus-within { border: round $accent; }
         & EditableCanvas { width: 1fr; height: 1fr; }
-        & Inspector { width: 42%; min-width: 56; max-width: 90; display: none; border-left: vkey $panel; }
+        & Inspector { width: 42%; min-width: 56; max-width: 90; display: none; border: round $panel; }
         & #drawer { height: 35%; max-height: 16; display: none; border-top: hkey $panel; }
+        & #drawer:focus-within { border-top: heavy $accent; }
         &.-inspecting Inspector { display: block; }
-        &.-inspecting.-narrow Inspector { width: 1fr; max-width: 100%; border-left: none; }
-        &.-inspecting.-narrow EditableCanvas { display: none; }
+        &.-narrow #canvas-frame, &.-narrow Inspector { border: none; }
+        &.-inspecting.-narrow Inspector { width: 1fr; max-width: 100%; }
+        &.-inspecting.-narrow #canvas-frame { display: none; }
         &.-drawer #drawer { display: block; }
         &.-empty #drawer { height: 2; }
     }
@@ -89,7 +93,8 @@ class PipelineView(StudioNode, Vertical):
         yield self._runner
         yield TitleBar(self.editor)
         with Horizontal():
-            yield EditableCanvas(self.editor)
+            with Vertical(id="canvas-frame"):
+                yield EditableCanvas(self.editor)
             yield Inspector(self.editor)
         with ContentSwitcher(id="drawer", initial="problems"):
             yield ProblemList(self.editor, id="problems")

@@ -149,7 +149,7 @@ def _render_failure(stage: str | None, message: str, action: str | None) -> Iter
         where = ""
     yield Content.styled(f"✗ {where}{message}", "$text-error")
     if action:
-        yield Content.styled(f"  {action}", "$foreground 60%")
+        yield Content(f"  {action}")
 
 
 def _follow_states(namespace: str, preview: str, cdap: Cdap) -> Iterator[Preview]:

@@ -55,7 +55,7 @@ class PropertyField(StudioNode, Vertical):
     ]
     DEFAULT_CSS = """
     PropertyField { height: auto; }
-    PropertyField > .label { dock: left; width: 27; height: 1; padding-right: 1; }
+    PropertyField > .label { dock: left; width: 27; height: 1; padding-right: 1; color: $text-primary; }
     PropertyField > .blame { height: auto; padding-left: 1; }
     PropertyField.-above > .label { dock: none; width: 100%; }
     PropertyField.-above > .control { margin-left: 1; }
@@ -345,7 +345,7 @@ class PropertyField(StudioNode, Vertical):
             style = "$text-warning" if each.is_warning else "$text-error"
             yield Content.styled(f"{each.glyph} {each.message}", style)
             if each.corrective_action:
-                yield Content.styled(f"  {each.corrective_action}", "$foreground 60%")
+                yield Content(f"  {each.corrective_action}")
 
     def _make(self, text: str) -> Control:
         control = self._create_control(text)
