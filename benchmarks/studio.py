@@ -121,7 +121,12 @@ class _Terminal:
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env=os.environ | {"TERM": "xterm-256color", "COLORTERM": "truecolor"},
+            env=os.environ
+            | {
+                "TERM": "xterm-256color",
+                "COLORTERM": "truecolor",
+                "LOCALCDAP_ENGINE_WARM_UP": "false",  # its start would take the processor
+            },
             start_new_session=True,
         )
         os.close(slave)

@@ -104,7 +104,12 @@ class HostServices:
             self.tables = self.table_exports = TableService(store, self.namespaces)
             self.table_statements = StatementService(store, self.namespaces)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
-            provisioners = Provisioners(read_profiles(settings), engine, settings.locations)
+            provisioners = Provisioners(
+                read_profiles(settings),
+                engine,
+                settings.locations,
+                warms_up=settings.engine_warm_up,
+            )
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
             unowned.pop_all()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,12 +12,15 @@ from typing import Final, Protocol
 
 import msgspec
 
+from localcdap.api.errors import LocalcdapError
 from localcdap.artifacts.capabilities import CapabilityRequirement
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.runs.profiles import NATIVE_REQUIRES, Profiles, RemoteProfile
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class ProvisionedEngine(msgspec.Struct):
@@ -99,15 +104,42 @@ class Provisioners:
 
     :param engine: the local Spark server.
     :param locations: the folders of this machine that replace paths of pipelines, by prefix.
+    :param warms_up: whether :meth:`warm_up` starts the server.
     """
 
     def __init__(
-        self, profiles: Profiles, engine: EngineServer, locations: Mapping[str, str]
+        self,
+        profiles: Profiles,
+        engine: EngineServer,
+        locations: Mapping[str, str],
+        *,
+        warms_up: bool = False,
     ) -> None:
         self.profiles: Final = profiles
+        self._engine: Final = engine
+        self._warms_up: Final = warms_up
+        self._warming: threading.Thread | None = None
         self._native = NativeProvisioner(engine, locations)
 
     def get(self, profile: str) -> Provisioner:
         """Return the provisioner of an existing profile."""
         remote = self.profiles.get_remote(profile)
         return self._native if remote is None else ConnectProvisioner(remote)
+
+    def warm_up(self) -> bool:
+        """Start the local Spark server in the background, unless that is switched off or it is done already.
+
+        :returns: whether it is being started.
+        """
+        if self._warming is None and self._warms_up and not self._engine.get_status().running:
+            self._warming = threading.Thread(target=self._start_engine, name="warm-up", daemon=True)
+            self._warming.start()
+        return self._warming is not None
+
+    def _start_engine(self) -> None:
+        try:
+            self._engine.ensure()
+        except LocalcdapError as error:  # the run that needs it reports the same
+            _LOG.warning("Spark was not started ahead: %s", error)
+        finally:
+            self._warming = None

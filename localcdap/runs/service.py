@@ -160,6 +160,19 @@ class RunService:
         thread.start()
         return run
 
+    def warm_up(self, namespace: str) -> bool:
+        """Start the local Spark server in the background if runs of a namespace use it by default.
+
+        :returns: whether it is being started; False when it runs, or the settings switch that off.
+        """
+        environment = self._resolver.environments.create(namespace)
+        preferences = environment.merge_arguments(None, {})
+        profile = self._provisioners.profiles.choose_profile(
+            namespace, arguments={}, asked=None, preferences=preferences
+        )
+        is_local = self._provisioners.profiles.get_remote(profile) is None
+        return is_local and self._provisioners.warm_up()
+
     def list_profiles(self, namespace: str) -> list[ProfileSummary]:
         """Return the compute profiles for runs of a namespace, with its default marked."""
         environment = self._resolver.environments.create(namespace)

@@ -43,7 +43,12 @@ class Terminal:
             stdin=self._slave,
             stdout=self._slave,
             stderr=self._slave,
-            env={**os.environ, "TERM": "xterm-256color", **environment},
+            env={
+                **os.environ,
+                "TERM": "xterm-256color",
+                "LOCALCDAP_ENGINE_WARM_UP": "false",  # no Spark that nobody needs
+                **environment,
+            },
             start_new_session=True,
             preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if gets_signal else None,
         )

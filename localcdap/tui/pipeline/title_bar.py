@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.runs.model import Run
+from localcdap.runs.model import Run, get_now
 from localcdap.runs.preview.model import Preview, PreviewStatus
 from localcdap.text import plural
 from localcdap.tui.document.editor import Editor
@@ -16,6 +16,13 @@ from localcdap.tui.labels import format_status
 from localcdap.tui.widgets.cached_static import CachedStatic
 
 _GOOD: Final = (RunStatus.COMPLETED, PreviewStatus.COMPLETED)
+_PHASES: Final[dict[RunStatus | PreviewStatus, str]] = {
+    RunStatus.PENDING: "starting Spark",
+    RunStatus.STARTING: "preparing",
+    PreviewStatus.WAITING: "waiting for other previews",
+    PreviewStatus.INIT: "starting Spark",
+}
+"""What happens before records are read, by status."""
 _BAD: Final = (
     RunStatus.FAILED,
     RunStatus.KILLED,
@@ -36,9 +43,10 @@ class TitleBar(CachedStatic):
     def __init__(self, editor: Editor) -> None:
         super().__init__()
         self._editor = editor
-        self._activity: Content = Content("")
+        self._activity: Run | Preview | None = None
 
     def on_mount(self) -> None:
+        self.set_interval(1.0, self._tick)
         self._editor.document_changed.subscribe(self, lambda _: self._show())
         self._editor.validation_changed.subscribe(self, lambda _: self._show())
         self._show()
@@ -48,8 +56,13 @@ class TitleBar(CachedStatic):
 
     def show_activity(self, activity: Run | Preview | None) -> None:
         """Show a run or a preview; None for neither."""
-        self._activity = Content("") if activity is None else _format_activity(activity)
+        self._activity = activity
         self._show()
+
+    def _tick(self) -> None:
+        """Show the time of the phase before records are read."""
+        if self._activity is not None and self._activity.status in _PHASES:
+            self._show()
 
     def _show(self) -> None:
         editor = self._editor
@@ -61,7 +74,9 @@ class TitleBar(CachedStatic):
             (mark, "$text-accent"),
             (outside, "$text-warning"),
         )
-        right = Content.assemble(self._activity, format_validation(editor))
+        activity = self._activity
+        shown = _format_activity(activity) if activity is not None else ""
+        right = Content.assemble(shown, format_validation(editor))
         space = self.size.width - 2 - cell_len(left.plain) - cell_len(right.plain)
         if space < 1:
             left = left.truncate(max(self.size.width - 4 - cell_len(right.plain), 8), ellipsis=True)
@@ -99,6 +114,10 @@ def _format_activity(activity: Run | Preview) -> Content:
         return Content.styled(f"✓ {what} {word}   ", "$text-success")
     if status in _BAD:
         return Content.styled(f"✗ {what} {word}   ", "$text-error")
+    if status in _PHASES:
+        began = activity.starting if isinstance(activity, Run) else activity.submit_time
+        seconds = max(0, get_now() - began) // 1000
+        return Content.styled(f"◌ {what}: {_PHASES[status]}, {seconds} s   ", "$text-accent")
     progress = ""
     if isinstance(activity, Run) and activity.progress is not None and activity.progress.tasks:
         done = activity.progress.tasks_done * 100 // activity.progress.tasks

@@ -36,6 +36,8 @@ from localcdap.tui.screens.settings.locations import choose_location
 from localcdap.tui.studio import StudioNode
 from localcdap.tui.system.idle_gc import collect_and_freeze
 
+_WARM_UP_S: Final = 3.0
+"""Seconds after the first validation until Spark is started: who only looks at a pipeline leaves before."""
 _WIDE: Final = 120
 """The columns from which on canvas and inspector are shown side by side."""
 
@@ -274,6 +276,15 @@ class PipelineView(StudioNode, Vertical):
                 editor.apply(fix, origin=self)
         if not self.app.is_headless:  # a test process has many objects besides the studio
             self.call_after_refresh(collect_and_freeze)
+            self.set_timer(_WARM_UP_S, self.warm_up_spark)
+
+    def warm_up_spark(self) -> None:
+        """Have Spark started in the background when the pipeline could be run."""
+        namespace = self.editor.namespace
+        if self.editor.is_valid and self.editor.stages:
+            self.call(
+                lambda cdap: cdap.runs.warm_up(namespace), on_error=lambda _: None, group="warm"
+            )
 
     def _select_first(self) -> None:
         """Select the first stage of the drawing."""
