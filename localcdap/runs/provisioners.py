@@ -131,10 +131,13 @@ class Provisioners:
 
         :returns: whether it is being started.
         """
-        if self._warming is None and self._warms_up and not self._engine.get_status().running:
-            self._warming = threading.Thread(target=self._start_engine, name="warm-up", daemon=True)
-            self._warming.start()
-        return self._warming is not None
+        if self._warming is not None:
+            return True
+        if not self._warms_up or self._engine.get_status().running:
+            return False
+        self._warming = threading.Thread(target=self._start_engine, name="warm-up", daemon=True)
+        self._warming.start()
+        return True
 
     def _start_engine(self) -> None:
         try:

@@ -30,7 +30,7 @@ class Engine:
         self.started += 1
 
 
-def end(provisioners):
+def finish(provisioners):
     thread = provisioners._warming
     if thread is not None:
         thread.join(60)
@@ -47,7 +47,7 @@ def test_spark_is_started_once_in_the_background(error):
     thread.join(60)
     assert engine.started == (error is None)
     assert provisioners.warm_up() is (error is not None)  # it may be tried again after an error
-    end(provisioners)
+    finish(provisioners)
 
 
 def test_the_setting_switches_that_off():
