@@ -86,7 +86,7 @@ class StudioProcess:
         self._page = page
 
     async def move(self, page: Page, width: int, height: int) -> None:
-        """Let a page show the studio from now on, drawn anew; a page that showed it is closed."""
+        """Let a page show the studio from now on, drawn completely; a page that showed it is closed."""
         before, self._page = self._page, page
         if before is not None:
             with suppress(ConnectionError):

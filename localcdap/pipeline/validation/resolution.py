@@ -100,7 +100,6 @@ def resolve_pipeline(
     propagation = SchemaPropagation(configure)
     propagation.update(structure)
     outcomes = propagation.stages
-    warned = [*ending, *outcomes.values()] if warn else []
     properties, conflicts = pipeline_properties(document, outcomes.values())
     errors += [failure for each in ending for failure in each.failures]
     errors += propagation.failures + conflicts
@@ -114,7 +113,7 @@ def resolve_pipeline(
         repairs=configure.repairs,
         requests={each.stage.name: each.request for each in configured if each.request is not None},
         stages=stages,
-        warnings=[warning for each in warned for warning in find_warnings(each)],
+        warnings=[warning for each in configured if warn for warning in find_warnings(each)],
     )
 
 
