@@ -92,6 +92,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "engine.memory": "512m",
         "engine.idle_minutes": 0,
         "engine.counts": False,
+        "engine.warm_up": True,
         "engine.directory": "/tmp/engine",
         "engine.profile": "native",
         "runs.keep_days": 30,
