@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from localcdap.home import Home
 from localcdap.host.demo import install_demo
 
 _REFERENCES: Final = Path(__file__).parent / "references"
+_DEMO: Final = Path(__file__).parents[1] / "data" / "demo"
 _REUSE: Final = {"SPARK_LOCAL_CONNECT_REUSE": "1"}
 LARGE_ROWS: Final = 10_000_000
 RECORD_ROWS: Final = 2_000_000
@@ -164,6 +166,19 @@ def validate(folder: Path, rounds: int) -> Iterator[Row]:
     yield times_faster("validate 30 stages, cold", ours_s, "spark-pipelines dry-run", theirs_s, 20)
 
 
+def preview(folder: Path, rounds: int) -> Iterator[Row]:
+    """A preview of the demo on the warm engine, against a script that shows every stage, and ``validate``."""
+    demo = folder / "demo"
+    shutil.copytree(_DEMO, demo, dirs_exist_ok=True)
+    file, argument = str(demo / "pipeline.json"), f"demo.folder={demo}"
+    ours = _localcdap(folder, "preview", file, "-a", argument)
+    script = _script("demo_preview.py", demo, folder / "shown.txt", warm=True)
+    validated = _localcdap(folder, "validate", file, "-a", argument)
+    ours_s, script_s, validated_s = alternate([ours, script, validated], rounds)
+    yield at_most("preview of the demo", ours_s, "script, warm Connect server", script_s, 0.5)
+    yield at_most("preview of the demo", ours_s, "localcdap validate", validated_s, 3.0)
+
+
 def _declarative_pipeline(folder: Path, nodes: int) -> Path:
     """A Spark Declarative Pipelines project of a chain of views. Returns its specification file."""
     sources = folder / "transformations"
@@ -192,6 +207,7 @@ ALL: Final = {
     "recipe": recipe,
     "recipe_check": recipe_check,
     "validate": validate,
+    "preview": preview,
     "artifacts": artifacts,
     "editing": editing,
     "structured": structured,

@@ -20,7 +20,9 @@ from localcdap.api.stage import (
     Record,
     SampleContext,
     SinkContext,
+    SinkSampleContext,
     SourceContext,
+    SourceSampleContext,
     SparkContext,
     StageConfigurer,
     StageContext,
@@ -87,6 +89,15 @@ class BatchSource(Plugin):
         """Return the records as a lazy DataFrame with the columns of the output schema."""
         raise NotImplementedError
 
+    def sample(self, context: SourceSampleContext, limit: int) -> Iterable[pa.RecordBatch] | None:
+        """Return the first records without Spark, for previews; None when only :meth:`read` can tell them.
+
+        They must be exactly those that :meth:`read` gives first: the same values and types in the same order.
+        Batches after the first ``limit`` records are not asked for. After an exception, and for a batch that
+        does not fit the output schema, :meth:`read` is called, whose records or error are shown instead.
+        """
+        return None
+
     @classmethod
     def grain(cls) -> Grain:
         return Grain.DATAFRAME
@@ -110,6 +121,15 @@ class BatchSink(Plugin):
         What a preview's context stages (:meth:`SinkContext.staging_directory`, ``write_table`` and so on) is
         removed: a sink that writes in no other way calls :meth:`write`. By default nothing is checked.
         """
+
+    def accepts(self, batch: pa.RecordBatch, context: SinkSampleContext) -> bool:
+        """Return whether :meth:`preview` is certain to find no error in these records, without Spark.
+
+        A preview calls it first, and :meth:`preview` only after False or an exception.
+
+        :param batch: the records that reach the sink, every field of which may be null.
+        """
+        return False
 
     @classmethod
     def grain(cls) -> Grain:

@@ -294,6 +294,33 @@ class SourceContext(SparkContext, Protocol):
     """The run-time context of a source."""
 
 
+class SourceSampleContext(StageContext, Protocol):
+    """The context in which a source reads its first records without Spark, on this machine."""
+
+    is_remote: bool
+    """Always False, as in a :class:`SourceContext` on this machine."""
+
+    def resolve_path(self, path: str) -> str:
+        """See :meth:`SparkContext.resolve_path`."""
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        """Return an error to raise, which names this stage."""
+
+    def generate(
+        self, schema: Schema, tasks: Sequence[Any], read: Callable[[Any], Iterator[pa.RecordBatch]]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the batches that ``read`` makes of each task, in order, as :meth:`SparkContext.generate` does
+        in Spark's workers.
+        """
+
+
+class SinkSampleContext(StageContext, Protocol):
+    """The context in which a sink looks at records of a preview without Spark."""
+
+    def resolve_path(self, path: str) -> str:
+        """See :meth:`SparkContext.resolve_path`."""
+
+
 class SinkContext(SparkContext, Protocol):
     """The run-time context of a sink. Its output is committed when the whole run succeeds, or not at all."""
 

@@ -7,7 +7,8 @@ in a run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -136,6 +137,42 @@ def read_in_batches(frame: DataFrame) -> Iterator[pa.Table]:
     for part in client.to_table_as_iterator(plan, remote._plan.observations):
         if hasattr(part, "num_rows"):  # the iterator also yields the schema
             yield part
+
+
+def read_packed_frames(frames: Sequence[DataFrame]) -> list[tuple[pa.Table, StructType]]:
+    """Compute DataFrames by one execution, and return the rows and the columns of each.
+
+    The rows of each DataFrame are packed into a column of their own, because one execution has one result.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    packed: Any = functools.reduce(
+        lambda left, right: left.unionByName(right, allowMissingColumns=True),
+        [
+            frame.select(F.lit(number).alias("frame"), F.struct("*").alias(f"rows{number}"))
+            for number, frame in enumerate(frames)
+        ],
+    )
+    client = packed._session.client
+    table, columns, _ = client.to_table(packed._plan.to_proto(client), packed._plan.observations)
+    results = []
+    for number in range(len(frames)):
+        type = columns[f"rows{number}"].dataType
+        own = table.filter(pc.equal(table["frame"], number)).column(f"rows{number}")
+        parts = [pa.RecordBatch.from_struct_array(chunk) for chunk in own.chunks]
+        rows = pa.Table.from_batches(parts, schema=pa.schema(list(own.type)))
+        wanted = to_arrow_schema(type, timezone="UTC")
+        results.append((rows.cast(_allow_nulls(wanted)), type))
+    return results
+
+
+def _allow_nulls(schema: pa.Schema) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([field.with_nullable(True) for field in schema])
 
 
 class _LargestValues(dict[str, Any]):

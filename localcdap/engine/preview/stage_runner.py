@@ -1,16 +1,21 @@
 """A pipeline run stage by stage on a few records, with the records of each stage collected in this process.
 
 A run computes all its stages in one plan and shows none of the records between them. Here every stage is
-computed by itself, from the records that the stages before it gave. There is one execution only, so what
-one stage shows is what the next one got, also when a stage is random or is read by several; and a stage
-that fails leaves the records of all others to be shown. Caching every stream in Spark would have the same
-effect, but costs a pass over each partition of a source before the first record is shown. Stages whose code
-runs in Python run here, without Spark.
+computed from the records that the stages before it gave. There is one execution only, so what one stage
+shows is what the next one got, also when a stage is random or is read by several; and a stage that fails
+leaves the records of all others to be shown.
+
+Stages whose code runs in Python run here, without Spark; so do sources and sinks that can tell records and
+errors without it. The other stages wait until no more of these can run, and are then computed together by
+one execution of Spark (:class:`~localcdap.engine.preview.joint_frames.JointFrames`). If it fails, they are
+computed one by one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
@@ -20,11 +25,12 @@ import msgspec
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
-from localcdap.api.plugin import BatchJoiner, BatchSink, Plugin, SplitterTransform
+from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import (
     CONDITION,
+    DATA_TYPES,
     SINKS,
     SOURCE,
     Flow,
@@ -37,8 +43,9 @@ from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import find_failing_stage, stage_scope, to_stage_error
 from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
-from localcdap.engine.plan.spark_types import spark_schema
+from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.plan.streams import runs_in_python
+from localcdap.engine.preview.joint_frames import JointFrames
 from localcdap.engine.preview.python_stage import MOST_RECORDS, run_python_stage
 from localcdap.engine.preview.records import (
     PreviewStageOutput,
@@ -50,6 +57,7 @@ from localcdap.engine.preview.records import (
     get_stream_schema,
     make_nullable,
 )
+from localcdap.engine.preview.sample_context import StageSampleContext, read_sample
 from localcdap.engine.preview.stage_debug import create_pass_stage
 from localcdap.engine.tasks.chunks import conform
 
@@ -57,6 +65,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
+_LOG: Final = logging.getLogger("localcdap.engine")
 OnSample = Callable[[str, StageSample], None]
 """Called with the name and the sample of a stage."""
 _ONE_TASK: Final = ("spark.sql.leafNodeDefaultParallelism", "1")
@@ -94,6 +103,7 @@ class StageByStageRunner:
         self._batches: Final = dict(given)
         self._left_out: Final = {*left_out, *(stream.stage for stream in given)}
         self._unchecked: Final = frozenset(unchecked)
+        self._joint: Final = JointFrames()
         self._persisted: Final[list[DataFrame]] = []
         self._in_one_task = False
         self.problems: Final[list[StageProblem]] = []
@@ -104,25 +114,83 @@ class StageByStageRunner:
 
     def run(self) -> None:
         """Run every stage whose input records are available."""
-        for stage in self._flow.stages:
-            if stage.name in self._left_out:
-                continue
-            if all(stream in self._batches for stream in self._flow.list_inputs(stage.name)):
-                self._run_stage(stage)
+        waiting = [stage for stage in self._flow.stages if stage.name not in self._left_out]
+        try:
+            while waiting:
+                remaining = [stage for stage in waiting if not self._advance(stage)]
+                if len(remaining) == len(waiting) and not self._compute_joint():
+                    return
+                waiting = remaining
+            self._compute_joint()
+        finally:
+            self._joint.clear()
 
-    def _run_stage(self, stage: Stage) -> None:
+    def _advance(self, stage: Stage) -> bool:
+        """Run a stage, or plan it to be computed together with others; False when it has to wait."""
+        inputs = self._flow.list_inputs(stage.name)
+        if all(stream in self._batches for stream in inputs):
+            self._run_stage(stage)
+            return True
+        if any(stream not in self._batches and stream not in self._joint for stream in inputs):
+            return False
+        return stage.type in DATA_TYPES and self._plan_joint(stage)
+
+    def _plan_joint(self, stage: Stage) -> bool:
+        """Plan a stage that reads stages which have not been computed; False when it needs their records."""
+        try:
+            with stage_scope(stage.name):
+                plugin: Any = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
+                if runs_in_python(type(plugin)):
+                    return False
+                self._joint.add(stage, self._apply(stage, plugin), MOST_RECORDS)
+        except Exception:
+            return False  # once its inputs are computed, the stage is run and the error reported
+        return True
+
+    def _compute_joint(self) -> bool:
+        """Compute the planned stages by one execution; return whether there were any.
+
+        If that fails they are run one by one, which shows the stage that fails and the records of the others.
+        """
+        stages = list(self._joint.stages)
+        if not stages:
+            return False
+        try:
+            with _convert_memory_error(stages[-1].name):
+                computed = self._joint.compute(_convert_rows)
+        except Exception:
+            computed = None
+        self._joint.clear()
+        self._unpersist()
+        for stage in stages:
+            if computed is not None:
+                own = {s: batch for s, batch in computed.items() if s.stage == stage.name}
+                self._report(stage, PreviewStageOutput(self._add_empty_errors(stage, own)))
+                self._batches.update(own)
+            elif all(stream in self._batches for stream in self._flow.list_inputs(stage.name)):
+                self._run_stage(stage, alone=True)
+        return True
+
+    def _run_stage(self, stage: Stage, *, alone: bool = False) -> None:
+        """Run a stage whose input records are available, or plan it.
+
+        :param alone: whether it is not to be computed together with other stages.
+        """
         try:
             with stage_scope(stage.name), _convert_memory_error(stage.name):
-                output = self._compute(stage)
+                output = self._compute(stage, alone=alone)
         except Exception as error:
             output = PreviewStageOutput(problems=[_create_problem(error, stage)])
+        if output is None:
+            return
         self._report(stage, output)
         if output.problems:
             self.problems.extend(output.problems)
         else:
             self._batches.update(output.batches)
 
-    def _compute(self, stage: Stage) -> PreviewStageOutput:
+    def _compute(self, stage: Stage, *, alone: bool) -> PreviewStageOutput | None:
+        """Return the output of a stage; None when it was planned to be computed together with others."""
         if stage.type == CONDITION:
             self.connectors[stage.name] = self._unite_inputs(stage)
             return PreviewStageOutput()
@@ -141,11 +209,42 @@ class StageByStageRunner:
             return run_python_stage(
                 create_pass_stage(stage, data), schema, create_feed(schema, streams, self._batches)
             )
+        sampled = self._sample(stage, plugin) if stage.type == SOURCE and not alone else None
+        if sampled is not None:
+            return PreviewStageOutput({Stream(stage.name): sampled})
+        if not alone:
+            most = self._limit if stage.type == SOURCE else MOST_RECORDS
+            self._joint.add(stage, self._apply(stage, plugin), most)
+            return None
         try:
             return PreviewStageOutput(self._collect(stage, self._apply(stage, plugin)))
         finally:
-            while self._persisted:
-                self._persisted.pop().unpersist()
+            self._unpersist()
+
+    def _unpersist(self) -> None:
+        while self._persisted:
+            self._persisted.pop().unpersist()
+
+    # -- sources and sinks without Spark ----------------------------------------------------
+
+    def _sample(self, stage: Stage, plugin: BatchSource) -> pa.RecordBatch | None:
+        """Return the first records of a source without Spark; None when it cannot tell them."""
+        try:
+            return read_sample(stage, plugin, self._create_sample_context(stage), self._limit)
+        except Exception as error:
+            _LOG.debug("Stage '%s' is read by Spark: %s", stage.name, error)
+            return None
+
+    def _is_accepted(self, stage: Stage, plugin: BatchSink, batch: pa.RecordBatch) -> bool:
+        """Return whether a sink has no error for records, as far as it can tell without Spark."""
+        try:
+            return plugin.accepts(batch, self._create_sample_context(stage)) is True
+        except Exception as error:
+            _LOG.debug("The records of stage '%s' are checked by Spark: %s", stage.name, error)
+            return False
+
+    def _create_sample_context(self, stage: Stage) -> StageSampleContext:
+        return StageSampleContext(self._run.create_stage_data(stage), self._run.locations)
 
     def _check_sink(self, stage: Stage, plugin: BatchSink) -> list[StageProblem]:
         """Return why a sink would fail in a run, with the number of the first record for which it would."""
@@ -153,6 +252,8 @@ class StageByStageRunner:
         schema = get_feed_schema(stage, plugin, streams)
         batch = create_feed(schema, streams, self._batches)
         if type(plugin).preview is BatchSink.preview or not batch.num_rows:
+            return []
+        if self._is_accepted(stage, plugin, batch):
             return []
 
         def find_error(count: int) -> Exception | None:
@@ -201,7 +302,12 @@ class StageByStageRunner:
 
     def _create_frame(self, stage: Stage, plugin: Plugin, streams: list[Stream]) -> DataFrame:
         schema = get_feed_schema(stage, plugin, streams)
-        return self._make_frame(schema, create_feed(schema, streams, self._batches))
+        known = [stream for stream in streams if stream not in self._joint]
+        columns = [quote_column(field.name) for field in schema]
+        frames = [self._joint.read(s).select(*columns) for s in streams if s in self._joint]
+        if known:
+            frames.append(self._make_frame(schema, create_feed(schema, known, self._batches)))
+        return functools.reduce(lambda left, right: left.unionAll(right), frames)
 
     def _make_frame(self, schema: Schema, batch: pa.RecordBatch) -> DataFrame:
         import pyarrow as pa
@@ -225,9 +331,15 @@ class StageByStageRunner:
         )
         most = self._limit if stage.type == SOURCE else MOST_RECORDS
         batches = {
-            stream: _to_batch(get_stream_schema(stage, stream), frame.limit(most).toArrow())
+            stream: _convert_rows(stage, stream, frame.limit(most).toArrow())
             for stream, frame in frames.items()
         }
+        return self._add_empty_errors(stage, batches)
+
+    def _add_empty_errors(
+        self, stage: Stage, batches: dict[Stream, pa.RecordBatch]
+    ) -> dict[Stream, pa.RecordBatch]:
+        """Add the error records that a stage does not have, if another stage reads them."""
         errors = Stream(stage.name, errors=True)
         if self._flow.list_readers(errors) and errors not in batches:
             batches[errors] = RecordCodec(get_stream_schema(stage, errors)).encode([])
@@ -306,10 +418,11 @@ def _create_problem(error: Exception, stage: Stage) -> StageProblem:
     return StageProblem(found.message, found.corrective_action, stage.name, trace=trace)
 
 
-def _to_batch(schema: Schema, rows: pa.Table) -> pa.RecordBatch:
+def _convert_rows(stage: Stage, stream: Stream, rows: pa.Table) -> pa.RecordBatch:
+    """Return rows of Spark as the records of a stream."""
     import pyarrow as pa
 
-    codec = RecordCodec(make_nullable(schema))
+    codec = RecordCodec(make_nullable(get_stream_schema(stage, stream)))
     if not rows.num_rows:
         return codec.encode([])
     return pa.concat_batches([conform(batch, codec) for batch in rows.to_batches()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcdap.api import BatchSink, Schema, SinkContext, StageConfigurer
+from localcdap.api import BatchSink, Schema, SinkContext, SinkSampleContext, StageConfigurer
 from localcdap.api.rules import check_reference_name
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.inputs import is_remote
@@ -13,10 +13,12 @@ from localcdap.plugin_lib.files.sink_checks import check_sink, get_written_schem
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 from localcdap.plugin_lib.files.writers.avro import write_avro
 from localcdap.plugin_lib.files.writers.delimited import write_delimited
+from localcdap.plugin_lib.sink_samples import are_certain
 from localcdap.plugin_lib.spark.checks import require_value
 from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -44,6 +46,18 @@ class FilesSink(BatchSink):
     def preview(self, df: DataFrame, context: SinkContext) -> None:
         self.write(df, context)
 
+    def accepts(self, batch: pa.RecordBatch, context: SinkSampleContext) -> bool:
+        config, given = self.config, context.input_schema
+        schema = get_written_schema(config, given)
+        is_written_here = (type(self).write, type(self).preview) == (
+            FilesSink.write,
+            FilesSink.preview,
+        )
+        if schema is None or not is_written_here or config.format_name == "avro":
+            return False
+        self._find_final(context, self.get_path())
+        return are_certain(batch, given, schema)
+
     def write_files(self, df: DataFrame, context: SinkContext) -> str:
         """Write the records. Return the directory that holds the files until the run has succeeded."""
         schema = get_written_schema(self.config, context.input_schema)
@@ -52,10 +66,7 @@ class FilesSink(BatchSink):
 
     def write_folder(self, df: DataFrame, context: SinkContext, path: str, schema: Schema) -> str:
         """:meth:`write_files` with the fields of a schema, into a folder as the document has it."""
-        final = context.resolve_path(path)
-        if self.config.suffix:
-            at = context.logical_start_time
-            final = f"{final.rstrip('/')}/{format_simple_date(at, self.config.suffix)}"
+        final = self._find_final(context, path)
         if is_remote(final) and self.config.format_name == "avro":
             raise context.fail(
                 f"Avro is written by Python, which does not reach '{final}'.",
@@ -73,6 +84,14 @@ class FilesSink(BatchSink):
         if not context.is_remote:
             _remove_markers(Path(directory))
         return directory
+
+    def _find_final(self, context: SinkContext | SinkSampleContext, path: str) -> str:
+        """Return the folder that the files are for, with the suffix."""
+        final = context.resolve_path(path)
+        if not self.config.suffix:
+            return final
+        at = context.logical_start_time
+        return f"{final.rstrip('/')}/{format_simple_date(at, self.config.suffix)}"
 
     def _write(self, df: DataFrame, schema: Schema, directory: str) -> None:
         config = self.config

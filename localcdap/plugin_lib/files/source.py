@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from localcdap.api import BatchSource, SourceContext, StageConfigurer, StageError
+from localcdap.api import (
+    BatchSource,
+    SourceContext,
+    SourceSampleContext,
+    StageConfigurer,
+    StageError,
+)
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.files.inputs import (
     FilesNotFoundError,
@@ -14,6 +21,7 @@ from localcdap.plugin_lib.files.inputs import (
     is_remote,
 )
 from localcdap.plugin_lib.files.readers.records import read_files
+from localcdap.plugin_lib.files.readers.samples import sample_files
 from localcdap.plugin_lib.files.schema_detection import detect_schema
 from localcdap.plugin_lib.files.source_checks import (
     add_path_field,
@@ -23,6 +31,7 @@ from localcdap.plugin_lib.files.source_checks import (
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _IGNORE: Final = "Or set 'ignoreNonExistingFolders' to true."
@@ -99,6 +108,16 @@ class FilesSource(BatchSource):
         if not files:
             return context.empty(schema)
         return read_files(context, self.config, files, schema, document_path=self.get_path())
+
+    def sample(self, context: SourceSampleContext, limit: int) -> Iterable[pa.RecordBatch] | None:
+        schema = context.output_schema
+        if schema is None or type(self).read is not FilesSource.read:
+            return None
+        # On this machine the files are found without Spark.
+        files = self._find_files(cast("SourceContext", context))
+        if not files:
+            return []
+        return sample_files(context, self.config, files, schema, limit, self.get_path())
 
     def _find_files(self, context: SourceContext) -> list[str]:
         config = self.config

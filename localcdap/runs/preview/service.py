@@ -220,6 +220,7 @@ class PreviewService:
             PREVIEW_REQUIRES,
             "a preview",
         )
+        entry.places = {name: place for place, name in enumerate(resolved.requests)}
         self._change(entry, repairs=resolved.repairs)
         return resolved
 
@@ -263,7 +264,10 @@ class PreviewService:
             case StatusChanged(status=RunStatus.KILLED):
                 self._end_silent(entry)
             case Sampled():
-                self._change(entry, stages={**preview.stages, message.stage: message.sample})
+                samples = {**preview.stages, message.stage: message.sample}
+                # Stages that are computed together are reported late.
+                names = sorted(samples, key=lambda name: entry.places.get(name, 0))
+                self._change(entry, stages={name: samples[name] for name in names})
             case Explained():
                 self._change(entry, explained=message.stages)
             case Failed():
@@ -369,6 +373,8 @@ class _Entry:
         self.request: Final = request
         self.document: Final = document
         self.thread: threading.Thread | None = None
+        self.places: dict[str, int] = {}
+        """By stage, its place in the order in which the stages are shown."""
         self.stop_asked = False
         self.deadline = float("inf")
         self.failing = PreviewStatus.DEPLOY_FAILED

@@ -21,7 +21,7 @@ LINE: Final = "line"
 PATH: Final = "path"
 _BLOCK: Final = 4 * 1024 * 1024
 _ROWS: Final = 16_384
-_BOM: Final = b"\xef\xbb\xbf"
+BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _split(data: bytes, position: int) -> tuple[Any, pa.Array]:
     import numpy as np
     import pyarrow as pa
 
-    mark = len(_BOM) if position == 0 and data.startswith(_BOM) else 0
+    mark = len(BOM) if position == 0 and data.startswith(BOM) else 0
     content = np.frombuffer(data, np.uint8)[mark:]
     ends_line = content == ord("\n")
     dropped = ends_line

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 VALUE: Final = "value"
 FILE: Final = "file"
 _MOST_FILES_WITH_HEADER: Final = 64
-_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4")
+COMPRESSED: Final = (".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4")
 _GLOB: Final = re.compile(r"([\\\[\]{}*?])")
 _ROW_NUMBER: Final = (1 << 33) - 1
 """The bits of ``monotonically_increasing_id`` that count the rows of a partition."""
@@ -105,7 +105,7 @@ def split_file(file: str, shown: str, format: LineFormat, split_size: int) -> li
     :param shown: the value of :data:`PATH` columns for its lines.
     :param split_size: bytes of a piece; 0 to read the file in one piece.
     """
-    if not split_size or not format.splittable or file.lower().endswith(_COMPRESSED):
+    if not split_size or not format.splittable or file.lower().endswith(COMPRESSED):
         return [FilePiece(file, shown)]
     size = Path(file).stat().st_size
     starts = range(0, size, split_size)

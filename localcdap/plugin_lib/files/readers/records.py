@@ -55,7 +55,7 @@ def read_files(
     split_size = min(config.max_split_size, _PYTHON_SPLIT)
     match config.format_name:
         case "text":
-            format = _get_line_format(config)
+            format = get_line_format(config)
             return read_text_files(
                 context,
                 files,
@@ -89,14 +89,14 @@ def _read_content(
     """Read the fields of the schema, and the URI of the file as the column ``file``."""
     match config.format_name:
         case "json":
-            format = dataclasses.replace(_get_line_format(config), skip_header=False)
+            format = dataclasses.replace(get_line_format(config), skip_header=False)
             return parse_json_lines(
                 context, read_line_frame(context, files, format, split_size), schema
             )
         case "parquet" | "orc" as columnar:
             return read_columnar_files(context, files, schema, columnar)
     is_quoted, delimiter = config.enable_quoted_values, config.value_delimiter
-    format = _get_line_format(config)
+    format = get_line_format(config)
     if config.enable_multiline_support:
         split = split_multiline(context, files, format, delimiter)
     else:
@@ -106,7 +106,8 @@ def _read_content(
     return convert_values(context, split, schema, quoted=is_quoted)
 
 
-def _get_line_format(config: FileSourceConfig) -> LineFormat:
+def get_line_format(config: FileSourceConfig) -> LineFormat:
+    """Return the format of the lines of text files, without its columns."""
     return LineFormat(
         columns=(),
         encoding=find_encoding(config.file_encoding) or "utf-8",

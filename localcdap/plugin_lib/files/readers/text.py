@@ -49,13 +49,7 @@ def read_text_files(
 
     :param copies_header: whether each task begins with the first line of the first file.
     """
-    needs_python = (
-        schema.field("offset") is not None
-        or format.skip_header
-        or copies_header
-        or not format.splittable
-    )
-    if needs_python:
+    if needs_python(schema, format, copies_header=copies_header):
         contents = {"offset": OFFSET, "body": LINE}
         columns = tuple((f.name, contents.get(f.name, PATH)) for f in schema)
         asked = dataclasses.replace(format, columns=columns)
@@ -72,6 +66,16 @@ def read_text_files(
     uri = path.format_uri_column(get_file_uri())
     return read.select(
         [(uri if f.name == path.name else read[VALUE]).alias(f.name) for f in schema]
+    )
+
+
+def needs_python(schema: Schema, format: LineFormat, *, copies_header: bool) -> bool:
+    """Return whether Python reads the lines, because Spark's own reader gives something else."""
+    return (
+        schema.field("offset") is not None
+        or format.skip_header
+        or copies_header
+        or not format.splittable
     )
 
 

@@ -9,6 +9,7 @@ from localcdap.api import (
     PluginConfig,
     Schema,
     SinkContext,
+    SinkSampleContext,
     StageConfigurer,
     field,
     plugin,
@@ -21,10 +22,12 @@ from localcdap.api.rules import (
     check_table_key,
     check_table_name,
 )
+from localcdap.plugin_lib.sink_samples import are_certain
 from localcdap.plugin_lib.spark.checks import require_value
 from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _KEY = "schema.row.field"
@@ -104,13 +107,26 @@ class TableSink(BatchSink):
     def write(self, df: DataFrame, context: SinkContext) -> None:
         schema = self.config.schema or context.input_schema
         key = self.config.find_key(schema)
-        # The key of a row must not be null, even if the schema is nullable.
-        fields = [(f.name, f.schema.non_nullable if f.name == key else f.schema) for f in schema]
         columns = [
-            require_value(context, get_column(name), name, part).alias(name)
-            for name, part in fields
+            require_value(context, get_column(each.name), each.name, each.schema).alias(each.name)
+            for each in _require_key(schema, key)
         ]
         context.write_table(self.config.name, df.select(columns), schema, key)
 
     def preview(self, df: DataFrame, context: SinkContext) -> None:
         self.write(df, context)
+
+    def accepts(self, batch: pa.RecordBatch, context: SinkSampleContext) -> bool:
+        schema = self.config.schema or context.input_schema
+        key = self.config.find_key(schema)
+        if schema.field(key) is None:
+            return False
+        return are_certain(batch, context.input_schema, _require_key(schema, key))
+
+
+def _require_key(schema: Schema, key: str) -> Schema:
+    """Return the columns of the table: the key of a row must not be null, even if the schema is nullable."""
+    return Schema.record(
+        schema.name or "row",
+        [(f.name, f.schema.non_nullable if f.name == key else f.schema) for f in schema],
+    )
