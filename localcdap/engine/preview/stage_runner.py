@@ -143,8 +143,9 @@ class StageByStageRunner:
                 if runs_in_python(type(plugin)):
                     return False
                 self._joint.add(stage, self._apply(stage, plugin), MOST_RECORDS)
-        except Exception:
-            return False  # once its inputs are computed, the stage is run and the error reported
+        except Exception as error:  # once its inputs are computed, the stage is run and reports it
+            _LOG.debug("Stage '%s' is computed alone: %s", stage.name, error)
+            return False
         return True
 
     def _compute_joint(self) -> bool:
@@ -158,7 +159,8 @@ class StageByStageRunner:
         try:
             with _convert_memory_error(stages[-1].name):
                 computed = self._joint.compute(_convert_rows)
-        except Exception:
+        except Exception as error:
+            _LOG.debug("The stages in Spark are computed one by one: %s", error)
             computed = None
         self._joint.clear()
         self._unpersist()
