@@ -177,7 +177,7 @@ def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.env
 def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(

@@ -60,6 +60,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1}
         runs = {keep_days = 30, keep_newest = 100}
         host.idle_seconds = 0
+        locations."gs://sales" = "data/sales"
         preview.records = 7
         [engine]
         cores = 2
@@ -67,8 +68,6 @@ def test_every_setting_can_be_set_in_the_file(file):
         idle_minutes = 0
         counts = false
         directory = "/tmp/engine"
-        [locations]
-        "gs://sales" = "data/sales"
         [profiles.cluster]
         remote = "sc://spark.example:15002"
         required_capabilities = ["cloud"]

@@ -215,6 +215,8 @@ class StudioApp(BaseApp):
                 edit_file(file)
         except LocalcdapError as error:
             self.show_notice(error.message, error.corrective_action or "", "error")
+        except Exception as error:  # such as a terminal that cannot be suspended
+            self.show_notice("The editor could not be opened.", str(error), "error")
 
     def _check_host(self, cdap: Cdap) -> None:
         """Note after a call which process is the host now; runs in the thread of the call."""

@@ -263,7 +263,9 @@ def test_conditions_in_a_row_branches_that_meet_again_and_sources_behind_them(
     assert not (tmp_path / "never").exists()
 
 
-def test_an_expression_about_no_stage_fails_the_run(program: Program, tmp_path: Path):
+def test_an_expression_about_no_stage_counts_nothing_and_is_a_warning(
+    program: Program, tmp_path: Path
+):
     (tmp_path / "in.csv").write_text("1\n")
     document = pipeline(
         [
@@ -279,10 +281,11 @@ def test_an_expression_about_no_stage_fails_the_run(program: Program, tmp_path: 
     broken = write(document, tmp_path / "broken.json")
 
     run = program("run", valid, "--json").json
+    (warning,) = program("validate", valid, "--json").json["warnings"]
     (failure,) = program("validate", broken, "--json").json["errors"]
 
-    assert run["error"]["stage"] == "Choose"
-    assert "There is no 'Inn'; available: In" in run["error"]["message"]
+    assert "No stage before the condition is called 'Inn'" in warning["message"]
+    assert (warning["stage"], run["status"]) == ("Choose", "COMPLETED")
     assert not (tmp_path / "out").exists()
     assert (failure["field"], failure["message"]) == (
         "expression",

@@ -211,7 +211,7 @@ def test_sigterm_kills_a_run(engine, run_directory, source, tmp_path):
     messages = said(run_directory)
     assert statuses(messages)[-1] == "KILLED"
     assert of(messages, Failed) == []
-    assert [p.name for p in tmp_path.iterdir() if "out" in p.name] == []
+    assert [str(p) for p in tmp_path.rglob("*") if "out" in str(p)] == []
 
 
 def test_an_invalid_pipeline_fails_with_all_reasons(run_directory, source, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -119,7 +120,12 @@ def document(tmp_path: Path, middle: str = "Here"):
 
 def engine_processes() -> set[psutil.Process]:
     """What this process started for runs; the shared server may be among it."""
-    return {p for p in psutil.Process().children() if "engine" in str(p.cmdline())}
+    found = set()
+    for process in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):  # a process of another test that has just ended
+            if "engine" in str(process.cmdline()):
+                found.add(process)
+    return found
 
 
 def test_every_incapable_plugin_is_named_and_nothing_is_started(home: Home, tmp_path: Path):

@@ -9,6 +9,7 @@ written is removed, and its session is not released, before the operations of th
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -28,9 +29,11 @@ _BLOCK_S: Final = 2.0
 """After this time without an end, what the operations write is made to fail. Most end within 0.2 s; those
 of a server that has just started take some seconds, and being blocked does not harm them."""
 _LIMIT_S: Final = 10.0
-"""For a cluster, which cannot be stopped."""
+"""For a cluster, which cannot be stopped; counted from the first interruption."""
+_ATTEMPTS: Final = 5
+"""Interruptions before a server is given up: each takes seconds on a busy machine."""
 _STOP_S: Final = 30.0
-"""For the local server, which is stopped then if no other process uses it."""
+"""For the local server, which is stopped then if no other process uses it; counted likewise."""
 
 
 def end_operations(
@@ -54,20 +57,21 @@ def end_operations(
     """
     spark.clearTags()
     limit = _LIMIT_S if leases is None else _STOP_S
-    started = time.monotonic()
     # A thread of its own, since any call of a busy server may take longer than that.
     blocker = threading.Timer(_BLOCK_S, block)
     blocker.start()
     try:
         if may_begin:
             _wait_for_sent_operations(spark)
-        while True:
+        # From here: the call before takes many seconds when the server or the machine is busy.
+        started = time.monotonic()
+        for attempt in itertools.count(1):
             spark.interruptAll() if tag is None else spark.interruptTag(tag)
             running = find_running_operations(spark)
             waited = time.monotonic() - started
             if not running and (running is not None or waited > _BLOCK_S):
                 return True
-            if waited > limit:
+            if waited > limit and attempt >= _ATTEMPTS:
                 break
             time.sleep(_PAUSE_S)
     except Exception as error:  # the server is gone, and its operations with it

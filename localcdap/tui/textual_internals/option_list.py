@@ -19,6 +19,12 @@ class SafeOptionList(OptionList):
             for each in keys["enter"]
         ]
 
+    def _update_lines(self) -> None:
+        padding = self.get_component_styles("option-list--option").padding
+        # Textual divides by the width that is left for text.
+        if self.scrollable_content_region.width - self._get_left_gutter_width() > padding.width:
+            super()._update_lines()
+
     def _move_page(self, direction: Literal[-1, 1]) -> None:
         if self._lines:  # Textual divides by the number of lines
             super()._move_page(direction)

@@ -162,14 +162,16 @@ def test_records_that_a_recipe_sends_away_are_errors_with_their_code(spark, tmp_
     assert (ran.counts.in_, ran.counts.out, ran.counts.error) == (3, 2, 1)
 
 
-def test_without_a_reader_records_that_are_sent_away_fail_the_run(spark, tmp_path):
-    with pytest.raises(StageError, match="Errors in Wrangler Transformation"):
-        Ran(
-            spark,
-            tmp_path,
-            recipe("send-to-error name == 'ann'", "rename name who", "drop age"),
-            errors=False,
-        )
+def test_without_a_reader_records_that_are_sent_away_are_counted(spark, tmp_path):
+    ran = Ran(
+        spark,
+        tmp_path,
+        recipe("send-to-error name == 'ann'", "rename name who", "drop age"),
+        errors=False,
+    )
+
+    assert "ann" not in {record["who"] for record in ran.records}
+    assert ran.counts.in_ == ran.counts.out + 1
 
 
 def test_a_precondition_leaves_out_the_records_for_which_it_is_true(spark, tmp_path):

@@ -264,7 +264,7 @@ async def test_the_inspector_is_beside_or_over_the_canvas(open_studio, size):
         await driver.press("enter")
 
         assert view.inspector.display
-        assert view.canvas.display is is_wide
+        assert view.query_one("#canvas-frame").display is is_wide
         assert view.inspector in driver.app.focused.ancestors
         await driver.press("escape")
         await driver.press("escape")

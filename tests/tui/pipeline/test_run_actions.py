@@ -45,7 +45,7 @@ async def test_what_connected_checks_found_decides_on_a_run(open_studio, joined,
     async with open_studio(target=DocumentTarget("joined", json.dumps(joined))) as driver:
         editor = await driver.editor()
         await driver.press("V")
-        await driver.judged(editor)
+        await driver.validated(editor)
         assert "does not exist" in editor.failures[0].message
 
         await driver.press("r")

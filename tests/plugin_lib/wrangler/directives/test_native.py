@@ -360,7 +360,7 @@ REFUSED = [
     ("only the first", "find-and-replace :Name s/a/b/", "no such replacement"),
     ("may explode", "filter-by-regex if-matched :Name '(a+)+b'", "time limit"),
     ("a header", "parse-as-csv :Name ',' true", "first row"),
-    ("unknown columns", "parse-as-csv :Name ','", "only data decide"),
+    ("unknown columns", "parse-as-csv :Name ','", "only data tell"),
     ("a metric", "send-to-error exp:{int < 0} counted", "metric"),
     ("no text", "mask-shuffle :int", "not text"),
     ("missing", "hash :missing 'MD5'", "no column"),
