@@ -23,8 +23,8 @@ from localcdap.artifacts.parents import ParentRange
 from localcdap.cli.main import cli
 from localcdap.pipeline_tests.reader import read_test
 from localcdap.settings import OPTIONS, Settings, read_settings
+from tests.quality.source_tree import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 GUIDES = sorted(f"docs/{path.name}" for path in (REPOSITORY / "docs").glob("*.md"))
 MANUAL = ["README.md", *GUIDES]
 DOCUMENTS = [*MANUAL, "CONTRIBUTING.md", "CHANGELOG.md"]

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import localcdap
+from tests.quality.source_tree import REPOSITORY, list_sources, name_of, read_nodes
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 HEAVY = (
     "textual",
     "pyspark",
@@ -60,14 +60,9 @@ def modules_of(package: str) -> list[str]:
     return [m for m in found if not m.endswith("__main__") and m not in IN_SPARK]
 
 
-def sources(*folders: str) -> Iterator[Path]:
-    for folder in folders:
-        yield from sorted((REPOSITORY / folder).rglob("*.py"))
-
-
 def imported_names(path: Path) -> Iterator[str]:
     """Absolute names imported anywhere in a file, also inside functions and for type checking."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in read_nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -140,19 +135,21 @@ assert found.plugins
     assert heavy_modules_after(code) == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    list(sources("plugins_dir")),
-    ids=lambda p: str(p.relative_to(REPOSITORY / "plugins_dir")),
-)
-def test_a_shipped_plugin_imports_only_libraries_and_the_packages_for_plugins(path):
-    ours = (n.split(".") for n in imported_names(path) if n.partition(".")[0] == "localcdap")
+def test_shipped_plugins_import_only_libraries_and_the_packages_for_plugins():
+    found = [
+        f"{name_of(path)}: {name}"
+        for path in list_sources("plugins_dir")
+        for name in imported_names(path)
+        if name.partition(".")[0] == "localcdap" and name.split(".")[1:2] not in FOR_PLUGINS
+    ]
 
-    assert [n for n in ours if n[1:2] not in FOR_PLUGINS] == []
+    assert found == []
 
 
 @pytest.mark.parametrize("folder", ["localcdap", "plugins_dir", "benchmarks"])
 def test_nothing_imports_the_root_of_the_package(folder):
-    guilty = [str(path) for path in sources(folder) if "localcdap" in set(imported_names(path))]
+    guilty = [
+        name_of(path) for path in list_sources(folder) if "localcdap" in set(imported_names(path))
+    ]
 
     assert guilty == []

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
+from tests.quality.source_tree import list_sources, name_of, read_nodes
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+FOLDERS = ("localcdap", "plugins_dir", "tests", "benchmarks")
 MOST_FILE_LINES = 500
 MOST_FUNCTION_LINES = 60
 
 
-def sources() -> Iterator[Path]:
-    for folder in ("localcdap", "plugins_dir", "tests", "benchmarks"):
-        yield from sorted((REPOSITORY / folder).rglob("*.py"))
+def test_files_are_small():
+    lines = {name_of(p): len(p.read_bytes().splitlines()) for p in list_sources(*FOLDERS)}
+
+    assert len(lines) > 1000
+    assert {name: count for name, count in lines.items() if count > MOST_FILE_LINES} == {}
 
 
-def functions(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Name and line count of every function, its decorators left out."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
-
-
-@pytest.mark.parametrize("path", list(sources()), ids=lambda p: str(p.relative_to(REPOSITORY)))
-def test_file_and_its_functions_are_small(path: Path):
-    text = path.read_text(encoding="utf-8")
-    lines = len(text.splitlines())
+def test_functions_are_small():
+    """The decorators of a function are left out."""
     long_functions = [
-        f"{name} ({count} lines)"
-        for name, count in functions(ast.parse(text))
-        if count > MOST_FUNCTION_LINES
+        f"{name_of(path)}:{node.lineno}: {node.name} ({count} lines)"
+        for path in list_sources(*FOLDERS)
+        for node in read_nodes(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (count := (node.end_lineno or node.lineno) - node.lineno + 1) > MOST_FUNCTION_LINES
     ]
 
-    assert lines <= MOST_FILE_LINES
     assert long_functions == []

@@ -33,7 +33,7 @@ _LIMIT_S: Final = 10.0
 _ATTEMPTS: Final = 5
 """Interruptions before a server is given up: each takes seconds on a busy machine."""
 _STOP_S: Final = 30.0
-"""For the local server, which is stopped then if no other process uses it; counted likewise."""
+"""For the local server, which is stopped then if no other process uses it."""
 
 
 def end_operations(
