@@ -55,12 +55,8 @@ class PipelineView(StudioNode, Vertical):
         & Inspector { width: 42%; min-width: 56; max-width: 90; display: none; border: round $panel; }
         & #drawer { height: 35%; max-height: 16; display: none; border-top: hkey $panel; }
         & #drawer:focus-within { border-top: heavy $accent; }
-        &.-inspecting Inspector { display: block; }
         &.-narrow #canvas-frame, &.-narrow Inspector { border: none; }
-        &.-inspecting.-narrow Inspector { width: 1fr; max-width: 100%; }
-        &.-inspecting.-narrow #canvas-frame { display: none; }
-        &.-drawer #drawer { display: block; }
-        &.-empty #drawer { height: 2; }
+        &.-narrow Inspector { width: 1fr; max-width: 100%; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -89,6 +85,8 @@ class PipelineView(StudioNode, Vertical):
         self._runner = ActivityRunner()
         self._run_actions = RunActions(self, editor, self._runner)
         self._is_started = False
+        self._is_narrow: bool | None = None
+        """None before the first layout."""
 
     def compose(self) -> ComposeResult:
         yield self.editor
@@ -171,25 +169,37 @@ class PipelineView(StudioNode, Vertical):
         if not self.size.width:  # not laid out yet
             return
         is_narrow = self.size.width < _WIDE
-        if is_narrow != self.has_class("-narrow") or not self.has_class("-arranged"):
-            self.add_class("-arranged", update=False)
-            self.set_class(is_narrow, "-narrow", update=False)
-            self.set_class(not is_narrow or self._is_inspecting, "-inspecting", update=False)
-            self.update_node_styles()  # once, because all descendants are styled again
+        if is_narrow != self._is_narrow:
+            self._is_narrow = is_narrow
+            self.set_class(is_narrow, "-narrow")
+            self._show_inspector(not is_narrow or self._has_focus_in_inspector)
+
+    def _show_inspector(self, is_shown: bool) -> None:
+        """Show or hide the inspector.
+
+        Parts are shown and hidden by ``display``: a class of this widget would have Textual style all its
+        descendants again, which takes 25 ms with an open form.
+        """
+        self.inspector.display = is_shown
+        self.query_one("#canvas-frame").display = not (is_shown and self._is_narrow)
 
     @property
-    def _is_inspecting(self) -> bool:
+    def _has_focus_in_inspector(self) -> bool:
         focused = self.screen.focused
         return focused is not None and self.inspector in focused.ancestors_with_self
 
+    @property
+    def _drawer(self) -> ContentSwitcher:
+        return self.query_one("#drawer", ContentSwitcher)
+
     def _open_inspector(self) -> None:
         self.inspector.show_selected()
-        self.add_class("-inspecting")
+        self._show_inspector(True)
 
     def action_inspect(self) -> None:
         """Focus the inspector, or hide it when it is shown without the focus."""
-        if self.has_class("-inspecting") and not self.has_class("-narrow"):
-            self.remove_class("-inspecting")
+        if self.inspector.display and not self._is_narrow:
+            self._show_inspector(False)
             self.canvas.focus()
         else:
             self._open_inspector()
@@ -208,8 +218,8 @@ class PipelineView(StudioNode, Vertical):
         self.call_after_refresh(self.inspector.focus_content)
 
     def action_back(self) -> None:
-        if self.has_class("-narrow"):
-            self.remove_class("-inspecting")
+        if self._is_narrow:
+            self._show_inspector(False)
         self.canvas.focus()
 
     def action_log(self) -> None:
@@ -218,22 +228,25 @@ class PipelineView(StudioNode, Vertical):
 
     def action_drawer(self, part: str) -> None:
         """Show a part below the canvas, or hide it."""
-        switcher = self.query_one("#drawer", ContentSwitcher)
-        if self.has_class("-drawer") and switcher.current == part:
-            self.remove_class("-drawer")
+        drawer = self._drawer
+        if drawer.display and drawer.current == part:
+            drawer.display = False
             self.canvas.focus()
             return
-        switcher.current = part
-        self.add_class("-drawer")
+        self._open_drawer(part)
+        self.call_after_refresh(self._focus_in, drawer.get_child_by_id(part))
+
+    def _open_drawer(self, part: str) -> None:
+        self._drawer.current = part
+        self._drawer.display = True
         self._fit_drawer()
-        self.call_after_refresh(self._focus_in, switcher.get_child_by_id(part))
 
     def _fit_drawer(self) -> None:
         """Shrink the drawer while the list of problems is empty."""
-        is_list = self.query_one("#drawer", ContentSwitcher).current == "problems"
+        is_list = self._drawer.current == "problems"
         editor = self.editor
         is_valid = editor.is_known and not (editor.failures or editor.warnings or editor.checking)
-        self.set_class(is_list and is_valid, "-empty")
+        self._drawer.styles.height = 2 if is_list and is_valid else None
 
     def _focus_in(self, part: Vertical) -> None:
         if part.can_focus:
@@ -345,7 +358,7 @@ class PipelineView(StudioNode, Vertical):
     async def action_deploy(self) -> None:
         self.inspector.flush()
         if not await self.save_actions.deploy():
-            self._show_problems()
+            self._open_drawer("problems")
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -377,13 +390,8 @@ class PipelineView(StudioNode, Vertical):
                 "They are listed below; n goes to the next.",
                 "warning",
             )
-            self._show_problems()
+            self._open_drawer("problems")
         return not failures
-
-    def _show_problems(self) -> None:
-        self.query_one("#drawer", ContentSwitcher).current = "problems"
-        self.add_class("-drawer")
-        self._fit_drawer()
 
     @work(group="dialog", exclusive=True)
     async def action_stop(self) -> None:
@@ -417,7 +425,7 @@ class PipelineView(StudioNode, Vertical):
         self.studio.show_notice(error.message, error.corrective_action or "", "error")
         if isinstance(error, InvalidPipelineError):
             self.editor.detect()  # so that the list has what the service found
-            self._show_problems()
+            self._open_drawer("problems")
 
     def _show_end(self, activity: Run | Preview) -> None:
         error = activity.error
@@ -426,7 +434,7 @@ class PipelineView(StudioNode, Vertical):
             isinstance(activity, Preview) and activity.errors
         ):
             self.editor.detect()  # so that the list has what the run found
-            self._show_problems()
+            self._open_drawer("problems")
         if isinstance(activity, Preview) and activity.errors:
             self._show_preview_failures(activity.errors)
             return

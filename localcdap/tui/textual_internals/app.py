@@ -95,6 +95,15 @@ class InternalsApp(App[None]):
         """Return the filters of all lines that widgets paint; the last one removes control characters."""
         return [*super().get_line_filters(), self._control_filter]
 
+    def update_styles(self, node: DOMNode, animate: bool = True) -> None:
+        """Style a node and its descendants again, unless it is not mounted yet.
+
+        Textual styles a widget when it is mounted. It also does so for each class that a constructor adds:
+        650 times, 2.5 ms each, when 25 forms are opened.
+        """
+        if node is self or node.is_dom_root or node.is_attached:
+            super().update_styles(node, animate)
+
     def write_to_terminal(self, text: str) -> None:
         """Write a control sequence to the terminal."""
         if self._driver is not None:

@@ -165,7 +165,7 @@ async def test_a_pipeline_with_failures_shows_them_instead_of_running(open_studi
         await driver.editor()
         await driver.press("r")
 
-        assert driver.app.screen.view.has_class("-drawer")
+        assert driver.app.screen.query_one("#drawer").display
         assert activity(driver) is None
 
 

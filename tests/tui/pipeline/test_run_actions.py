@@ -50,7 +50,7 @@ async def test_what_connected_checks_found_decides_on_a_run(open_studio, joined,
 
         await driver.press("r")
         assert get_activity(driver) is None
-        assert driver.app.screen.view.has_class("-drawer")
+        assert driver.app.screen.query_one("#drawer").display
         assert "does not exist" in driver.app.screen.view.query_one("#problems").shown[0].message
 
         (tmp_path / "right.csv").write_text("id,price\n1,2.5\n")
@@ -70,4 +70,4 @@ async def test_what_a_run_found_is_listed_as_other_failures_are(open_studio, joi
         await driver.until(lambda: driver.app.screen.query("#go"))
         await driver.press("ctrl+r")
         await driver.until(lambda: any("price" in each.message for each in editor.failures))
-        assert driver.app.screen.view.has_class("-drawer")
+        assert driver.app.screen.query_one("#drawer").display

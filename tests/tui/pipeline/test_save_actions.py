@@ -84,7 +84,7 @@ async def test_a_valid_pipeline_is_deployed_and_one_with_failures_shows_them(ope
         editor.apply(SetProperty("Rename", "rename", "nothing:x"))
         await driver.until(lambda: editor.failures)
         await driver.press("D", "enter")
-        await driver.until(lambda: driver.app.screen.view.has_class("-drawer"))
+        await driver.until(lambda: driver.app.screen.query_one("#drawer").display)
         assert cdap.applications.describe("default", "shop").number == 1
 
 
