@@ -101,19 +101,23 @@ def run_directory(tmp_path):
     return directory
 
 
-@pytest.fixture
-def source(tmp_path):
-    """A source stage of ten numbers."""
+def numbers_source(folder):
+    """A source stage of ten numbers, which are stored in a folder."""
     import pyarrow as pa
 
     from localcdap.api.arrow import RecordCodec
 
-    file = tmp_path / "in.arrows"
+    file = folder / "in.arrows"
     batch = RecordCodec(NUMBERS).encode([{"n": n, "word": "w"} for n in range(10)])
     with pa.ipc.new_stream(str(file), batch.schema) as stream:
         stream.write_batch(batch)
     properties = {"schema": str(NUMBERS), "path": str(file)}
     return ("in", record_plugins.RecordFileSource, properties)
+
+
+@pytest.fixture
+def source(tmp_path):
+    return numbers_source(tmp_path)
 
 
 @pytest.mark.spark

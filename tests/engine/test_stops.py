@@ -23,7 +23,7 @@ from localcdap.engine.session import connect
 from localcdap.engine.spark_internals import find_running_operations
 from tests.e2e.program import wait_until
 from tests.engine import plugins
-from tests.engine.test_run import document, of, order, said, start, statuses
+from tests.engine.test_run import document, numbers_source, of, order, said, start, statuses
 
 pytestmark = pytest.mark.spark
 
@@ -84,6 +84,27 @@ def start_run(
     given.engine_leases = str(leases)
     write_order(run_directory, given)
     return start(run_directory), given
+
+
+def test_spark_forgets_the_operations_of_stopped_runs(engine, tmp_path):
+    """4 of 5 runs on a server that had run such a stage before were still running for Spark."""
+    for number in range(3):
+        directory, started = tmp_path / f"run{number}", tmp_path / f"started{number}"
+        directory.mkdir()
+        chain = [
+            numbers_source(tmp_path),
+            ("slow", plugins.Slow, {"started": str(started)}),
+            sink(),
+        ]
+        write_order(directory, order(engine, tmp_path, *chain))
+        process = start(directory)
+        wait_until(started.exists, "a task has begun")
+
+        process.send_signal(signal.SIGTERM)
+
+        assert process.wait(120) == 143
+        assert statuses(said(directory))[-1] == "KILLED"
+        assert list_outputs(tmp_path) == []
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from localcdap.engine.driver.cancellation import BLOCK_S
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.spark_internals import find_running_operations
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 _PAUSE_S: Final = 0.1
-_BLOCK_S: Final = 2.0
-"""After this time without an end, what the operations write is made to fail. Most end within 0.2 s; those
-of a server that has just started take some seconds, and being blocked does not harm them."""
 _LIMIT_S: Final = 10.0
 """For a cluster, which cannot be stopped; counted from the first interruption."""
 _ATTEMPTS: Final = 5
@@ -58,7 +56,7 @@ def end_operations(
     spark.clearTags()
     limit = _LIMIT_S if leases is None else _STOP_S
     # A thread of its own, since any call of a busy server may take longer than that.
-    blocker = threading.Timer(_BLOCK_S, block)
+    blocker = threading.Timer(BLOCK_S, block)
     blocker.start()
     try:
         if may_begin:
@@ -69,7 +67,7 @@ def end_operations(
             spark.interruptAll() if tag is None else spark.interruptTag(tag)
             running = find_running_operations(spark)
             waited = time.monotonic() - started
-            if not running and (running is not None or waited > _BLOCK_S):
+            if not running and (running is not None or waited > BLOCK_S):
                 return True
             if waited > limit and attempt >= _ATTEMPTS:
                 break

@@ -72,7 +72,7 @@ class RunDriver:
         self._order: Final = order
         self._tables: Final = tables or create_table_source(order, run_directory)
         self._staging = Staging(run_directory, order.run_id)
-        self._cancellation: Final = Cancellation(order.run_id)
+        self._cancellation: Final = Cancellation(order.run_id, self._block)
         self._workflow: Workflow | None = None
         self._has_ended = True
         """Whether Spark does nothing more for the run."""
@@ -94,17 +94,27 @@ class RunDriver:
                     spool.append(create_status(RunStatus.STARTING))
                     end = self._execute(spool)
             except Killed:
-                self._end_operations(may_begin=True)
-                end = self._undo(spool, RunStatus.KILLED, [])
+                end = self._end_killed(spool)
             except Exception as error:
-                failed = create_failed(self._monitor.get_error() or error)
-                if not self._order.remote:  # a cluster may be out of reach
-                    self._end_operations(may_begin=False)
-                end = self._undo(spool, RunStatus.FAILED, [failed])
+                is_killed = self._cancellation.take_request()
+                end = self._end_killed(spool) if is_killed else self._end_failed(spool, error)
             finally:
                 self._cancellation.finish()
                 self._leave_engine()
         return end
+
+    def _end_killed(self, spool: SpoolWriter) -> RunStatus:
+        self._end_operations(may_begin=True)
+        return self._undo(spool, RunStatus.KILLED, [])
+
+    def _end_failed(self, spool: SpoolWriter, error: Exception) -> RunStatus:
+        failed = create_failed(self._monitor.get_error() or error)
+        if not self._order.remote:  # a cluster may be out of reach
+            self._end_operations(may_begin=False)
+        return self._undo(spool, RunStatus.FAILED, [failed])
+
+    def _block(self) -> None:
+        self._staging.block(self._directory / TABLES)
 
     def _leave_engine(self) -> None:
         """Release what Spark keeps for the run. The end is reported already: nobody waits for this."""
@@ -216,7 +226,7 @@ class RunDriver:
 
     def _end_operations(self, *, may_begin: bool) -> None:
         """Have Spark end its work for the run, before what it has written is removed."""
-        self._cancellation.disarm()
+        self._cancellation.ignore()
         spark = self._cancellation.spark
         if spark is None or self._monitor.get_error() is not None:
             return
@@ -224,14 +234,14 @@ class RunDriver:
         self._has_ended = end_operations(
             spark,
             None,
-            lambda: self._staging.block(self._directory / TABLES),
+            self._block,
             Path(leases) if leases else None,
             may_begin=may_begin,
         )
 
     def _undo(self, spool: SpoolWriter, end: RunStatus, reasons: list[Failed]) -> RunStatus:
         """Remove what the sinks staged, run the post actions and report the end."""
-        self._cancellation.disarm()
+        self._cancellation.ignore()
         self._roll_back()
         if end is RunStatus.KILLED:
             _LOG.warning("Pipeline '%s' killed", self._order.pipeline)
