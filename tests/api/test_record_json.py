@@ -79,6 +79,8 @@ def shown(value) -> str:
         return str([shown(each) for each in value])
     if isinstance(value, datetime.time | datetime.datetime):
         value = value.replace(fold=0)  # of no meaning in UTC
+    if isinstance(value, decimal.Decimal) and not value:
+        value = decimal.Decimal(0)  # zeros of any scale are written as 0
     return repr(value)
 
 

@@ -66,6 +66,7 @@ def test_an_artifact_is_written_whole_and_holds_its_plugin(tmp_path: Path, type:
     assert all(f"| `{p.name}` |" in documented for p in found.plugins[0].properties)
 
 
+@pytest.mark.slow  # mypy reads PySpark: 18 s
 def test_artifacts_are_formatted_linted_and_typed(tmp_path: Path):
     tools = Path(sys.executable).parent
     rules = "A,ANN,ARG,B,C4,D2,D3,E,F,I,N,PERF,PIE,PT,PTH,RET,RUF,S,SIM,T20,UP,W"

@@ -248,9 +248,9 @@ begin = i
 while True:
     writer.append(*[Counted(i + k) for k in range(7)])
     i += 7
-    if i - begin == 700:
+    if i - begin == 280:
         print("at work", flush=True)
-    time.sleep(0.0005)
+    time.sleep(0.005)
 """
 
 

@@ -9,12 +9,14 @@ from localcdap.cli.options import Instance
 from tests.tui.stories import monkey
 
 
-@pytest.mark.parametrize("seed", [8, 21])
-def test_random_keys_and_clicks_break_nothing(tmp_path, seed):
+@pytest.mark.parametrize(
+    ("seed", "events"), [(8, 250), pytest.param(21, 400, marks=pytest.mark.slow)]
+)
+def test_random_keys_and_clicks_break_nothing(tmp_path, seed, events):
     with monkey.cage(tmp_path) as home:
         monkey.furnish(home)
 
-        monkey.play(home, 400, seed)
+        monkey.play(home, events, seed)
 
         findings = diagnose(Instance(home, "default", json=False)).findings
         assert all(each.good for each in findings if each.what == "instance")
