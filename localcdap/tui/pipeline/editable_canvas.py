@@ -39,7 +39,7 @@ from localcdap.tui.pipeline.stage_clipboard import format_stages, parse_stages
 from localcdap.tui.studio import Choice, StudioNode
 
 _NEEDS_STAGE: Final = frozenset(
-    ("connect", "disconnect", "rename", "duplicate", "remove", "copy_stage", "remark")
+    ("connect", "disconnect", "insert", "rename", "duplicate", "remove", "copy_stage", "remark")
 )
 
 
@@ -50,6 +50,7 @@ class EditableCanvas(StudioNode, Canvas):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "add", id="stage.add"),
+        Binding("A", "insert", "insert into a connection", id="stage.insert", show=False),
         Binding("c", "connect", "connect", id="stage.connect"),
         Binding("x", "disconnect", "disconnect", id="stage.disconnect", show=False),
         Binding("R,f2", "rename", "rename", id="stage.rename", show=False),
@@ -104,7 +105,7 @@ class EditableCanvas(StudioNode, Canvas):
         editor = self._editor
         if action in _NEEDS_STAGE and editor.selected is None:
             return "no stage is selected"
-        if action == "disconnect" and not self._list_connections():
+        if action in ("disconnect", "insert") and not self._list_connections():
             return "the stage is not connected"
         if action == "next_problem" and not editor.failures:
             return "there are no failures"
@@ -159,31 +160,68 @@ class EditableCanvas(StudioNode, Canvas):
 
     @work(group="dialog", exclusive=True)
     async def action_add(self) -> None:
-        editor = self._editor
-        after = editor.selected
-        use = editor.get_stage(after) if after is not None else None
-        palette = StagePalette(
-            editor.namespace,
-            editor.document.type,
-            use.plugin.type if use is not None else None,
-            f" after {after}" if after is not None else "",
-        )
-        plugin = await self.app.push_screen_wait(palette)
+        """Add a stage behind the selected one, connected to it, and open its properties."""
+        after = self._editor.selected
+        plugin = await self._choose_plugin(after, f" after {after}" if after is not None else "")
         if plugin is not None:
             await self._add(plugin, after)
 
-    async def _add(self, plugin: PluginSummary, after: str | None) -> None:
+    async def _choose_plugin(
+        self, after: str | None, where: str, *, is_between: bool = False
+    ) -> PluginSummary | None:
         editor = self._editor
-        node = build_stage(plugin, editor.stages)
+        use = editor.get_stage(after) if after is not None else None
+        type = use.plugin.type if use is not None else None
+        return await self.app.push_screen_wait(
+            StagePalette(editor.namespace, editor.document.type, type, where, is_between=is_between)
+        )
+
+    async def _add(self, plugin: PluginSummary, after: str | None) -> None:
+        node = build_stage(plugin, self._editor.stages)
         name = node["name"]
         edits: list[Edit] = [AddStage(node, post_action=plugin.type == POST_ACTION)]
-        rules = ConnectionRules(editor.document)
+        rules = ConnectionRules(self._editor.document)
         if after is not None and rules.rejection_reason(after, name, plugin.type) is None:
             branch = await self._choose_branch(rules, after)
             if branch is not None:
                 edits.append(branch.connect_edit(after, name))
-        if editor.apply(CompoundEdit(edits) if len(edits) > 1 else edits[0], origin=self):
-            editor.select(name)
+        self._apply_new(name, edits)
+
+    @work(group="dialog", exclusive=True)
+    async def action_insert(self) -> None:
+        """Insert a stage into a connection of the selected one, and open its properties."""
+        connection = await self._choose_connection("Insert into a connection")
+        if connection is None:
+            return
+        where = f" between {connection.source} and {connection.target}"
+        plugin = await self._choose_plugin(connection.source, where, is_between=True)
+        if plugin is not None:
+            await self._insert(plugin, connection)
+
+    async def _insert(self, plugin: PluginSummary, connection: StageConnection) -> None:
+        node = build_stage(plugin, self._editor.stages)
+        name, source, target = node["name"], connection.source, connection.target
+        rules = ConnectionRules(self._editor.document)
+        rules.types[name] = plugin.type
+        reason = rules.rejection_reason(source, name) or rules.rejection_reason(name, target)
+        if reason is not None:
+            self.studio.show_notice(
+                f"{plugin.name} cannot stand between {source} and {target}: {reason}.",
+                severity="warning",
+            )
+            return
+        branch = await self._choose_branch(rules, name)
+        if branch is not None:
+            before = disconnect_edit(connection)
+            into = OutputBranch(before.port, before.condition).connect_edit(source, name)
+            onward = branch.connect_edit(name, target)
+            self._apply_new(name, [AddStage(node), before, into, onward])
+
+    def _apply_new(self, name: str, edits: list[Edit]) -> None:
+        """Apply the edits that add a stage, and open its properties."""
+        if self._editor.apply(CompoundEdit(edits) if len(edits) > 1 else edits[0], origin=self):
+            self._editor.select(name)
+            self.post_message(Canvas.Opened(name))
 
     @work(group="dialog", exclusive=True)
     async def action_connect(self) -> None:
@@ -255,15 +293,20 @@ class EditableCanvas(StudioNode, Canvas):
 
     @work(group="dialog", exclusive=True)
     async def action_disconnect(self) -> None:
-        connections = self._list_connections()
-        if not connections:
-            return
-        chosen: StageConnection | None = connections[0]
-        if len(connections) > 1:
-            choices = [Choice(format_connection(each), each) for each in connections]
-            chosen = await self.studio.choose(choices, title="Remove a connection")
+        chosen = await self._choose_connection("Remove a connection")
         if chosen is not None:
             self._editor.apply(disconnect_edit(chosen), origin=self)
+
+    async def _choose_connection(self, title: str) -> StageConnection | None:
+        """Return a connection of the selected stage; ask where there are several, those from it first."""
+        stage, connections = self._editor.selected, self._list_connections()
+        if len(connections) < 2:
+            return connections[0] if connections else None
+        connections.sort(key=lambda each: each.source != stage)
+        choices: list[Choice[StageConnection | None]] = [
+            Choice(format_connection(each), each) for each in connections
+        ]
+        return await self.studio.choose(choices, title=title)
 
     @work(group="dialog", exclusive=True)
     async def action_rename(self) -> None:

@@ -19,6 +19,7 @@ from localcdap.artifacts.model import ArtifactSelector, CapabilityCount, PluginS
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineType
 from localcdap.pipeline.rules.plugin_types import (
+    ACTIONS,
     ALERT_PUBLISHER,
     BATCH,
     CONDITION,
@@ -27,6 +28,7 @@ from localcdap.pipeline.rules.plugin_types import (
     POST_ACTION,
     SINKS,
     SOURCE,
+    SOURCES,
     SPLITTER,
     STREAMING,
 )
@@ -116,6 +118,8 @@ class StagePalette(DialogScreen[PluginSummary]):
 
     :param behind: the type of the plugin of the stage that the new one will stand behind; None when it
         stands alone.
+    :param where: what the title says of the place of the new stage.
+    :param is_between: whether records come to the stage and leave it.
     """
 
     DEFAULT_CSS = """
@@ -145,13 +149,20 @@ class StagePalette(DialogScreen[PluginSummary]):
     AUTO_FOCUS = ".filter"
 
     def __init__(
-        self, namespace: str, app: PipelineType, behind: str | None, where: str = ""
+        self,
+        namespace: str,
+        app: PipelineType,
+        behind: str | None,
+        where: str = "",
+        *,
+        is_between: bool = False,
     ) -> None:
         super().__init__()
         self._namespace = namespace
         self._kind = app
         self._behind = behind
         self._where = where
+        self._is_between = is_between
         self._plugins: dict[str, PluginSummary] = {}
         self._is_filled = False
         self._is_awaited = False
@@ -227,6 +238,8 @@ class StagePalette(DialogScreen[PluginSummary]):
 
     def _is_stage(self, type: str) -> bool:
         stages = STREAMING | BATCH if self._kind is PipelineType.STREAMING else BATCH
+        if self._is_between:
+            return type in stages - SOURCES - SINKS - ACTIONS
         return type in stages or type == POST_ACTION
 
     def _order(self) -> list[str]:

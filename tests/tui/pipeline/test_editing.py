@@ -36,6 +36,8 @@ async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):
             await driver.type(plugin)
             await driver.press("enter")
             await driver.until(lambda: not isinstance(driver.app.screen, StagePalette))
+            assert driver.app.screen.view.inspector in driver.app.focused.ancestors
+            await driver.press("escape")
 
         assert editor.stages == ["File", "CSVParser", "File2"]
         assert links(editor) == [("File", "CSVParser", ""), ("CSVParser", "File2", "")]
@@ -46,6 +48,31 @@ async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):
         await driver.press("ctrl+z", "ctrl+z", "ctrl+y")
         assert editor.stages == ["File", "CSVParser"]
         await agreed(driver, cdap, editor)
+
+
+async def test_a_stage_is_inserted_into_a_connection(open_studio, cdap):
+    async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
+        editor = await driver.editor()
+        before = links(editor)
+        source, target, _ = before[0]
+        editor.select(source)
+        await driver.press("A")
+        await driver.until(lambda: isinstance(driver.app.screen, StagePalette))
+        listing = driver.app.screen.query_one("FilteredList")
+        await driver.until(lambda: listing.keys)
+        assert not [
+            key for key in listing.keys if key.split("/")[0] in ("batchsource", "batchsink")
+        ]
+        await driver.type("csvparser")
+        await driver.press("enter")
+
+        assert editor.selected == "CSVParser"
+        assert driver.app.screen.view.inspector in driver.app.focused.ancestors
+        inserted = [(source, "CSVParser", ""), ("CSVParser", target, "")]
+        assert sorted(links(editor)) == sorted([*before[1:], *inserted])
+        await agreed(driver, cdap, editor)
+        editor.undo()
+        assert links(editor) == before
 
 
 async def test_stages_are_connected_renamed_copied_and_deleted(open_studio, cdap):
