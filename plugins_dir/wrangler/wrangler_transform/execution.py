@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SparkContext
 from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.wrangler.language.model import DirectiveCall
 from localcdap.plugin_lib.wrangler.recipe.builder import (
     DirectiveBuilder,
     RecipeStep,
@@ -18,13 +20,21 @@ from localcdap.plugin_lib.wrangler.recipe.compiler import (
     compile_recipe,
 )
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
-from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, FAILURE, INPUT
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import (
+    ERROR,
+    FAILURE,
+    INPUT,
+    format_failure_prefix,
+)
 
 from .config import DEFAULT_MODE, FAIL, SEND, WranglerConfig, fails_for_errors
 from .configuration import ALL_FIELDS, WHOLE_RECORD, find_row_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+_MAX_SOURCE: Final = 100
+"""Characters of a directive in a failure."""
 
 
 class Execution:
@@ -34,6 +44,7 @@ class Execution:
         self._config = config
         self._context = context
         self._mode = config.on_error or context.arguments.get(DEFAULT_MODE) or FAIL
+        self._calls: list[DirectiveCall] = []
 
     def run(self, df: DataFrame) -> DataFrame:
         """Return the DataFrame of the stage's output. Nothing is read."""
@@ -73,6 +84,7 @@ class Execution:
         find = self._context.find_plugin
         recipe = load_recipe(self._config.directives, self._config.udd, find)
         loaded = [load.name for load in recipe.recipe.loads]
+        self._calls = [step.call for step in recipe.steps]
         steps = [*self._list_precondition(), *recipe.steps]
         calls = [step.call for step in steps]
         directives = [step.directive for step in steps if step.directive is not None]
@@ -130,12 +142,20 @@ class Execution:
         return made.select(*names)
 
     def _format_failure(self, is_failure: Column, message: Column) -> Column:
-        """Return why a row fails the run, in the wording of CDAP."""
+        """Return why a row fails the run, in the wording of CDAP, with the lines of its directive."""
         from pyspark.sql import functions as f
 
         failed = f"Stage:{self._context.stage_name} - Failing pipeline due to error : "
         sent = f"{failed}Errors in Wrangler Transformation - "
-        return f.concat(f.when(is_failure, f.lit(failed)).otherwise(f.lit(sent)), message)
+        reason = f.concat(f.when(is_failure, f.lit(failed)).otherwise(f.lit(sent)), message)
+        places = describe_places(self._calls)
+        if not places:
+            return reason
+        directive = f.regexp_extract(message, format_failure_prefix("([^']+)"), 1)
+        found = f.create_map(*(f.lit(text) for place in places.items() for text in place))[
+            directive
+        ]
+        return f.concat(reason, f.coalesce(found, f.lit("")))
 
     def _rebuild_record(self) -> Column:
         """Return the input record, with the names of its fields."""
@@ -144,3 +164,19 @@ class Execution:
         names = self._context.input_schema.field_names
         members = [f.col(INPUT)[f"f{i}"].alias(name) for i, name in enumerate(names)]
         return f.struct(*members)
+
+
+def describe_places(calls: Iterable[DirectiveCall]) -> dict[str, str]:
+    """Return where the recipe has each directive, by name, as the end of a sentence."""
+    places: dict[str, list[DirectiveCall]] = {}
+    for call in calls:
+        places.setdefault(call.name, []).append(call)
+    return {name: f" ({_describe_place(found)})" for name, found in places.items()}
+
+
+def _describe_place(calls: Sequence[DirectiveCall]) -> str:
+    if len(calls) == 1:
+        text = " ".join(calls[0].source.split())
+        shown = text if len(text) <= _MAX_SOURCE else f"{text[: _MAX_SOURCE - 1]}…"
+        return f"line {calls[0].line} of the recipe: {shown}"
+    return f"line {' or '.join(str(call.line) for call in calls)} of the recipe"

@@ -126,7 +126,8 @@ def test_a_failing_row_fails_the_run_even_behind_a_filter_and_python_columns(spa
         "mask-shuffle body_2",
     )
 
-    with pytest.raises(StageError, match="mask-shuffle.*'body_2' is null"):
+    where = r"\(line 3 of the recipe: mask-shuffle body_2\)"
+    with pytest.raises(StageError, match=f"mask-shuffle.*'body_2' is null.*{where}"):
         Ran(
             spark,
             tmp_path,
@@ -249,6 +250,19 @@ def test_a_precondition_that_is_neither_true_nor_false_is_an_error_of_its_record
     reported = f"Precondition '{condition}' does not result in true or false."
     assert {(each["code"], each["message"]) for each in ran.errors} == {(0, reported)}
     assert ran.lines[0].startswith(place)
+
+
+@pytest.mark.parametrize("first", ["trim :name", "mask-shuffle name"])
+def test_a_failure_says_which_lines_it_may_be_of(spark, tmp_path, first):
+    """The first directive runs in Spark, or has the others run in batches."""
+    numbers = [
+        "set-column :age exp:{age + 1}",
+        "rename name who",
+        "set-column :age age / (age - 1)",
+    ]
+
+    with pytest.raises(StageError, match=r"'set-column'.*\(line 2 or 4 of the recipe\)"):
+        Ran(spark, tmp_path, recipe(first, *numbers), errors=False)
 
 
 def test_a_precondition_that_is_neither_true_nor_false_fails_the_run(spark, tmp_path):
