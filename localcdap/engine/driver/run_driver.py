@@ -143,7 +143,7 @@ class RunDriver:
         if order.remote:
             self._prepare_cluster(run)
         if not order.remote and resolved.has_python_stages:
-            start_workers(run.spark, order.run_id)
+            start_workers(run.spark)
         workflow = self._workflow = Workflow(
             order, resolved, run, lambda counts: spool.append(Counted(counts))
         )

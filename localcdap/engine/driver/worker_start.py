@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def start_workers(spark: SparkSession, tag: str) -> None:
+def start_workers(spark: SparkSession) -> None:
     """Have a session start its workers; return at once. A failure is one of the run's own tasks as well.
 
-    :param tag: of the run's operations, by which this one is interrupted with them.
+    The operation has no tag: when the run is stopped, nobody waits for it.
     """
-    threading.Thread(target=_run_task, args=(spark, tag), name="workers", daemon=True).start()
+    threading.Thread(target=_run_task, args=(spark,), name="workers", daemon=True).start()
 
 
-def _run_task(spark: SparkSession, tag: str) -> None:
+def _run_task(spark: SparkSession) -> None:
     with contextlib.suppress(Exception):  # also when the run ends meanwhile
-        spark.addTag(tag)
         row = spark.range(1).mapInArrow(pass_through, "id long")
         row.write.format("noop").mode("overwrite").save()
