@@ -231,6 +231,18 @@ async def test_the_menu_of_a_field(bench):
         ]
 
 
+async def test_the_menu_lists_values_first_and_macros_last(bench):
+    async with bench("File") as b:
+        b.form.go_to("format")
+        await b.driver.press("f2")
+        groups = [choice.group for choice in b.app.screen._choices]
+
+        assert list(dict.fromkeys(groups)) == ["values", "value", "macros"]
+        await b.driver.press("enter")
+        await b.settled()
+        assert b.editor.get_properties("File")["format"] == "avro"
+
+
 async def test_a_switch_and_a_macro_in_it(bench):
     async with bench("File") as b:
         b.form.go_to("skipHeader")

@@ -219,27 +219,8 @@ class PropertyField(StudioNode, Vertical):
     @work
     async def action_menu(self) -> None:
         """Choose something to do with the field."""
-        habits = self.studio
-        choices = (
-            [
-                Choice(f"insert ${{{each.text}}}", f"${{{each.text}}}", each.hint, group="macros")
-                for each in self._known.list_macros()
-            ]
-            if self._takes_macros
-            else []
-        )
-        if self._kind is ControlKind.MASKED:
-            choices = [_create_key_choice(key) for key in self._known.secure_keys]
-        offers = self.list_suggestions()
-        if self._kind is ControlKind.LIST and len(offers) > 1:
-            every = ",".join(offer.text for offer in offers)
-            choices.append(Choice(f"take all {len(offers)}", f"={every}", group="values"))
-        choices += [
-            Choice(f"take {offer.text}", f"={offer.text}", offer.hint, group="values")
-            for offer in offers
-        ]
-        choices += self._list_actions()
-        chosen = await habits.choose(choices, title=f"{self.plan.name}: what to do")
+        choices = [*self._list_values(), *self._list_actions(), *self._list_insertions()]
+        chosen = await self.studio.choose(choices, title=f"{self.plan.name}: what to do")
         if chosen is None:
             return
         if chosen.startswith("="):
@@ -250,6 +231,28 @@ class PropertyField(StudioNode, Vertical):
             self.action_editor()
         elif chosen == "!locate":
             await ask_location_and_reopen(self.studio, find_prefix(self._original) or "")
+
+    def _list_values(self) -> list[Choice[str]]:
+        offers = self.list_suggestions()
+        choices = [
+            Choice(f"take {offer.text}", f"={offer.text}", offer.hint, group="values")
+            for offer in offers
+        ]
+        if self._kind is ControlKind.LIST and len(offers) > 1:
+            every = ",".join(offer.text for offer in offers)
+            choices.insert(0, Choice(f"take all {len(offers)}", f"={every}", group="values"))
+        return choices
+
+    def _list_insertions(self) -> list[Choice[str]]:
+        """Return the macros, or the secure keys for a secret."""
+        if self._kind is ControlKind.MASKED:
+            return [_create_key_choice(key) for key in self._known.secure_keys]
+        if not self._takes_macros:
+            return []
+        return [
+            Choice(f"insert ${{{each.text}}}", f"${{{each.text}}}", each.hint, group="macros")
+            for each in self._known.list_macros()
+        ]
 
     def _list_actions(self) -> list[Choice[str]]:
         declared = self.plan.declared
