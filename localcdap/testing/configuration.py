@@ -21,7 +21,7 @@ from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.pipeline.validation.plugins import PinnedPlugins
-from localcdap.pipeline.validation.stage_configuration import StageConfiguration
+from localcdap.pipeline.validation.stage_configuration import StageConfiguration, StagePosition
 from localcdap.sandbox.stage_configuration import configure_stage
 
 START: Final = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
@@ -56,7 +56,7 @@ def validate_stage(
         locations=locations,
     )
     use = StageUse(name, PluginUse(ref.type, ref.name, dict(properties)))
-    return configure(use, dict(inputs), list(ports))
+    return configure(use, dict(inputs), StagePosition(list(ports)))
 
 
 def raise_failures(failures: Sequence[ValidationFailure]) -> None:

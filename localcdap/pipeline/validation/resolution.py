@@ -12,7 +12,6 @@ from localcdap.api.pipeline import PipelineSpec, StageSpec
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.rules.plugin_types import CONDITION, ERROR_TRANSFORM
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
 from localcdap.pipeline.validation.configured_stage import find_warnings
@@ -93,8 +92,6 @@ def resolve_pipeline(
         path_locations=path_locations,
         pending=_find_stages_after_actions(structure, done) | set(unevaluated),
         pipeline_version=document.artifact_version,
-        collected=_find_collected_stages(structure),
-        earlier=_find_earlier_stages(structure),
     )
     ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
     propagation = SchemaPropagation(configure)
@@ -115,18 +112,6 @@ def resolve_pipeline(
         stages=stages,
         warnings=[warning for each in configured if warn for warning in find_warnings(each)],
     )
-
-
-def _find_collected_stages(structure: PipelineStructure) -> set[str]:
-    """Return the stages whose error records an error transform takes."""
-    takers = [name for name, type in structure.types.items() if type == ERROR_TRANSFORM]
-    return {source for taker in takers for source in structure.graph.inputs[taker]}
-
-
-def _find_earlier_stages(structure: PipelineStructure) -> dict[str, frozenset[str]]:
-    """Return the stages before each condition, which its expression may name."""
-    conditions = (name for name, type in structure.types.items() if type == CONDITION)
-    return {name: frozenset(structure.graph.find_ancestors(name)) for name in conditions}
 
 
 def _find_stages_after_actions(structure: PipelineStructure, done: Collection[str]) -> set[str]:

@@ -24,7 +24,7 @@ from localcdap.pipeline.rules.plugin_types import (
 )
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
-from localcdap.pipeline.validation.stage_configuration import StageConfiguration
+from localcdap.pipeline.validation.stage_configuration import StageConfiguration, StagePosition
 from localcdap.sandbox.stage_configuration import ConfigureResult
 
 
@@ -151,7 +151,7 @@ class SchemaPropagation:
 
     def __init__(self, configure: StageConfiguration) -> None:
         self._configure = configure
-        self._connections: dict[str, _Connections] = {}
+        self._places: dict[str, _Place] = {}
         self.stages: dict[str, ConfiguredStage] = {}
         """By stage, in topological order."""
         self.duplicates: list[ConfiguredStage] = []
@@ -169,23 +169,23 @@ class SchemaPropagation:
     def reset(self, configure: StageConfiguration) -> None:
         """Configure every stage again at the next update, with another configuration."""
         self._configure = configure
-        self._connections.clear()
+        self._places.clear()
 
     def forget(self, stage: str) -> None:
         """Configure one stage again at the next update."""
-        self._connections.pop(stage, None)
+        self._places.pop(stage, None)
 
     def update(self, structure: PipelineStructure) -> None:
         """Configure the stages that may have changed, each once and after its inputs."""
-        former, links = self.stages, self._connections
+        former, places = self.stages, self._places
         if structure.cyclic_groups:
-            links = {}  # on a cycle, the inputs of a stage depend on the order too
-        self.stages, self._connections, moved = {}, {}, set[str]()
+            places = {}  # on a cycle, the inputs of a stage depend on the order too
+        self.stages, self._places, moved = {}, {}, set[str]()
         flow = InputFinder(structure, self.stages)
         for name in structure.order:
             stage, before = structure.stages[name], former.get(name)
-            self._connections[name] = now = _get_connections(structure, name)
-            is_same = before is not None and _is_same(before, stage) and links.get(name) == now
+            self._places[name] = now = _find_place(structure, name)
+            is_same = before is not None and _is_same(before, stage) and places.get(name) == now
             if before is not None and is_same and moved.isdisjoint(structure.graph.inputs[name]):
                 self.stages[name] = before
                 continue
@@ -215,8 +215,7 @@ class SchemaPropagation:
         elif any(self._must_wait_for(each) for each in incoming.schemas):
             outcome = ConfiguredStage(stage, [], input_schemas=incoming.schemas, is_checking=True)
         else:
-            ports = [c.port for c in structure.graph.outgoing[name] if c.port is not None]
-            outcome = self._configure(stage, incoming.schemas, list(dict.fromkeys(ports)))
+            outcome = self._configure(stage, incoming.schemas, self._places[name].position)
         if outcome.is_checking and before is not None and _is_same_plugin(before, stage):
             outcome.result = before.result
             outcome.failures += before.result.failures
@@ -236,11 +235,26 @@ class SchemaPropagation:
 
 
 _NOTHING: Final = ConfigureResult([])
-_Connections = tuple[list[StageConnection], list[StageConnection]]
 
 
-def _get_connections(structure: PipelineStructure, stage: str) -> _Connections:
-    return structure.graph.incoming[stage], structure.graph.outgoing[stage]
+class _Place(msgspec.Struct, frozen=True):
+    """What the result of a stage depends on besides its plugin and its inputs."""
+
+    incoming: list[StageConnection]
+    outgoing: list[StageConnection]
+    position: StagePosition
+
+
+def _find_place(structure: PipelineStructure, stage: str) -> _Place:
+    graph, types = structure.graph, structure.types
+    outgoing = graph.outgoing[stage]
+    ports = dict.fromkeys(each.port for each in outgoing if each.port is not None)
+    position = StagePosition(
+        list(ports),
+        any(types.get(each.target) == ERROR_TRANSFORM for each in outgoing),
+        frozenset(graph.find_ancestors(stage)) if structure.is_condition(stage) else None,
+    )
+    return _Place(graph.incoming[stage], outgoing, position)
 
 
 def _is_same(outcome: ConfiguredStage, stage: StageUse) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping
-from types import MappingProxyType
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -33,6 +32,20 @@ class Configurer(Protocol):
         """None while the plugin has not answered yet."""
 
 
+class StagePosition(msgspec.Struct, frozen=True):
+    """What a plugin may know of the pipeline around its stage."""
+
+    output_ports: list[str] = []
+    """The connected ports of a splitter."""
+    wants_errors: bool | None = None
+    """Whether an error transform takes the error records; None when that is not known."""
+    earlier_stages: frozenset[str] | None = None
+    """The stages before a condition, which its expression may name; None when they are not known."""
+
+
+_UNKNOWN_POSITION: Final = StagePosition()
+
+
 class StageConfiguration:
     """Finds the plugin of a stage, evaluates its properties and configures it.
 
@@ -45,8 +58,6 @@ class StageConfiguration:
     :param pending: stages after an action that has not run yet, which may set their macros and create the
         files that they check.
     :param pipeline_version: see :attr:`localcdap.api.stage.StageConfigurer.pipeline_version`.
-    :param collected: the stages with an error transform behind them; None if that is not known.
-    :param earlier: the stages before each condition.
     """
 
     def __init__(
@@ -60,8 +71,6 @@ class StageConfiguration:
         path_locations: Locations | None = None,
         pending: Collection[str] = (),
         pipeline_version: str | None = None,
-        collected: Collection[str] | None = None,
-        earlier: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> None:
         self._finder = finder
         self._configurer = configurer
@@ -71,12 +80,13 @@ class StageConfiguration:
         self._path_locations = path_locations
         self._pending = pending
         self._pipeline_version = pipeline_version
-        self._collected = collected
-        self._earlier = earlier
         self.repairs: list[Repair] = []
 
     def __call__(
-        self, stage: StageUse, inputs: Mapping[str, Schema | None], ports: list[str] | None = None
+        self,
+        stage: StageUse,
+        inputs: Mapping[str, Schema | None],
+        position: StagePosition = _UNKNOWN_POSITION,
     ) -> ConfiguredStage:
         """Configure one stage. Never raises for what a user wrote: it becomes a failure of the stage."""
         plugin, failures = self._find_plugin(stage)
@@ -100,11 +110,11 @@ class StageConfiguration:
                 properties=evaluated.properties,
                 macros=evaluated.macros,
                 input_schemas=outcome.input_schemas,
-                output_ports=ports or [],
+                output_ports=position.output_ports,
                 locations=None if is_later else self._locations,
                 pipeline_version=self._pipeline_version,
-                wants_errors=None if self._collected is None else stage.name in self._collected,
-                earlier_stages=self._earlier.get(stage.name),
+                wants_errors=position.wants_errors,
+                earlier_stages=position.earlier_stages,
             )
             result = self._configurer(outcome.request)
             outcome.is_checking = result is None

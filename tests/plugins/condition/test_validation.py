@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from localcdap.pipeline.editing.edits import Connect, Disconnect
+from localcdap.pipeline.editing.service import OpenRequest
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
@@ -55,3 +57,23 @@ def test_a_stage_that_is_not_before_the_condition_is_a_warning(tmp_path: Path):
         ("If", "Choose one of: Persons.")
     ]
     assert good.warnings == []
+
+
+def test_an_editing_session_warns_too_and_follows_the_connections(tmp_path: Path):
+    with TemporaryInstance(tmp_path) as instance:
+        editing = instance.cdap.editing
+        text = build_pipeline("token['Persons']['input'] > 0")
+        session = editing.open(OpenRequest(text)).id
+
+        def find_warnings() -> list[str | None]:
+            state = editing.wait_until_checked(session).stages["If"]
+            return [each.corrective_action for each in state.warnings]
+
+        assert editing.wait_until_checked(session).stages["If"].warnings == []
+        editing.apply(session, Disconnect("Persons", "If"))
+        without = find_warnings()
+        editing.apply(session, Connect("Persons", "If"))
+        again = find_warnings()
+
+    assert without != []
+    assert again == []
