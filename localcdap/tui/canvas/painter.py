@@ -19,6 +19,8 @@ from localcdap.tui.canvas.zoom import DOTS
 
 _THIN: Final = "╭─╮│╰╯├"
 _THICK: Final = "┏━┓┃┗┛┣"
+_LEAST_MIDDLE: Final = 8
+"""Cells from which on a text is shortened in its middle."""
 STYLES: Final = (
     "frame",
     "frame-selected",
@@ -169,7 +171,8 @@ class Painter:
         if row == 1:
             name = styles["name-selected" if is_selected else "name"]
             marks = (" ↺" if card.is_loop else "") + (" ✎" if card.remark else "")
-            return [Segment(pad(card.name, width - len(marks)) + marks, name)]
+            left = width - len(marks)
+            return [Segment(pad(elide_middle(card.name, left), left) + marks, name)]
         if row == 2:
             words = card.words
             if card.brief and cell_len(words) + 2 > width:
@@ -196,7 +199,7 @@ class Painter:
         return [
             Segment(left, edge),
             Segment(card.mark.value + " ", self._get_mark_style(card.mark)),
-            Segment(pad(card.name, room), name),
+            Segment(pad(elide_middle(card.name, room), room), name),
             Segment(short, styles["note"]),
             Segment(right, edge),
         ]
@@ -231,6 +234,21 @@ def elide(text: str, width: int) -> str:
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, max(width - 1, 0)).rstrip() + "…" if width > 0 else ""
+
+
+@lru_cache(maxsize=4096)
+def elide_middle(text: str, width: int) -> str:
+    """Return the text on one line, shortened in the middle: names often differ at their ends.
+
+    >>> elide_middle("Purchases of all customers", 16)
+    'Purchase…stomers'
+    """
+    text = sanitize_for_terminal(text, single_line=True)
+    if cell_len(text) <= width or width < _LEAST_MIDDLE:
+        return elide(text, width)
+    tail = (width - 1) // 2
+    end = next(text[i:] for i in range(len(text)) if cell_len(text[i:]) <= tail)
+    return f"{set_cell_size(text, width - 1 - cell_len(end)).rstrip()}…{end.lstrip()}"
 
 
 @lru_cache(maxsize=4096)

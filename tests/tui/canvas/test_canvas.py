@@ -130,9 +130,9 @@ async def test_zooming_out_shows_less_of_more():
     ("size", "zoom", "shown"),
     [
         ((160, 20), NORMAL, "│ Purchases of all customers ├"),
-        ((125, 20), NORMAL, "│ Purchases of all custom… ├"),
-        ((90, 20), SNUG, "│ Purchases of a… ├"),
-        ((90, 3), COMPACT, "│✓ Purchases of a…│"),
+        ((125, 20), NORMAL, "│ Purchases of…l customers ├"),
+        ((90, 20), SNUG, "│ Purchas…stomers ├"),
+        ((90, 3), COMPACT, "│✓ Purchas…stomers│"),
     ],
 )
 async def test_stages_are_as_wide_as_their_names_want_and_there_is_room(size, zoom, shown):
