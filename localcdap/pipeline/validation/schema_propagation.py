@@ -16,6 +16,7 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.api.schema import Schema, all_same_shape
 from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import StageUse
+from localcdap.pipeline.rules.graph import Graph
 from localcdap.pipeline.rules.plugin_types import (
     ALERT_PUBLISHER,
     CONDITION,
@@ -151,7 +152,11 @@ class SchemaPropagation:
 
     def __init__(self, configure: StageConfiguration) -> None:
         self._configure = configure
+        self._graph: Graph | None = None
+        self._found_places: dict[str, _Place] = {}
+        """The places in the graph, which most edits leave as it is."""
         self._places: dict[str, _Place] = {}
+        """The places with which the stages were configured."""
         self.stages: dict[str, ConfiguredStage] = {}
         """By stage, in topological order."""
         self.duplicates: list[ConfiguredStage] = []
@@ -177,6 +182,9 @@ class SchemaPropagation:
 
     def update(self, structure: PipelineStructure) -> None:
         """Configure the stages that may have changed, each once and after its inputs."""
+        if structure.graph is not self._graph:
+            self._graph = structure.graph
+            self._found_places = {name: _find_place(structure, name) for name in structure.order}
         former, places = self.stages, self._places
         if structure.cyclic_groups:
             places = {}  # on a cycle, the inputs of a stage depend on the order too
@@ -184,8 +192,11 @@ class SchemaPropagation:
         flow = InputFinder(structure, self.stages)
         for name in structure.order:
             stage, before = structure.stages[name], former.get(name)
-            self._places[name] = now = _find_place(structure, name)
-            is_same = before is not None and _is_same(before, stage) and places.get(name) == now
+            self._places[name] = now = self._found_places[name]
+            then = places.get(name)
+            is_same = (
+                before is not None and _is_same(before, stage) and (then is now or then == now)
+            )
             if before is not None and is_same and moved.isdisjoint(structure.graph.inputs[name]):
                 self.stages[name] = before
                 continue
