@@ -216,10 +216,9 @@ async def test_the_page_works_in_a_browser(browser: Browser, tmp_path: Path):
         assert await chromium.evaluate("document.cookie") == ""
         await chromium.wait_for("document.activeElement.className == 'xterm-helper-textarea'")
         studios = browser.list_studios()
-        await chromium.evaluate("location.reload(), true")
-        await chromium.wait_for(
-            f"document.readyState == 'complete' && {classes}.contains('-first-byte')"
-        )
+        await chromium.evaluate("window.isBefore = true, location.reload(), true")
+        await chromium.wait_for(f"!window.isBefore && {classes}.contains('-first-byte')")
+        await chromium.wait_for("document.activeElement.className == 'xterm-helper-textarea'")
         assert browser.list_studios() == studios
         assert len(studios) == 1
         await chromium.type("\x11")  # ctrl+q
