@@ -12,6 +12,7 @@
     │   └── TableUsageError       an argument is invalid for a structured table
     │       └── InvalidTableFieldError  … a field is unknown, has another type or is not a key; has the fields
     ├── NotFoundError             there is no such namespace, artifact, plugin, run, table …
+    ├── UnauthorizedError         the user lacks a permission
     ├── ConflictError             the thing exists already or is in use
     │   └── IncompatibleTableError    a structured table cannot be changed as requested
     ├── InvalidStageError         a plugin rejects its configuration; has all reasons
@@ -168,6 +169,10 @@ class InvalidTableFieldError(TableUsageError):
 
 class NotFoundError(LocalcdapError):
     """There is nothing of a requested name. The message lists the nearest names."""
+
+
+class UnauthorizedError(LocalcdapError):
+    """A user lacks a permission on an entity; nothing was changed."""
 
 
 class ConflictError(LocalcdapError):

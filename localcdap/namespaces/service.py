@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.app.events import Entity, EntityCreated, EntityDeleted
+from localcdap.api.app.events import EntityCreated, EntityDeleted
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.model import (
@@ -127,7 +128,10 @@ class NamespaceService:
                 made = Namespace(name, description, config or {}, max(_get_time_ms(), last + 1))
                 _write(tx, made, _ACTIVE)
                 self._topics.publish_event(
-                    tx, EntityCreated(_to_entity(name), _get_time_ms(), made.generation)
+                    tx,
+                    EntityCreated(
+                        MetadataEntity.of_namespace(name), _get_time_ms(), made.generation
+                    ),
                 )
                 tx.on_commit(self._forget)
         return NamespaceCreation(made, created=True)
@@ -218,7 +222,7 @@ class NamespaceService:
                 each.remove(tx, name)
             _set_state(tx, name, _DELETED)
             self._topics.publish_event(
-                tx, EntityDeleted(_to_entity(name), _get_time_ms(), generation)
+                tx, EntityDeleted(MetadataEntity.of_namespace(name), _get_time_ms(), generation)
             )
         return NamespaceDeletion(name, generation, kept)
 
@@ -295,10 +299,6 @@ def _set_state(tx: Transaction, name: str, state: str) -> None:
 def _to_namespace(row: tuple[Any, ...]) -> Namespace:
     name, description, config, generation, _ = row
     return Namespace(name, description, decode_json(config), generation)
-
-
-def _to_entity(name: str) -> Entity:
-    return Entity("namespace", {"namespace": name})
 
 
 def _get_time_ms() -> int:

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import pytest
 
 from localcdap.api.app.events import (
-    Entity,
     EntityCreated,
     EntityDeleted,
     RunStatusChanged,
     SystemEventListener,
 )
 from localcdap.api.errors import ConflictError, NotFoundError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.messaging import listeners as module
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.topics import Topics
@@ -69,7 +69,7 @@ def delivery(store: Store, topics: Topics) -> Iterator[EventDispatcher]:
 
 
 def created(name: str) -> EntityCreated:
-    return EntityCreated(Entity("namespace", {"namespace": name}), 1, 2)
+    return EntityCreated(MetadataEntity.of_namespace(name), 1, 2)
 
 
 def publish_changes(store: Store, topics: Topics, *events: Any) -> None:

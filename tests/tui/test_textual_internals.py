@@ -10,10 +10,11 @@ from textual.await_remove import AwaitRemove
 from textual.cache import LRUCache
 from textual.css import stylesheet as textual_stylesheet
 from textual.css.stylesheet import Stylesheet, StylesheetParseError
+from textual.events import Key
 from textual.widgets import OptionList, TextArea
 from textual_autocomplete import AutoComplete
 
-from localcdap.tui.textual_internals.app import CachedStylesheet
+from localcdap.tui.textual_internals.app import CachedStylesheet, InternalsApp
 
 _SOURCES = 100
 """More than Textual's own keeps."""
@@ -141,3 +142,17 @@ async def test_the_private_attributes_that_the_studio_reads_are_there():
         assert isinstance(removal._tasks, list)
         assert hasattr(removal, "_post_remove")
         await removal
+
+
+async def test_a_key_that_comes_while_the_app_closes_has_no_effect():
+    app = InternalsApp()
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        screens = app._screen_stacks[app.current_mode]
+        open_screens = list(screens)
+        screens.clear()  # as when the app closes: its screens go first, then its messages end
+
+        await app.on_event(Key("a", "a"))
+
+        screens.extend(open_screens)
+    assert app.fault is None

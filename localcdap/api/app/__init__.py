@@ -27,9 +27,9 @@ from localcdap.api.app.context import (
 )
 from localcdap.api.app.events import (
     ArtifactsChanged,
-    Entity,
     EntityCreated,
     EntityDeleted,
+    EntityUpdated,
     RunStatusChanged,
     SystemEventListener,
 )
@@ -44,6 +44,7 @@ from localcdap.api.app.transactions import (
     TransactionKind,
     TransactionRunner,
 )
+from localcdap.api.deprecation import build_getattr
 from localcdap.api.errors import (
     BadRequestError,
     ConflictError,
@@ -55,6 +56,7 @@ from localcdap.api.errors import (
     TransactionError,
     TransactionTimeoutError,
 )
+from localcdap.api.metadata import MetadataEntity
 
 __all__ = [
     "ArtifactSummary",
@@ -64,13 +66,14 @@ __all__ = [
     "ConfiguredPlugin",
     "ConflictError",
     "EmittedError",
-    "Entity",
     "EntityCreated",
     "EntityDeleted",
+    "EntityUpdated",
     "FieldType",
     "IncompatibleTableError",
     "InvalidTableFieldError",
     "Message",
+    "MetadataEntity",
     "NamespaceSummary",
     "NotFoundError",
     "QueryOption",
@@ -102,3 +105,5 @@ __all__ = [
     "post",
     "put",
 ]
+
+__getattr__ = build_getattr(__name__, {"Entity": "MetadataEntity"})

@@ -12,23 +12,11 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
+from localcdap.api.deprecation import build_getattr
+from localcdap.api.metadata import MetadataEntity
+
 SYSTEM_NAMESPACE: Final = "system"
 Tx = TypeVar("Tx")
-
-
-class Entity(msgspec.Struct, frozen=True):
-    """The subject of an event, in the form of CDAP 6 ``MetadataEntity``."""
-
-    type: str
-    """``namespace``, ``application``, ``dataset``, ``artifact``, or a type that an application defines."""
-    details: dict[str, str]
-    """The names from the namespace down to the entity, such as
-    ``{"namespace": "default", "dataset": "orders"}``."""
-
-    @property
-    def namespace(self) -> str | None:
-        """The namespace of the entity, or the entity itself; None for an entity of the whole instance."""
-        return self.details.get("namespace")
 
 
 class EntityCreated(
@@ -37,11 +25,24 @@ class EntityCreated(
     """An entity was created."""
 
     topic: ClassVar[str] = "entities"
-    entity: Entity
+    entity: MetadataEntity
     time: int
     """Milliseconds since 1970."""
     generation: int | None = None
     """The generation of a namespace, which differs from that of other namespaces of the same name."""
+    user: str | None = None
+    """The user who created it; None when localcdap itself did."""
+
+
+class EntityUpdated(
+    msgspec.Struct, tag="entityUpdated", tag_field="kind", rename="camel", frozen=True
+):
+    """An entity was changed, such as a pipeline that was deployed again."""
+
+    topic: ClassVar[str] = "entities"
+    entity: MetadataEntity
+    time: int
+    user: str | None = None
 
 
 class EntityDeleted(
@@ -50,10 +51,11 @@ class EntityDeleted(
     """An entity was deleted with its contents. Deleting a namespace is one event, without its contents."""
 
     topic: ClassVar[str] = "entities"
-    entity: Entity
+    entity: MetadataEntity
     time: int
     generation: int | None = None
     """The generation of a namespace: rows of this and earlier generations are obsolete."""
+    user: str | None = None
 
 
 class RunStatusChanged(
@@ -99,7 +101,7 @@ class ArtifactsChanged(
     time: int
 
 
-SystemEvent = EntityCreated | EntityDeleted | RunStatusChanged | ArtifactsChanged
+SystemEvent = EntityCreated | EntityUpdated | EntityDeleted | RunStatusChanged | ArtifactsChanged
 TOPICS: Final = (EntityCreated.topic, RunStatusChanged.topic, ArtifactsChanged.topic)
 """The topics of system events. Only localcdap publishes on them, and they cannot be deleted."""
 
@@ -125,3 +127,6 @@ class SystemEventListener(Generic[Tx]):
         :param tx: the transaction that also stores the offset. Effects outside of it must be idempotent.
         """
         raise NotImplementedError
+
+
+__getattr__ = build_getattr(__name__, {"Entity": "MetadataEntity"})

@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from localcdap.api.app.events import Entity, EntityCreated, EntityDeleted
+from localcdap.api.app.events import EntityCreated, EntityDeleted
 from localcdap.api.errors import ConflictError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
@@ -198,7 +199,7 @@ class ApplicationService:
                 )
             records.remove(tx, namespace, name)
             self._topics.publish_event(
-                tx, EntityDeleted(_create_entity(namespace, name), _get_now_ms())
+                tx, EntityDeleted(MetadataEntity.of_application(name, namespace), _get_now_ms())
             )
         return found
 
@@ -229,7 +230,7 @@ class ApplicationService:
             records.add(tx, application, text, spec)
             if not before:
                 self._topics.publish_event(
-                    tx, EntityCreated(_create_entity(namespace, name), _get_now_ms())
+                    tx, EntityCreated(MetadataEntity.of_application(name, namespace), _get_now_ms())
                 )
         return application
 
@@ -258,10 +259,6 @@ def _change(request: DeployRequest, document: PipelineDocument) -> str | None:
     change = source.get("change") if isinstance(source, Mapping) else None
     found = change.get("description") if isinstance(change, Mapping) else None
     return found if isinstance(found, str) else None
-
-
-def _create_entity(namespace: str, name: str) -> Entity:
-    return Entity("application", {"namespace": namespace, "application": name})
 
 
 def _get_now_ms() -> int:

@@ -15,6 +15,7 @@ from textual.css.model import RuleSet
 from textual.css.query import NoMatches
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
+from textual.events import Event, InputEvent
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widget import Widget
@@ -113,6 +114,15 @@ class InternalsApp(App[None]):
         """Yield the lowest screen of each mode that was opened."""
         for mode in modes:
             yield from self._screen_stacks.get(mode, ())[:1]
+
+    async def on_event(self, event: Event) -> None:
+        """Handle an event; keys that are pressed while the app closes its last screen have no effect.
+
+        Textual asks for the open screen first, and would end with its error that there is none.
+        """
+        if isinstance(event, InputEvent) and not self._screen_stacks.get(self._current_mode):
+            return
+        await super().on_event(event)
 
     def _handle_exception(self, error: Exception) -> None:
         """End the app in order on any error of a widget; the command reports it.
