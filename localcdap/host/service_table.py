@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from localcdap.datasets.statements import StatementService
     from localcdap.datasets.transactions import TransactionService
     from localcdap.messaging.service import MessagingService
+    from localcdap.metadata.service import MetadataService
     from localcdap.namespaces.connections import ConnectionService
     from localcdap.namespaces.preferences import PreferenceService
     from localcdap.namespaces.secure_keys import SecureKeyService
@@ -122,6 +123,9 @@ class ServiceTable:
     )
     transaction_service: ServiceEntry[TransactionService] = ServiceEntry(
         TRANSACTIONS, "localcdap.datasets.transactions:TransactionService"
+    )
+    metadata: ServiceEntry[MetadataService] = ServiceEntry(
+        "metadata", "localcdap.metadata.service:MetadataService"
     )
     database: ServiceEntry[DatabaseService] = ServiceEntry(
         "database", "localcdap.store.service:DatabaseService"

@@ -35,6 +35,9 @@ from localcdap.host.service_table import SERVICES
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
+from localcdap.metadata.existence import create_checks
+from localcdap.metadata.service import MetadataService
+from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.resources import NamespaceResource
@@ -120,6 +123,7 @@ class HostServices:
             undo.callback(self.previews.close)
             undo.callback(self.cases.close)
             self.sql = SqlService(store, self.namespaces, structured.admin)
+            self._open_metadata(store)
             self.database = DatabaseService(store, home.backups)
             self._sync_artifacts()
             self._open_apps(structured, worker, home, settings, undo)
@@ -179,6 +183,11 @@ class HostServices:
             self.runs.list_active,
         )
         self.drafts = DraftService(store, self.namespaces)
+
+    def _open_metadata(self, store: Store) -> None:
+        self.metadata = MetadataService(
+            store, MetadataStore(store), self.namespaces, create_checks(self.artifacts)
+        )
 
     def _open_previews(
         self, processes: PreviewProcesses, workers: PluginWorkers, home: Home, records: int

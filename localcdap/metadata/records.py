@@ -66,6 +66,14 @@ def read_entities(
     return {id: (from_key(key), decode_json(text, ScopedMetadata)) for id, key, text in rows}
 
 
+def read_namespace(tx: Transaction, namespace: str) -> list[tuple[MetadataEntity, ScopedMetadata]]:
+    """Return the entities of a namespace and their metadata, by type and name."""
+    rows = tx.execute(
+        "SELECT entity, metadata FROM metadata WHERE namespace = ? ORDER BY entity", (namespace,)
+    )
+    return [(from_key(key), decode_json(text, ScopedMetadata)) for key, text in rows]
+
+
 def write_metadata(
     tx: Transaction,
     changed: Mapping[str, tuple[int | None, MetadataEntity, ScopedMetadata]],

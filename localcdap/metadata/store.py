@@ -12,6 +12,7 @@ from localcdap.metadata.records import (
     delete_metadata,
     get_next_revision,
     read_metadata,
+    read_namespace,
     write_metadata,
 )
 from localcdap.metadata.search import SearchRequest, SearchResponse, search_metadata
@@ -63,6 +64,12 @@ class MetadataStore:
         keys = [to_key(entity) for entity in entities]
         found = read_metadata(tx, set(keys))
         return [found[key][1] if key in found else ScopedMetadata() for key in keys]
+
+    def read_namespace(
+        self, tx: Transaction, namespace: str
+    ) -> list[tuple[MetadataEntity, ScopedMetadata]]:
+        """Return the entities of a namespace that have metadata, by type and name."""
+        return read_namespace(tx, namespace)
 
     def search(self, request: SearchRequest) -> SearchResponse:
         """Return a page of what a search finds. The first search reads all terms.

@@ -1,0 +1,250 @@
+"""``localcdap metadata``: tags and properties of entities, and their search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
+from localcdap.cli.files import read_text
+from localcdap.cli.options import Instance, instance_options, parse_pairs
+from localcdap.cli.output import echo, print_json, print_json_text, print_table
+
+if TYPE_CHECKING:
+    from localcdap.metadata.search import SearchResponse
+    from localcdap.metadata.service import UserMetadata
+
+_ENTITY = """ENTITY is a path of words and names, such as datasets/orders, datasets/orders/field/email,
+apps/Sales, artifacts/core/versions/1.0, or any other words for a custom entity; dataset:orders is a short
+form for one pair. It is in the namespace of --namespace, unless it begins with namespaces/NAME."""
+_type_option = click.option(
+    "--type", "type_", metavar="KEY", help="The word of ENTITY that is its type; default: the last."
+)
+_scope_option = click.option(
+    "--scope",
+    type=click.Choice([each.value for each in MetadataScope], case_sensitive=False),
+    help="Only what users wrote (USER), or what localcdap wrote (SYSTEM).",
+)
+
+
+@click.group("metadata")
+def command() -> None:
+    """Tags and properties of entities, and their search.
+
+    Every pipeline, table, artifact and plugin has metadata of the scope SYSTEM, which localcdap writes: its
+    name, time of creation, schema, … Users add tags and properties of the scope USER, to fields too.
+    """
+
+
+@command.command("get", help=f"Show the metadata of an entity.\n\n{_ENTITY}")
+@click.argument("entity")
+@_type_option
+@_scope_option
+@instance_options
+def get(instance: Instance, entity: str, type_: str | None, scope: str | None) -> None:
+    with instance.connect() as cdap:
+        found = cdap.metadata.get(_parse(instance, entity, type_), _to_scope(scope))
+    if instance.json:
+        print_json(found)
+        return
+    rows = [row for each in MetadataScope for row in _list_rows(each, found.get(each))]
+    if rows:
+        print_table(("scope", "name", "value"), rows)
+    else:
+        echo("No metadata.", err=True)
+
+
+@command.command("add", help=f"Add tags to an entity, and set properties.\n\n{_ENTITY}")
+@click.argument("entity")
+@_type_option
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Add this tag; repeatable.")
+@click.option(
+    "--property", "properties", multiple=True, metavar="K=V", help="Set this property; repeatable."
+)
+@instance_options
+def add(
+    instance: Instance,
+    entity: str,
+    type_: str | None,
+    tags: tuple[str, ...],
+    properties: tuple[str, ...],
+) -> None:
+    if not tags and not properties:
+        raise click.UsageError("Name what to add: --tag TAG or --property K=V.")
+    pairs = parse_pairs(properties, "--property")
+    with instance.connect() as cdap:
+        change = cdap.metadata.add(_parse(instance, entity, type_), pairs, list(tags))
+    _print_change(instance, change.entity, change.after.user)
+
+
+@command.command("remove", help=f"Remove tags and properties of an entity.\n\n{_ENTITY}")
+@click.argument("entity")
+@_type_option
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Remove this tag; repeatable.")
+@click.option(
+    "--property", "properties", multiple=True, metavar="K", help="Remove this property; repeatable."
+)
+@click.option("--all", "everything", is_flag=True, help="Remove all that users wrote.")
+@instance_options
+def remove(
+    instance: Instance,
+    entity: str,
+    type_: str | None,
+    tags: tuple[str, ...],
+    properties: tuple[str, ...],
+    everything: bool,
+) -> None:
+    if everything == bool(tags or properties):
+        raise click.UsageError("Name what to remove: --tag TAG, --property K, or --all.")
+    target = _parse(instance, entity, type_)
+    with instance.connect() as cdap:
+        if everything:
+            change = cdap.metadata.remove_all(target)
+        else:
+            change = cdap.metadata.remove(target, list(properties), list(tags))
+    _print_change(instance, change.entity, change.after.user)
+
+
+@command.command("search", short_help="Find entities by their metadata.")
+@click.argument("query", nargs=-1)
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this type; repeatable.")
+@_scope_option
+@click.option("--all-namespaces", is_flag=True, help="Search every namespace.")
+@click.option("--hidden", is_flag=True, help="Find entities whose name begins with '_', too.")
+@click.option("--sort", metavar="ORDER", help="entity-name or creation-time, with asc or desc.")
+@click.option("--offset", default=0, show_default=True, help="How many results to leave out.")
+@click.option("--limit", default=20, show_default=True, help="The most results.")
+@instance_options
+def search(
+    instance: Instance,
+    query: tuple[str, ...],
+    types: tuple[str, ...],
+    scope: str | None,
+    all_namespaces: bool,
+    hidden: bool,
+    sort: str | None,
+    offset: int,
+    limit: int,
+) -> None:
+    """Find entities by their metadata, in the namespace and in the namespace 'system'.
+
+    QUERY has words, of which any must match: a word of a value or name, the beginning of one with '*', or
+    KEY:WORD for a property, 'tags', 'schema', 'properties' or a type of entities. '+' before a word makes it
+    required; KEY:>=10 compares numbers. Without QUERY, everything is found.
+
+    localcdap metadata search 'tags:pii +type:email'
+    """
+    from localcdap.metadata.search import SearchRequest
+    from localcdap.namespaces.model import SYSTEM
+
+    request = SearchRequest(
+        " ".join(query) or None,
+        _to_scope(scope),
+        None if all_namespaces else [instance.namespace, SYSTEM],
+        list(types) or None,
+        hidden,
+        sort,
+        offset,
+        limit,
+    )
+    with instance.connect() as cdap:
+        found = cdap.metadata.search(request)
+    if instance.json:
+        print_json(found)
+    else:
+        _print_results(instance, found)
+    if not found.results:
+        raise click.exceptions.Exit(1)
+
+
+@command.command("export", short_help="Write what users added as a file.")
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@instance_options
+def export(instance: Instance, file: Path | None) -> None:
+    """Write the tags and properties that users gave to the entities of the namespace as a JSON file.
+
+    The file is sorted, so that it can be kept in a version control system. Without FILE, it is printed.
+    """
+    from localcdap.metadata.user_files import write_user_metadata
+
+    with instance.connect() as cdap:
+        text = write_user_metadata(cdap.metadata.export(instance.namespace), instance.namespace)
+    if file is None:
+        print_json_text(text)
+        return
+    file.write_text(text, encoding="utf-8")
+    echo(f"{file} written.", err=True)
+
+
+@command.command("import", short_help="Add what a file of 'metadata export' has.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--replace", is_flag=True, help="Remove what the entities of FILE have besides from users."
+)
+@instance_options
+def import_(instance: Instance, file: Path, replace: bool) -> None:
+    """Add the tags and properties of a file that 'metadata export' wrote; all of them or none."""
+    found = _read_file(file, instance.namespace)
+    with instance.connect() as cdap:
+        count = cdap.metadata.import_all(found, replace)
+    if instance.json:
+        print_json({"entities": len(found), "changed": count})
+    else:
+        echo(f"{len(found)} entities read, {count} changed.")
+
+
+def _read_file(file: Path, namespace: str) -> list[UserMetadata]:
+    from localcdap.metadata.user_files import read_user_metadata
+
+    try:
+        return read_user_metadata(read_text(str(file)), namespace)
+    except BadRequestError as error:
+        raise BadRequestError(f"{file}: {error.message}", error.corrective_action) from error
+
+
+def _parse(instance: Instance, entity: str, type: str | None) -> MetadataEntity:
+    from localcdap.metadata.entities import parse_entity
+
+    return parse_entity(entity, instance.namespace, type)
+
+
+def _to_scope(scope: str | None) -> MetadataScope | None:
+    return None if scope is None else MetadataScope(scope.upper())
+
+
+def _list_rows(scope: MetadataScope, metadata: Metadata) -> list[tuple[str, str, str]]:
+    tags = [(scope.value, "tag", tag) for tag in metadata.tags]
+    return [*tags, *((scope.value, *item) for item in sorted(metadata.properties.items()))]
+
+
+def _print_change(instance: Instance, entity: MetadataEntity, after: Metadata) -> None:
+    if instance.json:
+        print_json(after)
+        return
+    tags = ", ".join(after.tags) or "none"
+    properties = ", ".join(f"{key}={value}" for key, value in sorted(after.properties.items()))
+    echo(f"{entity.describe()}: tags {tags}; properties {properties or 'none'}.")
+
+
+def _print_results(instance: Instance, found: SearchResponse) -> None:
+    from localcdap.metadata.entities import format_entity, to_stored
+
+    rows = [
+        (
+            each.entity.type,
+            format_entity(to_stored(each.entity), relative_to=instance.namespace),
+            ", ".join([*each.metadata.user.tags, *each.metadata.system.tags]),
+            each.metadata.system.properties.get("description", ""),
+        )
+        for each in found.results
+    ]
+    if rows:
+        print_table(("type", "entity", "tags", "description"), rows)
+    else:
+        echo("Nothing found.", err=True)
+    shown = found.offset + len(rows)
+    if rows and shown < found.total_results:
+        echo(f"{shown} of {found.total_results} results; --offset {shown} shows more.", err=True)

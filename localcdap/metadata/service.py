@@ -1,0 +1,188 @@
+"""The service ``metadata``: what users read, change and search of entities' tags and properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from localcdap.api.errors import NotFoundError
+from localcdap.api.metadata import (
+    NAMESPACE,
+    Metadata,
+    MetadataEntity,
+    MetadataKind,
+    MetadataName,
+    MetadataScope,
+    ScopedMetadata,
+)
+from localcdap.metadata import rules
+from localcdap.metadata.existence import EntityCheck
+from localcdap.metadata.mutations import (
+    MetadataChange,
+    Mutation,
+    RemoveMutation,
+    UpdateMutation,
+    select,
+)
+from localcdap.metadata.search import SearchRequest, SearchResponse
+from localcdap.metadata.store import MetadataStore
+from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.service import NamespaceService
+from localcdap.store.store import Store, Transaction
+
+
+class MetadataService:
+    """The metadata of entities. Threads may share it.
+
+    :param checks: how an entity of a CDAP type is found, by type. Custom entities need not exist.
+    :param max_chars: the greatest length of a key, a value or a tag.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        metadata: MetadataStore,
+        namespaces: NamespaceService,
+        checks: Mapping[str, EntityCheck],
+        max_chars: int = rules.MAX_CHARS,
+    ) -> None:
+        self._store = store
+        self._metadata = metadata
+        self._namespaces = namespaces
+        self._checks = checks
+        self._max_chars = max_chars
+        namespaces.register_resource(
+            NamespaceResource("metadata", remove=metadata.remove_namespace)
+        )
+
+    def get(
+        self,
+        entity: MetadataEntity,
+        scope: MetadataScope | None = None,
+        kind: MetadataKind | None = None,
+    ) -> ScopedMetadata:
+        """Return the metadata of an entity; empty when it has none.
+
+        :param scope: only this scope.
+        :param kind: only tags, or only properties.
+        :raises NotFoundError: when there is no such entity.
+        """
+        with self._store.snapshot() as tx:
+            found = self._metadata.read(tx, entity)
+            if found.is_empty():
+                self._require(tx, entity)
+        return select(found, scope, kind)
+
+    def add(
+        self,
+        entity: MetadataEntity,
+        properties: dict[str, str] | None = None,
+        tags: list[str] | None = None,
+    ) -> MetadataChange:
+        """Set properties of an entity and add tags, in the scope USER.
+
+        :raises NotFoundError: when there is no such entity.
+        :raises BadRequestError: when keys, values or tags are illegal; with all problems.
+        """
+        added = Metadata.of(properties, tags or ())
+        rules.require_valid(added, self._max_chars)
+        return self._apply(UpdateMutation(entity, ScopedMetadata(user=added)))
+
+    def remove(
+        self,
+        entity: MetadataEntity,
+        properties: list[str] | None = None,
+        tags: list[str] | None = None,
+    ) -> MetadataChange:
+        """Remove properties and tags of an entity in the scope USER; what is absent makes no difference.
+
+        :raises NotFoundError: when there is no such entity.
+        """
+        names = [
+            *(_to_name(MetadataKind.PROPERTY, each) for each in properties or ()),
+            *(_to_name(MetadataKind.TAG, each) for each in tags or ()),
+        ]
+        return self._apply(RemoveMutation(entity, names=names))
+
+    def remove_all(
+        self, entity: MetadataEntity, kind: MetadataKind | None = None
+    ) -> MetadataChange:
+        """Remove all properties and tags of an entity in the scope USER, or all of one kind.
+
+        :raises NotFoundError: when there is no such entity.
+        """
+        return self._apply(RemoveMutation(entity, MetadataScope.USER, kind))
+
+    def search(self, request: SearchRequest) -> SearchResponse:
+        """Return a page of the entities whose metadata matches a query.
+
+        :raises BadRequestError: when the request is wrong.
+        """
+        return self._metadata.search(request)
+
+    def export(self, namespace: str) -> list[UserMetadata]:
+        """Return the USER metadata of all entities of a namespace, for a file.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            found = self._metadata.read_namespace(tx, namespace)
+        return [
+            UserMetadata(entity, metadata.user.properties, metadata.user.tags)
+            for entity, metadata in found
+            if not metadata.user.is_empty()
+        ]
+
+    def import_all(self, metadata: list[UserMetadata], replace: bool = False) -> int:
+        """Add the USER metadata of a file in one transaction; return how many entities changed.
+
+        :param replace: remove what these entities have besides.
+        :raises NotFoundError: when an entity does not exist; nothing was changed.
+        :raises BadRequestError: when metadata is illegal; nothing was changed.
+        """
+        mutations: list[Mutation] = []
+        for each in metadata:
+            added = Metadata.of(each.properties, each.tags)
+            rules.require_valid(added, self._max_chars)
+            if replace:
+                mutations.append(RemoveMutation(each.entity, MetadataScope.USER))
+            mutations.append(UpdateMutation(each.entity, ScopedMetadata(user=added)))
+        with self._store.transaction() as tx:
+            for each in metadata:
+                self._require(tx, each.entity)
+            changes = self._metadata.apply(tx, mutations)
+        before = {change.entity: change.before for change in reversed(changes)}
+        after = {change.entity: change.after for change in changes}
+        return sum(before[entity] != after[entity] for entity in after)
+
+    def _apply(self, mutation: Mutation) -> MetadataChange:
+        with self._store.transaction() as tx:
+            self._require(tx, mutation.entity)
+            return self._metadata.apply(tx, [mutation])[0]
+
+    def _require(self, tx: Transaction, entity: MetadataEntity) -> None:
+        """Check that an entity exists; one with metadata does, such as a source that a run has read."""
+        if entity.namespace is not None:
+            self._namespaces.require_in_transaction(tx, entity.namespace)
+        check = self._checks.get(entity.type)
+        if check is None or entity.type == NAMESPACE:
+            return
+        try:
+            check(tx, entity)
+        except NotFoundError:
+            if self._metadata.read(tx, entity).is_empty():
+                raise
+
+
+class UserMetadata(msgspec.Struct, omit_defaults=True):
+    """The USER metadata of an entity, as files have it."""
+
+    entity: MetadataEntity
+    properties: dict[str, str] = {}
+    tags: list[str] = []
+
+
+def _to_name(kind: MetadataKind, name: str) -> MetadataName:
+    return MetadataName(MetadataScope.USER, kind, name)
