@@ -113,6 +113,18 @@ class ArtifactIndex:
             also(tx)
 
 
+def read_good_plugins(
+    tx: Transaction, namespace: str, name: str, version: str
+) -> list[PluginClass]:
+    """Return the plugins of an artifact, from its last good content; none when there is no such artifact."""
+    rows = tx.execute(
+        "SELECT c.plugins FROM artifact a JOIN artifact_content c ON c.digest = a.good_digest "
+        "WHERE a.namespace = ? AND a.name = ? AND a.version = ? ORDER BY a.path",
+        (namespace, name, version),
+    )
+    return decode_json(rows[0][0], type=list[PluginClass]) if rows else []
+
+
 def _replace(
     tx: Transaction,
     table: str,

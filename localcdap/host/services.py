@@ -38,6 +38,7 @@ from localcdap.messaging.topics import Topics
 from localcdap.metadata.existence import create_checks
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
+from localcdap.metadata.system_metadata import SystemMetadataWriter
 from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.resources import NamespaceResource
@@ -185,9 +186,17 @@ class HostServices:
         self.drafts = DraftService(store, self.namespaces)
 
     def _open_metadata(self, store: Store) -> None:
+        metadata = MetadataStore(store)
         self.metadata = MetadataService(
-            store, MetadataStore(store), self.namespaces, create_checks(self.artifacts)
+            store, metadata, self.namespaces, create_checks(self.artifacts)
         )
+        writer = SystemMetadataWriter(metadata)
+        self._topics.add_observer(writer.observe)
+        with store.snapshot() as tx:
+            is_filled = writer.is_filled(tx)
+        if not is_filled:
+            with store.transaction() as tx:
+                writer.fill(tx)
 
     def _open_previews(
         self, processes: PreviewProcesses, workers: PluginWorkers, home: Home, records: int

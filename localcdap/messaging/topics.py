@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -25,6 +25,9 @@ PAYLOAD_LIMIT: Final = 4 * 1024 * 1024
 """The largest payload as JSON, in bytes."""
 DAY_S: Final = 86_400
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+EventObserver: TypeAlias = Callable[[Transaction, SystemEvent], None]
 
 
 class Retention(msgspec.Struct, frozen=True, rename="camel"):
@@ -65,6 +68,7 @@ class Topics:
         self._changed = threading.Condition()
         self._counts: dict[tuple[str, str], int] = {}
         """The number of changes of each topic since this process opened the database."""
+        self._observers: list[EventObserver] = []
         self.closed = False
         """Whether :meth:`close` was called: no thread waits any more."""
 
@@ -137,8 +141,18 @@ class Topics:
         return ids
 
     def publish_event(self, tx: Transaction, event: SystemEvent) -> None:
-        """Publish a system event as part of a transaction."""
+        """Publish a system event as part of a transaction, and let its observers take part in it."""
         self.publish(tx, SYSTEM_NAMESPACE, event.topic, [event])
+        for observe in self._observers:
+            observe(tx, event)
+
+    def add_observer(self, observe: EventObserver) -> None:
+        """Call a function with each system event in the transaction of the change, before the commit.
+
+        Listeners hear of events after the commit; an observer is for what must not be true without the
+        change, nor the change without it.
+        """
+        self._observers.append(observe)
 
     def read(
         self, tx: Transaction, namespace: str, names: Sequence[str], after: int, limit: int

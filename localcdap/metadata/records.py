@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.metadata import MetadataEntity, MetadataScope, ScopedMetadata
 from localcdap.decoders import decode_json
-from localcdap.metadata.entities import from_key
+from localcdap.metadata.entities import from_key, to_key
 from localcdap.metadata.terms import Term, list_terms
 from localcdap.store.store import Transaction
 
@@ -72,6 +72,16 @@ def read_namespace(tx: Transaction, namespace: str) -> list[tuple[MetadataEntity
         "SELECT entity, metadata FROM metadata WHERE namespace = ? ORDER BY entity", (namespace,)
     )
     return [(from_key(key), decode_json(text, ScopedMetadata)) for key, text in rows]
+
+
+def list_inside(tx: Transaction, entity: MetadataEntity, type: str) -> list[MetadataEntity]:
+    """Return the entities with metadata of a custom type whose pairs begin with those of another entity."""
+    prefix = to_key(MetadataEntity({**entity.details, type: ""}, type)).rpartition(f"\x1f{type}")[0]
+    rows = tx.execute(
+        "SELECT entity FROM metadata WHERE entity > ? AND entity < ? ORDER BY entity",
+        (f"{prefix}\x1f", f"{prefix}\x20"),
+    )
+    return [from_key(key) for (key,) in rows]
 
 
 def write_metadata(

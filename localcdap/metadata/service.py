@@ -27,6 +27,7 @@ from localcdap.metadata.mutations import (
 )
 from localcdap.metadata.search import SearchRequest, SearchResponse
 from localcdap.metadata.store import MetadataStore
+from localcdap.metadata.system_metadata import is_untyped_plugin, read_untyped_plugin
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
@@ -64,12 +65,16 @@ class MetadataService:
     ) -> ScopedMetadata:
         """Return the metadata of an entity; empty when it has none.
 
+        :param entity: a plugin without its type has the metadata of the plugins of all types.
         :param scope: only this scope.
         :param kind: only tags, or only properties.
         :raises NotFoundError: when there is no such entity.
         """
         with self._store.snapshot() as tx:
-            found = self._metadata.read(tx, entity)
+            if is_untyped_plugin(entity):
+                found = read_untyped_plugin(tx, self._metadata, entity)
+            else:
+                found = self._metadata.read(tx, entity)
             if found.is_empty():
                 self._require(tx, entity)
         return select(found, scope, kind)

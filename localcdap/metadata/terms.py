@@ -42,6 +42,9 @@ def list_terms(entity: MetadataEntity, metadata: ScopedMetadata) -> set[Term]:
             key = name.lower()
             found.add(Term(scope, PROPERTIES, key))
             found.update(Term(scope, key, token) for token in _tokenize_property(key, value))
+            kind, colon, rest = key.partition(":")
+            if colon:  # such as plugin:File:batchsource, which plugin:file finds
+                found.update(Term(scope, kind, token) for token in tokenize(rest))
             if _NUMBER.fullmatch(value.strip()):
                 found.add(Term(scope, NUMBER_PREFIX + key, value.strip().lower()))
         for tag in part.tags:

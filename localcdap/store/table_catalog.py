@@ -81,6 +81,19 @@ def read_schema_and_key(tx: Transaction, namespace: str, name: str) -> tuple[Sch
 
     :raises NotFoundError: when there is no such table; the message lists the tables.
     """
+    document, key = _read(tx, namespace, name)
+    return Schema.parse(document), key
+
+
+def read_document(tx: Transaction, namespace: str, name: str) -> str:
+    """Return the schema of a table or view as it is stored.
+
+    :raises NotFoundError: when there is no such table; the message lists the tables.
+    """
+    return _read(tx, namespace, name)[0]
+
+
+def _read(tx: Transaction, namespace: str, name: str) -> tuple[str, str | None]:
     rows = tx.execute(
         "SELECT document, key_field FROM dataset_tables WHERE namespace = ? AND name = ?",
         (namespace, name),
@@ -90,8 +103,7 @@ def read_schema_and_key(tx: Transaction, namespace: str, name: str) -> tuple[Sch
         raise NotFoundError(
             f"There is no table '{name}' in namespace '{namespace}'; available: {known}."
         )
-    document, key = rows[0]
-    return Schema.parse(document), key
+    return rows[0][0], rows[0][1]
 
 
 def read_query(tx: Transaction, namespace: str, name: str) -> str | None:
