@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from localcdap.datasets.statements import StatementService
     from localcdap.datasets.transactions import TransactionService
     from localcdap.messaging.service import MessagingService
+    from localcdap.metadata.audit import AuditService
     from localcdap.metadata.service import MetadataService
     from localcdap.namespaces.connections import ConnectionService
     from localcdap.namespaces.preferences import PreferenceService
@@ -126,6 +127,9 @@ class ServiceTable:
     )
     metadata: ServiceEntry[MetadataService] = ServiceEntry(
         "metadata", "localcdap.metadata.service:MetadataService"
+    )
+    audit: ServiceEntry[AuditService] = ServiceEntry(
+        "audit", "localcdap.metadata.audit:AuditService"
     )
     database: ServiceEntry[DatabaseService] = ServiceEntry(
         "database", "localcdap.store.service:DatabaseService"

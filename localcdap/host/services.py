@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -35,6 +36,7 @@ from localcdap.host.service_table import SERVICES
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
+from localcdap.metadata.audit import AuditLog, AuditService
 from localcdap.metadata.existence import create_checks
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
@@ -186,11 +188,14 @@ class HostServices:
         self.drafts = DraftService(store, self.namespaces)
 
     def _open_metadata(self, store: Store) -> None:
-        metadata = MetadataStore(store)
+        log = AuditLog(self._topics, getpass.getuser)
+        metadata = MetadataStore(store, log.note_changes)
+        self.audit = AuditService(store)
         self.metadata = MetadataService(
             store, metadata, self.namespaces, create_checks(self.artifacts)
         )
         writer = SystemMetadataWriter(metadata)
+        self._topics.add_observer(log.observe)
         self._topics.add_observer(writer.observe)
         with store.snapshot() as tx:
             is_filled = writer.is_filled(tx)

@@ -102,8 +102,11 @@ class ArtifactsChanged(
 
 
 SystemEvent = EntityCreated | EntityUpdated | EntityDeleted | RunStatusChanged | ArtifactsChanged
-TOPICS: Final = (EntityCreated.topic, RunStatusChanged.topic, ArtifactsChanged.topic)
-"""The topics of system events. Only localcdap publishes on them, and they cannot be deleted."""
+AUDIT_TOPIC: Final = "audit"
+"""The topic of the audit log."""
+TOPICS: Final = (EntityCreated.topic, RunStatusChanged.topic, ArtifactsChanged.topic, AUDIT_TOPIC)
+"""The topics of system events and of the audit log. Only localcdap publishes on them; they cannot be
+deleted."""
 
 
 class SystemEventListener(Generic[Tx]):
