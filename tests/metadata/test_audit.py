@@ -36,7 +36,7 @@ class Audited:
             self.metadata.apply(tx, mutations)
 
     def read(self, **query: object) -> list[AuditMessage]:
-        return self.service.list_messages(AuditQuery(**query))  # type: ignore[arg-type]
+        return self.service.list_messages(AuditQuery(**query))
 
     def read_topic(self) -> list[AuditMessage]:
         with self.store.snapshot() as tx:
