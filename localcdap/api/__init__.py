@@ -32,6 +32,7 @@ from localcdap.api.errors import (
     StageError,
 )
 from localcdap.api.failures import FailureBuilder, FailureCollector, ValidationFailure
+from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.methods import plugin_method
 from localcdap.api.plugin import (
     BatchAggregator,
@@ -51,6 +52,7 @@ from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
     PortEmitter,
+    PrepareContext,
     Record,
     SinkContext,
     SinkSampleContext,
@@ -84,6 +86,9 @@ __all__ = [
     "LocalcdapError",
     "LogicalType",
     "Lookup",
+    "Metadata",
+    "MetadataEntity",
+    "MetadataScope",
     "NamedPlugins",
     "NotFoundError",
     "Plugin",
@@ -92,6 +97,7 @@ __all__ = [
     "PostAction",
     "PostActionConfig",
     "PostActionContext",
+    "PrepareContext",
     "Record",
     "Schema",
     "SchemaError",

@@ -237,6 +237,31 @@ class MetadataName(msgspec.Struct, frozen=True):
     name: str
 
 
+class OperationKind(enum.StrEnum):
+    """What a program does with the USER metadata of an entity (CDAP 6 ``MetadataOperation``)."""
+
+    PUT = "PUT"
+    """Sets properties and adds tags."""
+    DELETE = "DELETE"
+    """Removes properties and tags by their names."""
+    DELETE_ALL = "DELETE_ALL"
+    DELETE_ALL_PROPERTIES = "DELETE_ALL_PROPERTIES"
+    DELETE_ALL_TAGS = "DELETE_ALL_TAGS"
+
+
+class MetadataOperation(msgspec.Struct, frozen=True):
+    """An operation that a program emits."""
+
+    kind: OperationKind
+    entity: MetadataEntity
+    properties: dict[str, str] = {}
+    """Of PUT."""
+    tags: list[str] = []
+    """Of PUT and DELETE."""
+    names: list[str] = []
+    """The names of properties of DELETE."""
+
+
 def _check_key(key: str, known: Mapping[str, str]) -> None:
     if not key:
         raise BadRequestError("Key cannot be null or empty")

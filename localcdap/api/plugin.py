@@ -17,6 +17,7 @@ from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
     PortEmitter,
+    PrepareContext,
     Record,
     SampleContext,
     SinkContext,
@@ -66,6 +67,14 @@ class Plugin:
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         """Run checks that need files, databases or a network. Called on demand and at the start of a run."""
+
+    def prepare_run(self, context: PrepareContext) -> None:
+        """Prepare a run: called once for each stage and run, before the first record (CDAP ``prepareRun``).
+
+        It runs in the run's own process, for all types of plugins. The methods of DataFrame grain, and those
+        of actions, are called on the same object; record and batch grain work on other objects, in Spark's
+        workers. By default nothing is done.
+        """
 
     @classmethod
     def grain(cls) -> Grain:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.locations import Locations
+from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 
@@ -191,6 +192,45 @@ class StageContext(Protocol):
         :raises NotFoundError: when there is no such table.
         :raises StageError: when the table has no key, is too large, or was not named.
         """
+
+
+class PrepareContext(StageContext, Protocol):
+    """The context of :meth:`Plugin.prepare_run`, in the run's own process, before the first record.
+
+    It reads and emits metadata (CDAP ``MetadataReaderContext`` and ``MetadataWriterContext``). An entity that
+    names no namespace is in that of the run. Emitted metadata is of the scope USER; it takes effect some
+    moments later and in the order of the calls, also when the run fails afterwards. A preview emits nothing:
+    its log shows what a run would emit.
+    """
+
+    def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
+        """Return the metadata of an entity in one scope; empty when it has none.
+
+        An entity is read once for each run, at the first call.
+
+        :raises StageError: when there is no such entity, or the user may not read it.
+        """
+
+    def add_properties(self, entity: MetadataEntity, properties: Mapping[str, str]) -> None:
+        """Set properties of an entity.
+
+        :raises BadRequestError: when a key or a value is illegal; nothing is emitted.
+        """
+
+    def add_tags(self, entity: MetadataEntity, *tags: str) -> None:
+        """Add tags to an entity.
+
+        :raises BadRequestError: when a tag is illegal; nothing is emitted.
+        """
+
+    def remove_metadata(self, entity: MetadataEntity) -> None:
+        """Remove all properties and tags of an entity."""
+
+    def remove_properties(self, entity: MetadataEntity, *names: str) -> None:
+        """Remove properties of an entity; without names, all of them."""
+
+    def remove_tags(self, entity: MetadataEntity, *tags: str) -> None:
+        """Remove tags of an entity; without tags, all of them."""
 
 
 class SampleContext(StageContext, Protocol):

@@ -1,4 +1,4 @@
-"""Requests of a run process to the host of its instance: tables, statements, secure keys, connections.
+"""Requests of a run process to the host: tables, statements, metadata, secure keys, connections.
 
 A run process outlives its host, so every call connects to the host that serves the instance at that moment,
 and starts one when there is none. Without an instance (in tests of single stages) there is no host to ask.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -15,15 +16,18 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import HostError, LocalcdapError
+from localcdap.api.metadata import MetadataEntity, ScopedMetadata
 from localcdap.api.stage import FindTable
 from localcdap.api.tables import TableResult, TableShape
 from localcdap.engine.messages.host import (
     CONNECTIONS,
+    METADATA,
     RUNS,
     SECURE_KEYS,
     TABLE_EXPORTS,
     TABLE_STATEMENTS,
     ConnectionProperties,
+    MetadataReads,
     RunMessages,
     SecureKeys,
     StatementBatch,
@@ -169,6 +173,24 @@ def _read_first_row(stream: bytes) -> dict[str, Any] | None:
     with pa.ipc.open_stream(stream) as reader:
         rows: list[dict[str, Any]] = reader.read_all().to_pylist()
     return rows[0] if rows else None
+
+
+# -- metadata -------------------------------------------------------------------------------
+
+
+def create_metadata_reader(order: WorkOrder) -> Callable[[MetadataEntity], ScopedMetadata]:
+    """Return a function that asks the host for the metadata of an entity.
+
+    It raises NotFoundError when there is no such entity, and HostError when there is no host.
+    """
+
+    def read(entity: MetadataEntity) -> ScopedMetadata:
+        if order.host_directory is None:
+            raise HostError("this run has no host.", "Run the pipeline through localcdap.")
+        with connect_to_host(Path(order.host_directory)) as client:
+            return client.make_proxy(METADATA, MetadataReads).get(entity)
+
+    return read
 
 
 # -- secrets --------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog, AuditService
+from localcdap.metadata.emitted import EmittedMetadataListener
 from localcdap.metadata.existence import create_checks
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
@@ -194,6 +195,7 @@ class HostServices:
         self.metadata = MetadataService(
             store, metadata, self.namespaces, create_checks(self.artifacts)
         )
+        self._delivery.add(EmittedMetadataListener(self.metadata))
         writer = SystemMetadataWriter(metadata)
         self._topics.add_observer(log.observe)
         self._topics.add_observer(writer.observe)

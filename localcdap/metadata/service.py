@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from localcdap.api import metadata_rules as rules
 from localcdap.api.errors import NotFoundError
 from localcdap.api.metadata import (
     NAMESPACE,
@@ -16,7 +17,6 @@ from localcdap.api.metadata import (
     MetadataScope,
     ScopedMetadata,
 )
-from localcdap.metadata import rules
 from localcdap.metadata.existence import EntityCheck
 from localcdap.metadata.mutations import (
     MetadataChange,
@@ -161,6 +161,21 @@ class MetadataService:
         before = {change.entity: change.before for change in reversed(changes)}
         after = {change.entity: change.after for change in changes}
         return sum(before[entity] != after[entity] for entity in after)
+
+    def apply_emitted(self, tx: Transaction, mutation: Mutation, user: str) -> MetadataChange:
+        """Apply what a run of a user emitted, as part of a transaction.
+
+        The entity need not exist (yet): a table may be written by the same run.
+
+        :raises NotFoundError: when its namespace does not exist (any more).
+        :raises BadRequestError: when metadata is illegal.
+        """
+        del user
+        if isinstance(mutation, UpdateMutation):
+            rules.require_valid(mutation.metadata.user, self._max_chars)
+        if mutation.entity.namespace is not None:
+            self._namespaces.require_in_transaction(tx, mutation.entity.namespace)
+        return self._metadata.apply(tx, [mutation])[0]
 
     def _apply(self, mutation: Mutation) -> MetadataChange:
         with self._store.transaction() as tx:

@@ -17,6 +17,7 @@ from localcdap.engine.messages.spool import (
     LogLine,
     LogLines,
     Message,
+    MetadataOperations,
     Progress,
     RecordCounts,
     RunStatus,
@@ -56,6 +57,8 @@ class RunEffects:
                 self._log(transaction, message.lines)
             case TableLoads():
                 self._load(transaction, message.loads)
+            case MetadataOperations():
+                self._records.publish_metadata(transaction, self._id, message)
             case _:
                 self._change(transaction, message)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from localcdap.api.app.events import RunStatusChanged
+from localcdap.api.app.events import MetadataEmitted, RunStatusChanged
 from localcdap.api.errors import NotFoundError
+from localcdap.api.metadata import PROGRAM_RUN, MetadataEntity
 from localcdap.decoders import decode_json
+from localcdap.engine.messages.spool import MetadataOperations
 from localcdap.messaging.topics import Topics
+from localcdap.namespaces.preferences import PIPELINE_PROGRAM
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
 from localcdap.store.store import Store, Transaction
@@ -209,6 +213,18 @@ class RunRecords:
     def _publish_status(self, transaction: Transaction, run: Run) -> None:
         event = RunStatusChanged(run.namespace, run.pipeline, run.run, run.status.value, get_now())
         self._topics.publish_event(transaction, event)
+
+    def publish_metadata(
+        self, transaction: Transaction, run_id: str, message: MetadataOperations
+    ) -> None:
+        """Publish what a stage of a run emitted, for the store of metadata."""
+        run = self.get_in(transaction, run_id)
+        entity = MetadataEntity.of_program(
+            PIPELINE_PROGRAM.split("/")[1], "Workflow", run.pipeline, run.namespace
+        ).append(PROGRAM_RUN, run_id)
+        for operation in message.operations:
+            event = MetadataEmitted(entity, message.stage, operation, get_now(), getpass.getuser())
+            self._topics.publish_event(transaction, event)
 
 
 def _encode_run(run: Run) -> str:

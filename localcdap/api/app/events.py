@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 import msgspec
 
 from localcdap.api.deprecation import build_getattr
-from localcdap.api.metadata import MetadataEntity
+from localcdap.api.metadata import MetadataEntity, MetadataOperation
 
 SYSTEM_NAMESPACE: Final = "system"
 Tx = TypeVar("Tx")
@@ -101,10 +101,39 @@ class ArtifactsChanged(
     time: int
 
 
-SystemEvent = EntityCreated | EntityUpdated | EntityDeleted | RunStatusChanged | ArtifactsChanged
+class MetadataEmitted(
+    msgspec.Struct, tag="metadataEmitted", tag_field="kind", rename="camel", frozen=True
+):
+    """A program emitted metadata, which takes effect when localcdap has handled this event."""
+
+    topic: ClassVar[str] = "metadata"
+    run: MetadataEntity
+    """The run of the program."""
+    stage: str
+    operation: MetadataOperation
+    time: int
+    """Milliseconds since 1970."""
+    user: str
+    """The user of the run."""
+
+
+SystemEvent = (
+    EntityCreated
+    | EntityUpdated
+    | EntityDeleted
+    | RunStatusChanged
+    | ArtifactsChanged
+    | MetadataEmitted
+)
 AUDIT_TOPIC: Final = "audit"
 """The topic of the audit log."""
-TOPICS: Final = (EntityCreated.topic, RunStatusChanged.topic, ArtifactsChanged.topic, AUDIT_TOPIC)
+TOPICS: Final = (
+    EntityCreated.topic,
+    RunStatusChanged.topic,
+    ArtifactsChanged.topic,
+    MetadataEmitted.topic,
+    AUDIT_TOPIC,
+)
 """The topics of system events and of the audit log. Only localcdap publishes on them; they cannot be
 deleted."""
 

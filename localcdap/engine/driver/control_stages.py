@@ -7,15 +7,14 @@ from typing import Final
 
 from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import LocalcdapError, StageError
-from localcdap.api.plugin import Plugin
 from localcdap.api.tables import CreatedTable, TableResult
-from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.host_client import execute_statements
-from localcdap.engine.messages.flow import Stage, create_plugin
+from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
+from localcdap.engine.plan.preparation import get_plugin
 
 
 class ControlStages:
@@ -35,7 +34,7 @@ class ControlStages:
         :raises StageError: when it fails.
         """
         with stage_scope(stage.name):
-            plugin = _create_plugin(stage)
+            plugin = get_plugin(self._run, stage)
             if not isinstance(plugin, Condition):
                 raise _create_type_error(stage)
             return bool(plugin.decide(self._create_context(stage, counts)))
@@ -46,7 +45,7 @@ class ControlStages:
         :raises StageError: when it fails.
         """
         with stage_scope(stage.name):
-            plugin = _create_plugin(stage)
+            plugin = get_plugin(self._run, stage)
             if not isinstance(plugin, Action):
                 raise _create_type_error(stage)
             plugin.run(self._create_context(stage, counts))
@@ -59,7 +58,7 @@ class ControlStages:
         :raises StageError: when it fails.
         """
         with stage_scope(stage.name):
-            plugin = _create_plugin(stage)
+            plugin = get_plugin(self._run, stage)
             if not isinstance(plugin, PostAction):
                 raise _create_type_error(stage)
             if not plugin.should_run(succeeded):
@@ -114,10 +113,6 @@ class DriverControlContext(DriverContext):
             return execute_statements(self._host_directory, batch)
         except LocalcdapError as error:
             raise self.fail(error.message, error.corrective_action) from None
-
-
-def _create_plugin(stage: Stage) -> Plugin:
-    return create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
 
 
 def _create_type_error(stage: Stage) -> StageError:

@@ -27,6 +27,7 @@ from localcdap.engine.driver.workflow import Workflow
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.host_client import (
     RedactingSpoolWriter,
+    create_metadata_reader,
     create_table_source,
     flush_to_host,
     get_secrets,
@@ -39,12 +40,14 @@ from localcdap.engine.messages.spool import (
     Counted,
     Failed,
     Message,
+    MetadataOperations,
     RunStatus,
     TableLoads,
 )
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import to_stage_error
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
+from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.session import connect
 from localcdap.messaging.spool import SpoolWriter
@@ -138,6 +141,7 @@ class RunDriver:
             order.arguments,
         )
         resolved, run = self._resolve()
+        run.metadata = self._create_metadata(spool)
         progress = ProgressReport(spool)
         run.spark.registerProgressHandler(progress)
         if order.remote:
@@ -222,6 +226,13 @@ class RunDriver:
             staging=self._staging,
             table_directory=self._directory / TABLES,
             host_directory=order.host_directory,
+        )
+
+    def _create_metadata(self, spool: SpoolWriter) -> RunMetadata:
+        """Return the metadata of the run; what its stages emit goes into the spool."""
+        return RunMetadata(
+            create_metadata_reader(self._order),
+            lambda stage, operation: spool.append(MetadataOperations(stage, [operation])),
         )
 
     def _end_operations(self, *, may_begin: bool) -> None:

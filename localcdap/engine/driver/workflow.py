@@ -83,8 +83,8 @@ class Workflow:
     def prepare(self) -> None:
         """Plan all phases that can be planned before the run, and check their schemas; nothing is read yet.
 
-        Phases after actions cannot, since actions may set their arguments and write their files; nor
-        sources after conditions, whose branch may not be taken.
+        Phases after actions cannot, since actions may set their arguments and write their files; nor, after
+        conditions whose branch may not be taken, sources and plugins that prepare runs.
 
         :raises StageError: when a stage cannot be planned, or a schema differs.
         """
@@ -238,7 +238,9 @@ class Workflow:
         if not step.before:
             return True
         has_source = any(self._route.types[name] == SOURCE for name in step.stages)
-        return not has_source and all(
+        if has_source or self._resolved.prepares_runs(step.stages):
+            return False
+        return all(
             e in given for e in self._route.list_entries(step.stages, self._route.connections)
         )
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.metadata import MetadataEntity, ScopedMetadata
 from localcdap.api.schema import Schema
 from localcdap.api.tables import CreatedTable, TableShape, TableWrite
 from localcdap.rpc.methods import non_idempotent
@@ -22,6 +23,8 @@ TABLE_STATEMENTS: Final = "table-statements"
 """Name of the service :class:`TableStatements`."""
 SECURE_KEYS: Final = "secure-keys"
 """Name of the service :class:`SecureKeys`."""
+METADATA: Final = "metadata"
+"""Name of the service :class:`MetadataReads`."""
 CONNECTIONS: Final = "connections"
 """Name of the service :class:`ConnectionProperties`."""
 
@@ -127,5 +130,16 @@ class ConnectionProperties:
         """Return the properties of a connection.
 
         :raises NotFoundError: when the connection does not exist.
+        """
+        raise NotImplementedError
+
+
+class MetadataReads:
+    """The metadata of entities."""
+
+    def get(self, entity: MetadataEntity) -> ScopedMetadata:
+        """Return the metadata of an entity; empty when it has none.
+
+        :raises NotFoundError: when there is no such entity.
         """
         raise NotImplementedError

@@ -11,6 +11,7 @@ import enum
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.metadata import MetadataOperation
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.samples import StageSample
 
@@ -140,7 +141,24 @@ class Failed(msgspec.Struct, tag="failed", tag_field="kind"):
     arguments that an action set, or with secure values."""
 
 
-Message = StatusChanged | Progress | Counted | LogLine | LogLines | TableLoads | Committed | Failed
+class MetadataOperations(msgspec.Struct, tag="metadata", tag_field="kind"):
+    """Metadata that a stage emits."""
+
+    stage: str
+    operations: list[MetadataOperation]
+
+
+Message = (
+    StatusChanged
+    | Progress
+    | Counted
+    | LogLine
+    | LogLines
+    | TableLoads
+    | Committed
+    | Failed
+    | MetadataOperations
+)
 """The messages of a run."""
 
 

@@ -24,6 +24,7 @@ from localcdap.engine.local.lost_task_errors import recover_task_error
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.plan.error_attribution import mark_message
+from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.plan.tables import (
     TableSource,
@@ -75,6 +76,10 @@ class RunContext:
     """The metrics that plugin code counts in this process, by stage."""
     lookups: dict[str, LookupFile] = dataclasses.field(default_factory=dict)
     """The tables that were prepared for lookups, by name."""
+    metadata: RunMetadata = dataclasses.field(default_factory=RunMetadata)
+    """What stages read and emit while they prepare."""
+    prepared: dict[str, tuple[Mapping[str, str], Any]] = dataclasses.field(default_factory=dict)
+    """The plugins that have prepared the run, with their properties, by stage."""
     message_directory: str | None = None
     """Folder into which workers write log lines and counts; None for a cluster, which does not see it."""
 

@@ -14,7 +14,6 @@ from localcdap.api.errors import StageError
 from localcdap.api.plugin import BatchSink, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.api.stage import SinkContext
-from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import (
     CONDITION,
     JOINER,
@@ -23,12 +22,12 @@ from localcdap.engine.messages.flow import (
     Flow,
     Stage,
     Stream,
-    create_plugin,
 )
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.flow_analysis import PassGroup
 from localcdap.engine.plan.passes import build_pass
+from localcdap.engine.plan.preparation import get_plugin
 from localcdap.engine.plan.spark_types import quote_column
 from localcdap.engine.plan.streams import (
     Plan,
@@ -78,7 +77,7 @@ class _Planner:
         self._flow: Final = flow
         self._run: Final = run
         self._given: Final = given
-        self._plugins: Final = {s.name: _create_plugin(s) for s in flow.stages}
+        self._plugins: Final = {s.name: _get_plugin(run, s) for s in flow.stages}
         self._streams: Final = PlannedStreams(flow, run, self._plugins, counts=counts)
         self._plan: Final = self._streams.plan
 
@@ -183,8 +182,5 @@ class _Planner:
             self._streams.publish(Stream(stage.name, port), ports[port])
 
 
-def _create_plugin(stage: Stage) -> Any:
-    if stage.type == CONDITION:
-        return Connector({})
-    with stage_scope(stage.name):
-        return create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
+def _get_plugin(run: RunContext, stage: Stage) -> Any:
+    return Connector({}) if stage.type == CONDITION else get_plugin(run, stage)

@@ -6,7 +6,7 @@ The host has validated the pipeline, but arguments that actions set, and secure 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Final
 
@@ -20,6 +20,7 @@ from localcdap.engine.host_client import create_table_finder, get_secrets
 from localcdap.engine.messages.flow import CONDITION, DATA_TYPES, SINKS, Flow, Stage
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.plan.phases import PhaseRoute
+from localcdap.engine.plan.preparation import prepares_runs
 from localcdap.engine.plan.streams import runs_in_python
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
@@ -85,6 +86,15 @@ class ResolvedFlow:
             spec.plugin.type in DATA_TYPES and runs_in_python(load_plugin(request.plugin))
             for spec in self._specs.values()
             if (request := self._pipeline.requests.get(spec.name)) is not None
+        )
+
+    def prepares_runs(self, names: Iterable[str]) -> bool:
+        """Return whether the plugin of one of these stages implements ``prepare_run``."""
+        requests = (self._pipeline.requests.get(name) for name in names)
+        return any(
+            prepares_runs(load_plugin(request.plugin))
+            for request in requests
+            if request is not None
         )
 
     def has_macros(self, name: str) -> bool:

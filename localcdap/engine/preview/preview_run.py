@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api.errors import EngineError, StageError
+from localcdap.api.metadata import MetadataOperation
 from localcdap.api.pipeline import StageConnection
 from localcdap.engine.driver.progress_report import create_status
 from localcdap.engine.driver.run_driver import RunDriver, create_failed
 from localcdap.engine.driver.workflow import Workflow
-from localcdap.engine.host_client import get_secrets
+from localcdap.engine.host_client import create_metadata_reader, get_secrets
 from localcdap.engine.messages.flow import Flow, Stream
 from localcdap.engine.messages.orders import (
     PipelineTestCase,
@@ -43,6 +44,7 @@ from localcdap.engine.messages.spool import (
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.phases import Step
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
+from localcdap.engine.plan.run_metadata import RunMetadata, describe_operation
 from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.preview.records import encode_given_streams
 from localcdap.engine.preview.scratch_folders import ScratchStaging
@@ -84,6 +86,12 @@ class PreviewDriver(RunDriver):
             self._preview(preview, spool, on_sample)
         spool.append(create_status(RunStatus.COMPLETED))
         return RunStatus.COMPLETED
+
+    def _create_context(self, spark: SparkSession) -> RunContext:
+        """Return the context of the stages; what they emit is shown in the log only."""
+        run = super()._create_context(spark)
+        run.metadata = RunMetadata(create_metadata_reader(self._order), _log_emission)
+        return run
 
     def _preview(self, preview: PreviewOrder, spool: SpoolWriter, on_sample: OnSample) -> None:
         resolved, run = self._resolve()
@@ -131,6 +139,10 @@ class PreviewDriver(RunDriver):
         return end
 
 
+def _log_emission(_stage: str, operation: MetadataOperation) -> None:
+    _LOG.info("A run would emit: %s", describe_operation(operation))
+
+
 class PipelineTestDriver(PreviewDriver):
     """Runs the cases of an order in turn, with one session. A case that fails does not stop the others."""
 
@@ -159,7 +171,7 @@ class PipelineTestDriver(PreviewDriver):
             cases=[],
         )
         start = datetime.datetime.fromtimestamp(case.logical_start_ms / 1000, datetime.UTC)
-        run = dataclasses.replace(run, logical_start_time=start)
+        run = dataclasses.replace(run, logical_start_time=start, prepared={})
         on_sample = partial(self._report_sample, spool)
         try:
             resolved = resolve_order(order)

@@ -27,7 +27,6 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
 from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
-from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import (
     CONDITION,
     DATA_TYPES,
@@ -36,12 +35,12 @@ from localcdap.engine.messages.flow import (
     Flow,
     Stage,
     Stream,
-    create_plugin,
 )
 from localcdap.engine.messages.samples import StageProblem, StageSample
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import find_failing_stage, stage_scope, to_stage_error
+from localcdap.engine.plan.preparation import get_plugin
 from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
 from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.plan.streams import runs_in_python
@@ -139,7 +138,7 @@ class StageByStageRunner:
         """Plan a stage that reads stages which have not been computed; False when it needs their records."""
         try:
             with stage_scope(stage.name):
-                plugin: Any = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
+                plugin: Any = get_plugin(self._run, stage)
                 if runs_in_python(type(plugin)):
                     return False
                 self._joint.add(stage, self._apply(stage, plugin), MOST_RECORDS)
@@ -198,7 +197,7 @@ class StageByStageRunner:
             return PreviewStageOutput()
         if stage.type in SINKS and stage.name in self._unchecked:
             return PreviewStageOutput()
-        plugin: Any = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
+        plugin: Any = get_plugin(self._run, stage)
         if stage.type in SINKS:
             return PreviewStageOutput(problems=self._check_sink(stage, plugin))
         if runs_in_python(type(plugin)):

@@ -6,7 +6,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import Metadata
-from localcdap.metadata.rules import find_problems, require_valid
+from localcdap.api.metadata_rules import find_problems, require_valid
 
 NAME = (
     "Illegal format for '{}'. Should only contain alphanumeric characters (a-z, A-Z, 0-9), "
