@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from localcdap.api.config import PluginConfig
 from localcdap.api.declarations import reject_declaration
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
@@ -151,6 +152,15 @@ class _DataTransform(Plugin):
     one_to_one: ClassVar[bool] = False
     """Whether every input record becomes exactly one output record and never an error record, so that the
     engine counts the records once for the stage and its input."""
+
+    def metadata_entities(self, arguments: Mapping[str, str]) -> Sequence[MetadataEntity]:
+        """Return the entities for ``context.get_metadata`` in ``initialize`` (record and batch grain only).
+
+        Their metadata is read when a run begins, and copied to the workers.
+
+        :param arguments: of the run.
+        """
+        return ()
 
     def initialize(self, context: StageContext) -> None:
         """Prepare for records; called once in each worker before the first (record and batch grain only)."""

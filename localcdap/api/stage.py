@@ -193,23 +193,24 @@ class StageContext(Protocol):
         :raises StageError: when the table has no key, is too large, or was not named.
         """
 
+    def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
+        """Return the metadata of an entity in one scope; empty when it has none.
+
+        Only :meth:`Plugin.prepare_run` may read any entity. In ``initialize``, a plugin of record or batch
+        grain reads those that its ``metadata_entities`` returned; nothing is read while it handles records.
+
+        :raises StageError: when there is no such entity, the user may not read it, or it was not declared.
+        """
+
 
 class PrepareContext(StageContext, Protocol):
     """The context of :meth:`Plugin.prepare_run`, in the run's own process, before the first record.
 
     It reads and emits metadata (CDAP ``MetadataReaderContext`` and ``MetadataWriterContext``). An entity that
     names no namespace is in that of the run. Emitted metadata is of the scope USER; it takes effect some
-    moments later and in the order of the calls, also when the run fails afterwards. A preview emits nothing:
-    its log shows what a run would emit.
+    moments later and in the order of the calls, also when the run fails afterwards. An entity is read once
+    for each run. A preview emits nothing: its log shows what a run would emit.
     """
-
-    def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
-        """Return the metadata of an entity in one scope; empty when it has none.
-
-        An entity is read once for each run, at the first call.
-
-        :raises StageError: when there is no such entity, or the user may not read it.
-        """
 
     def add_properties(self, entity: MetadataEntity, properties: Mapping[str, str]) -> None:
         """Set properties of an entity.

@@ -178,16 +178,18 @@ def _read_first_row(stream: bytes) -> dict[str, Any] | None:
 # -- metadata -------------------------------------------------------------------------------
 
 
-def create_metadata_reader(order: WorkOrder) -> Callable[[MetadataEntity], ScopedMetadata]:
+def create_metadata_reader(home: str | None) -> Callable[[MetadataEntity], ScopedMetadata]:
     """Return a function that asks the host for the metadata of an entity.
+
+    :param home: the instance's folder; None when there is no host.
 
     It raises NotFoundError when there is no such entity, and HostError when there is no host.
     """
 
     def read(entity: MetadataEntity) -> ScopedMetadata:
-        if order.host_directory is None:
+        if home is None:
             raise HostError("this run has no host.", "Run the pipeline through localcdap.")
-        with connect_to_host(Path(order.host_directory)) as client:
+        with connect_to_host(Path(home)) as client:
             return client.make_proxy(METADATA, MetadataReads).get(entity)
 
     return read

@@ -14,6 +14,7 @@ import msgspec
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import InvalidStageError, PluginError, StageError
 from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.plugin import Grain, Plugin, Transform, has_override
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import pack
@@ -256,5 +257,12 @@ class _ContextWithoutRun:
     def lookup(self, table: str) -> Lookup:
         raise StageError(
             f"Table '{table}' cannot be read: the plugin is used outside a run.",
+            "Use the plugin in a pipeline.",
+        )
+
+    def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
+        raise StageError(
+            f"The metadata of {entity.describe()} in the scope {scope.value} cannot be read: the plugin is "
+            "used outside a run.",
             "Use the plugin in a pipeline.",
         )

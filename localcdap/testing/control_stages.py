@@ -12,7 +12,12 @@ from localcdap.api.plugin import Plugin
 from localcdap.api.tables import CreatedTable, Lookup, TableResult
 from localcdap.engine.messages.flow import Stage, create_plugin
 from localcdap.engine.tasks.context import CountingMetrics, WorkerStageContext
-from localcdap.testing.records import StageOutput, build_stage_data
+from localcdap.testing.records import (
+    FakePreparationContext,
+    GivenMetadata,
+    StageOutput,
+    build_stage_data,
+)
 
 Statistics = Mapping[str, StageStatistics]
 
@@ -26,6 +31,7 @@ class FakeControlContext(WorkerStageContext):
         arguments: dict[str, str],
         locations: Locations,
         statistics: Statistics,
+        metadata: GivenMetadata,
         *,
         succeeded: bool = True,
     ) -> None:
@@ -35,6 +41,9 @@ class FakeControlContext(WorkerStageContext):
         self.succeeded = succeeded
         self.is_remote = False
         self.output: Final = StageOutput()
+        self.preparation: Final = FakePreparationContext(
+            build_stage_data(stage, arguments), metadata, self.output
+        )
         self._locations: Final = locations
         self.metrics = self.counting = CountingMetrics()
 
@@ -70,6 +79,7 @@ class FakeControlContext(WorkerStageContext):
 def act(cls: type[Plugin], stage: Stage, context: FakeControlContext) -> StageOutput:
     """Run an action, or a post action when its run condition is met."""
     plugin = create_plugin(cls, stage.name, stage.properties)
+    plugin.prepare_run(context.preparation)
     if isinstance(plugin, Action) or (
         isinstance(plugin, PostAction) and plugin.should_run(context.succeeded)
     ):
@@ -85,4 +95,5 @@ def decide(cls: type[Plugin], stage: Stage, context: FakeControlContext) -> bool
     plugin = create_plugin(cls, stage.name, stage.properties)
     if not isinstance(plugin, Condition):
         raise BadRequestError(f"{cls.__name__} is not a condition.", "Use 'run', or 'act'.")
+    plugin.prepare_run(context.preparation)
     return bool(plugin.decide(context))

@@ -6,9 +6,11 @@ import dataclasses
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from localcdap.api.arrow import RecordCodec
+from localcdap.api.errors import StageError
+from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
 from localcdap.api.plugin import (
     BatchAggregator,
     ErrorTransform,
@@ -21,6 +23,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.engine.messages.flow import SPLITTER, Stage, Stream, create_plugin
 from localcdap.engine.plan.flow_analysis import list_read_fields
+from localcdap.engine.plan.run_metadata import MetadataAccess, RunMetadata
 from localcdap.engine.plan.tables import write_lookup_file
 from localcdap.engine.tasks.aggregation import decode_key, encode_key
 from localcdap.engine.tasks.chunks import FailedRecord, conform
@@ -29,6 +32,9 @@ from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.pass_plan import error_record_schema
 from localcdap.testing.configuration import START
 from localcdap.testing.tables import TableData, TableDataSource
+
+GivenMetadata: TypeAlias = Mapping[MetadataEntity, ScopedMetadata]
+"""The metadata of entities; others have none."""
 
 
 @dataclasses.dataclass
@@ -45,6 +51,26 @@ class StageOutput:
     """The counters of the plugin."""
     arguments: dict[str, str] = dataclasses.field(default_factory=dict)
     """The arguments that an action has set."""
+    metadata: list[MetadataOperation] = dataclasses.field(default_factory=list)
+    """The metadata that ``prepare_run`` emitted, in its order."""
+
+
+class FakePreparationContext(MetadataAccess, WorkerStageContext):
+    """A :class:`localcdap.api.stage.PrepareContext` whose entities are given by a test."""
+
+    def __init__(
+        self, facts: StageContextData, metadata: GivenMetadata, output: StageOutput
+    ) -> None:
+        WorkerStageContext.__init__(self, facts)
+        given = {entity.resolve(self.namespace): each for entity, each in metadata.items()}
+        self._run_metadata = RunMetadata(
+            lambda entity: given.get(entity, ScopedMetadata()),
+            lambda _, operation: output.metadata.append(operation),
+        )
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        text = f"Stage '{self.stage_name}': {message}"
+        return StageError(text, corrective_action, stage=self.stage_name)
 
 
 class CollectingEmitter:
@@ -83,6 +109,7 @@ def run_records(
     records: Sequence[Record],
     arguments: dict[str, str],
     tables: Mapping[str, TableData],
+    metadata: GivenMetadata,
 ) -> StageOutput:
     """Run records through a stage, and return its output, checked against its schemas.
 
@@ -96,7 +123,12 @@ def run_records(
     batch = given.encode(_add_stage_names(plugin, records))
     with tempfile.TemporaryDirectory() as folder:
         facts.lookups = _export_lookups(plugin.lookup_tables(), tables, Path(folder))
-        plugin.initialize(WorkerStageContext(facts, metrics))
+        preparation = FakePreparationContext(facts, metadata, output)
+        plugin.prepare_run(preparation)
+        facts.metadata = preparation.read_all(plugin.metadata_entities(facts.arguments))
+        context = WorkerStageContext(facts, metrics)
+        plugin.initialize(context)
+        context.start_records()
         try:
             if type(plugin).grain() is Grain.BATCH:
                 made = RecordCodec(stage.get_schema(Stream(stage.name)))

@@ -24,7 +24,7 @@ from localcdap.engine.messages.flow import Stage
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.testing.configuration import raise_failures, validate_stage
 from localcdap.testing.control_stages import FakeControlContext, Statistics, act, decide
-from localcdap.testing.records import StageOutput, run_records
+from localcdap.testing.records import GivenMetadata, StageOutput, run_records
 from localcdap.testing.references import in_memory_ref
 from localcdap.testing.tables import TableData
 
@@ -52,6 +52,7 @@ class StageTester:
     :param locations: the locations of foreign paths, as ``[locations]`` in the settings; used with
         ``directory``.
     :param tables: tables by name; when given, ``configure_connected`` is called too.
+    :param metadata: the metadata of entities that ``prepare_run`` and ``initialize`` read.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class StageTester:
         directory: Path | None = None,
         locations: Mapping[str, str] | None = None,
         tables: Mapping[str, TableData] | None = None,
+        metadata: GivenMetadata | None = None,
     ) -> None:
         self._plugin = plugin
         self._properties = dict(properties or {})
@@ -74,6 +76,7 @@ class StageTester:
         base = directory or (None if tables is None else Path.cwd())
         self._locations = Locations(dict(locations or {}), str(base.absolute())) if base else None
         self._tables = dict(tables or {})
+        self._metadata = dict(metadata or {})
         outcome = self._configure(runtime=False)
         self.failures: list[ValidationFailure] = outcome.failures
         self.warnings: list[ValidationFailure] = outcome.result.warnings
@@ -93,8 +96,8 @@ class StageTester:
     def run(self, records: Sequence[Record]) -> StageOutput:
         """Run records through the stage, and check its output against the schemas.
 
-        The plugin is initialized before and destroyed after it, and gets the fields that it declares to
-        read. Its exceptions are raised.
+        The plugin prepares the run, is initialized before the records and destroyed after them, and gets the
+        fields that it declares to read. Its exceptions are raised.
 
         :param records: for an error transform each is a dict with ``record``, ``code`` and ``message``, and
             optionally ``stage``.
@@ -108,7 +111,9 @@ class StageTester:
             raise BadRequestError(
                 "The stage cannot be run without the schema of its input.", "Set it as 'inputs'."
             )
-        return run_records(self._plugin, stage, records, self._arguments, self._tables)
+        return run_records(
+            self._plugin, stage, records, self._arguments, self._tables, self._metadata
+        )
 
     def act(self, statistics: Statistics | None = None, *, succeeded: bool = True) -> StageOutput:
         """Run an action, or a post action when its run condition is met. Its exceptions are raised.
@@ -152,7 +157,12 @@ class StageTester:
     ) -> FakeControlContext:
         locations = self._locations or Locations({}, str(Path.cwd()))
         return FakeControlContext(
-            stage, self._arguments, locations, statistics or {}, succeeded=succeeded
+            stage,
+            self._arguments,
+            locations,
+            statistics or {},
+            self._metadata,
+            succeeded=succeeded,
         )
 
     def _configure(self, *, runtime: bool) -> ConfiguredStage:

@@ -66,6 +66,24 @@ class Mask(SparkCompute):
         return df
 
 
+@plugin(type="transform", name="Hide", description="Hides confidential fields, in Spark's workers.")
+class Hide(Transform):
+    def metadata_entities(self, arguments):
+        if arguments.get("undeclared"):
+            return []
+        return [MetadataEntity.of_dataset(arguments["source"]).append("field", "name")]
+
+    def initialize(self, context):
+        self.context = context
+        self.field = MetadataEntity.of_dataset(context.arguments["source"]).append("field", "name")
+        self.hides = "confidential" in context.get_metadata(MetadataScope.USER, self.field).tags
+
+    def transform(self, record, emit):
+        if self.context.arguments.get("late"):
+            self.context.get_metadata(MetadataScope.USER, self.field)
+        emit(record | {"name": "hidden"} if self.hides else record)
+
+
 @plugin(type="action", name="Tag", description="Tags a custom entity.")
 class Tag(Action):
     def prepare_run(self, context):
@@ -166,6 +184,35 @@ def test_metadata_of_source_and_fields_goes_to_the_sink(instance: TemporaryInsta
     assert {row[1] for row in rows} == {"***"}
     lines = instance.cdap.runs.read_log(ended.run)
     assert len([line for line in lines if "prepared ['name']" in line.text]) == 1
+
+
+def test_declared_metadata_is_read_in_workers(instance: TemporaryInstance) -> None:
+    ended = run(instance, copying(stage("hide", "transform", "Hide")), source="people")
+    assert ended.status is COMPLETED, ended.error
+    rows = instance.cdap.tables.read_rows("default", "copy", 10).rows
+    assert {row[1] for row in rows} == {"hidden"}
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("undeclared", "which its plugin does not declare."),
+        ("late", "while it handles records."),
+    ],
+)
+def test_undeclared_metadata_and_late_reads_fail_the_stage(
+    instance: TemporaryInstance, argument: str, message: str
+) -> None:
+    document = copying(stage("hide", "transform", "Hide"))
+    ended = run(instance, document, source="people", **{argument: "yes"})
+    assert ended.status is RunStatus.FAILED
+    assert ended.error is not None
+    assert ended.error.stage == "hide"
+    assert (
+        "Stage 'hide' reads the metadata of namespace=default,dataset=people,field=name of type 'field'"
+        in ended.error.message
+    )
+    assert message in ended.error.message
 
 
 def test_an_action_emits_for_a_custom_entity_in_its_order(instance: TemporaryInstance) -> None:

@@ -231,7 +231,7 @@ class RunDriver:
     def _create_metadata(self, spool: SpoolWriter) -> RunMetadata:
         """Return the metadata of the run; what its stages emit goes into the spool."""
         return RunMetadata(
-            create_metadata_reader(self._order),
+            create_metadata_reader(self._order.host_directory),
             lambda stage, operation: spool.append(MetadataOperations(stage, [operation])),
         )
 

@@ -39,7 +39,12 @@ from localcdap.engine.tasks.batch_functions import (
     create_batches_pass,
     create_generating_pass,
 )
-from localcdap.engine.tasks.context import CountingMetrics, StageContextData, WorkerStageContext
+from localcdap.engine.tasks.context import (
+    CountingMetrics,
+    EntityMetadata,
+    StageContextData,
+    WorkerStageContext,
+)
 from localcdap.engine.tasks.lookups import FileLookup, LookupFile
 from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
 
@@ -120,11 +125,17 @@ class RunContext:
         return file if self.shipment is None else self.shipment.send_lookup_file(file)
 
     def create_stage_data(
-        self, stage: Stage, lookups: Iterable[str] = (), *, in_this_process: bool = False
+        self,
+        stage: Stage,
+        lookups: Iterable[str] = (),
+        metadata: Sequence[EntityMetadata] = (),
+        *,
+        in_this_process: bool = False,
     ) -> StageContextData:
         """Return the data from which a stage's context is made.
 
         :param lookups: the tables that its plugin names.
+        :param metadata: the metadata that its plugin declares to read.
         :param in_this_process: whether its code runs here and not in a worker of Spark.
         """
         find = self.get_lookup_file if in_this_process else self.send_lookup_file
@@ -140,6 +151,7 @@ class RunContext:
             port_schemas=stage.port_schemas,
             pipeline_version=stage.pipeline_version,
             lookups=[find(stage.name, table) for table in dict.fromkeys(lookups)],
+            metadata=list(metadata),
         )
 
 

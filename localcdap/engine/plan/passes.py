@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.flow_analysis import PassGroup, list_inputs_in_pass, list_outlets
+from localcdap.engine.plan.preparation import read_declared
 from localcdap.engine.plan.record_counter import list_pass_counts
 from localcdap.engine.plan.spark_types import make_addressable, quote_column, spark_schema
 from localcdap.engine.plan.streams import PlannedStreams
@@ -72,8 +73,9 @@ def _plan_pass(streams: PlannedStreams, group: PassGroup) -> PassPlan:
 
 def _create_stage_data(streams: PlannedStreams, stage: Stage) -> StageContextData:
     with stage_scope(stage.name):
-        lookups = streams.plugins[stage.name].lookup_tables()
-        return streams.run.create_stage_data(stage, lookups)
+        plugin = streams.plugins[stage.name]
+        metadata = read_declared(streams.run, stage, plugin)
+        return streams.run.create_stage_data(stage, plugin.lookup_tables(), metadata)
 
 
 def _group_records(streams: PlannedStreams, frame: DataFrame, plan: PassPlan) -> DataFrame:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from localcdap.api.errors import LocalcdapError
-from localcdap.api.metadata import (
-    Metadata,
-    MetadataEntity,
-    MetadataOperation,
-    MetadataScope,
-    OperationKind,
-)
-from localcdap.api.metadata_rules import require_valid
 from localcdap.api.plugin import Plugin, has_override
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import Stage, create_plugin
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
+from localcdap.engine.plan.run_metadata import MetadataAccess
+from localcdap.engine.tasks.context import EntityMetadata
 
 
 def get_plugin(run: RunContext, stage: Stage) -> Any:
@@ -45,44 +37,18 @@ def prepares_runs(plugin: type[Plugin]) -> bool:
     return has_override(plugin, "prepare_run")
 
 
-class PreparationContext(DriverContext):
+class PreparationContext(MetadataAccess, DriverContext):
     """A :class:`localcdap.api.stage.PrepareContext`."""
 
-    def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
-        """Return the metadata of an entity in one scope."""
-        resolved = entity.resolve(self.namespace)
-        try:
-            return self._run.metadata.read(resolved).get(scope)
-        except LocalcdapError as error:
-            raise self.fail(
-                f"the metadata of {resolved.describe()} cannot be read: {error.message}",
-                error.corrective_action,
-            ) from None
+    def __init__(self, stage: Stage, run: RunContext) -> None:
+        DriverContext.__init__(self, stage, run)
+        self._run_metadata = run.metadata
 
-    def add_properties(self, entity: MetadataEntity, properties: Mapping[str, str]) -> None:
-        """Set properties of an entity."""
-        require_valid(Metadata(dict(properties)))
-        self._emit(OperationKind.PUT, entity, properties=dict(properties))
 
-    def add_tags(self, entity: MetadataEntity, *tags: str) -> None:
-        """Add tags to an entity."""
-        require_valid(Metadata.of(tags=tags))
-        self._emit(OperationKind.PUT, entity, tags=list(tags))
+def read_declared(run: RunContext, stage: Stage, plugin: Any) -> list[EntityMetadata]:
+    """Return the metadata that a plugin of record or batch grain declares to read in Spark's workers.
 
-    def remove_metadata(self, entity: MetadataEntity) -> None:
-        """Remove all properties and tags of an entity."""
-        self._emit(OperationKind.DELETE_ALL, entity)
-
-    def remove_properties(self, entity: MetadataEntity, *names: str) -> None:
-        """Remove properties of an entity; without names, all of them."""
-        kind = OperationKind.DELETE if names else OperationKind.DELETE_ALL_PROPERTIES
-        self._emit(kind, entity, names=list(names))
-
-    def remove_tags(self, entity: MetadataEntity, *tags: str) -> None:
-        """Remove tags of an entity; without tags, all of them."""
-        kind = OperationKind.DELETE if tags else OperationKind.DELETE_ALL_TAGS
-        self._emit(kind, entity, tags=list(tags))
-
-    def _emit(self, kind: OperationKind, entity: MetadataEntity, **more: Any) -> None:
-        operation = MetadataOperation(kind, entity.resolve(self.namespace), **more)
-        self._run.metadata.emit(self.stage_name, operation)
+    :raises StageError: when an entity does not exist.
+    """
+    entities = plugin.metadata_entities(run.arguments)
+    return PreparationContext(stage, run).read_all(entities) if entities else []

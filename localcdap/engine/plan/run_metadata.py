@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
+from localcdap.api.errors import LocalcdapError
+from localcdap.api.metadata import (
+    Metadata,
+    MetadataEntity,
+    MetadataOperation,
+    MetadataScope,
+    OperationKind,
+    ScopedMetadata,
+)
+from localcdap.api.metadata_rules import require_valid
+from localcdap.engine.tasks.context import EntityMetadata
 
 
 class RunMetadata:
@@ -42,6 +52,64 @@ class RunMetadata:
         if entity not in self._known:
             self._known[entity] = self._read(entity)
         return self._known[entity]
+
+
+class MetadataAccess:
+    """The methods of a :class:`localcdap.api.stage.PrepareContext` for metadata."""
+
+    namespace: str
+    stage_name: str
+    _run_metadata: RunMetadata
+
+    if TYPE_CHECKING:  # the other base class of a context has it
+
+        def fail(self, message: str, corrective_action: str | None = None) -> Exception: ...
+
+    def read_all(self, entities: Iterable[MetadataEntity]) -> list[EntityMetadata]:
+        """Return the metadata of entities, for Spark's workers."""
+        resolved = [entity.resolve(self.namespace) for entity in entities]
+        return [EntityMetadata(entity, self._read(entity)) for entity in resolved]
+
+    def _read(self, entity: MetadataEntity) -> ScopedMetadata:
+        try:
+            return self._run_metadata.read(entity)
+        except LocalcdapError as error:
+            raise self.fail(
+                f"the metadata of {entity.describe()} cannot be read: {error.message}",
+                error.corrective_action,
+            ) from None
+
+    def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
+        """Return the metadata of an entity in one scope."""
+        return self._read(entity.resolve(self.namespace)).get(scope)
+
+    def add_properties(self, entity: MetadataEntity, properties: Mapping[str, str]) -> None:
+        """Set properties of an entity."""
+        require_valid(Metadata(dict(properties)))
+        self._emit(OperationKind.PUT, entity, properties=dict(properties))
+
+    def add_tags(self, entity: MetadataEntity, *tags: str) -> None:
+        """Add tags to an entity."""
+        require_valid(Metadata.of(tags=tags))
+        self._emit(OperationKind.PUT, entity, tags=list(tags))
+
+    def remove_metadata(self, entity: MetadataEntity) -> None:
+        """Remove all properties and tags of an entity."""
+        self._emit(OperationKind.DELETE_ALL, entity)
+
+    def remove_properties(self, entity: MetadataEntity, *names: str) -> None:
+        """Remove properties of an entity; without names, all of them."""
+        kind = OperationKind.DELETE if names else OperationKind.DELETE_ALL_PROPERTIES
+        self._emit(kind, entity, names=list(names))
+
+    def remove_tags(self, entity: MetadataEntity, *tags: str) -> None:
+        """Remove tags of an entity; without tags, all of them."""
+        kind = OperationKind.DELETE if tags else OperationKind.DELETE_ALL_TAGS
+        self._emit(kind, entity, tags=list(tags))
+
+    def _emit(self, kind: OperationKind, entity: MetadataEntity, **more: Any) -> None:
+        operation = MetadataOperation(kind, entity.resolve(self.namespace), **more)
+        self._run_metadata.emit(self.stage_name, operation)
 
 
 def describe_operation(operation: MetadataOperation) -> str:

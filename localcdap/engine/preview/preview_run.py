@@ -90,7 +90,9 @@ class PreviewDriver(RunDriver):
     def _create_context(self, spark: SparkSession) -> RunContext:
         """Return the context of the stages; what they emit is shown in the log only."""
         run = super()._create_context(spark)
-        run.metadata = RunMetadata(create_metadata_reader(self._order), _log_emission)
+        run.metadata = RunMetadata(
+            create_metadata_reader(self._order.host_directory), _log_emission
+        )
         return run
 
     def _preview(self, preview: PreviewOrder, spool: SpoolWriter, on_sample: OnSample) -> None:

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError, StageError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.record_json import decode_json_records
 from localcdap.artifacts.loading import load_plugin
+from localcdap.engine.host_client import create_metadata_reader
 from localcdap.engine.messages.flow import ERROR_TRANSFORM, Stage, Stream, create_plugin
 from localcdap.engine.messages.orders import StageDebugOrder
 from localcdap.engine.messages.samples import StageDebugResult, StageProblem
@@ -30,7 +32,7 @@ from localcdap.engine.preview.records import (
     create_sample,
     get_feed_schema,
 )
-from localcdap.engine.tasks.context import STAGE_LOGGER, StageContextData
+from localcdap.engine.tasks.context import STAGE_LOGGER, EntityMetadata, StageContextData
 from localcdap.engine.tasks.failures import StageFailure
 from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.pass_plan import PassStage, error_record_schema
@@ -56,6 +58,7 @@ def debug_in_worker(order: StageDebugOrder) -> StageDebugResult:
                 schema = get_feed_schema(stage, plugin, streams)
                 data = _create_stage_data(order)
                 data.lookups = _fetch_lookups(order, plugin.lookup_tables(), Path(folder))
+                data.metadata = _fetch_metadata(order, plugin.metadata_entities(order.arguments))
             feed = create_feed(schema, streams, batches)
             output = run_python_stage(create_pass_stage(stage, data), schema, feed)
         except StageFailure as error:
@@ -122,6 +125,15 @@ def _create_stage_data(order: StageDebugOrder) -> StageContextData:
         port_schemas=stage.port_schemas,
         pipeline_version=stage.pipeline_version,
     )
+
+
+def _fetch_metadata(
+    order: StageDebugOrder, entities: Sequence[MetadataEntity]
+) -> list[EntityMetadata]:
+    """Fetch the metadata that a stage declares to read from the host."""
+    resolved = [entity.resolve(order.namespace) for entity in entities]
+    read = create_metadata_reader(order.host_directory)
+    return [EntityMetadata(entity, read(entity)) for entity in resolved]
 
 
 def _fetch_lookups(order: StageDebugOrder, names: Sequence[str], folder: Path) -> list[LookupFile]:

@@ -40,7 +40,7 @@ from localcdap.engine.messages.samples import StageProblem, StageSample
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import find_failing_stage, stage_scope, to_stage_error
-from localcdap.engine.plan.preparation import get_plugin
+from localcdap.engine.plan.preparation import get_plugin, read_declared
 from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
 from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.plan.streams import runs_in_python
@@ -206,7 +206,10 @@ class StageByStageRunner:
             problems = find_nulls(schema, streams, self._batches)
             if problems:
                 return PreviewStageOutput(problems=problems)
-            data = self._run.create_stage_data(stage, plugin.lookup_tables(), in_this_process=True)
+            metadata = read_declared(self._run, stage, plugin)
+            data = self._run.create_stage_data(
+                stage, plugin.lookup_tables(), metadata, in_this_process=True
+            )
             return run_python_stage(
                 create_pass_stage(stage, data), schema, create_feed(schema, streams, self._batches)
             )

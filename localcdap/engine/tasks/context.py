@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import StageError
+from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope, ScopedMetadata
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Metrics
 from localcdap.api.tables import Lookup
@@ -20,6 +21,13 @@ from localcdap.engine.tasks.lookups import FileLookup, LookupFile
 
 STAGE_LOGGER: Final = "localcdap.stage."
 """Prefix of the name of a stage's logger."""
+
+
+class EntityMetadata(msgspec.Struct):
+    """The metadata of an entity that a plugin declares to read."""
+
+    entity: MetadataEntity
+    metadata: ScopedMetadata
 
 
 class StageContextData(msgspec.Struct):
@@ -37,6 +45,8 @@ class StageContextData(msgspec.Struct):
     pipeline_version: str | None = None
     lookups: list[LookupFile] = []
     """The tables that the plugin declares to look into."""
+    metadata: list[EntityMetadata] = []
+    """The metadata that the plugin declares to read."""
 
 
 class CountingMetrics:
@@ -81,6 +91,8 @@ class WorkerStageContext:
         self.logger: logging.Logger = logging.getLogger(STAGE_LOGGER + data.stage_name)
         self.metrics: Metrics = metrics or CountingMetrics()
         self.lookups: dict[str, Lookup] = {file.name: FileLookup(file) for file in data.lookups}
+        self._metadata = {each.entity: each.metadata for each in data.metadata}
+        self._takes_records = False
 
     @property
     def input_schema(self) -> Schema:
@@ -107,3 +119,30 @@ class WorkerStageContext:
                 stage=self.stage_name,
             )
         return found
+
+    def start_records(self) -> None:
+        """Refuse the reading of metadata from now on: ``initialize`` has ended."""
+        self._takes_records = True
+
+    def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
+        """Return the metadata of an entity that the plugin declares to read.
+
+        :raises StageError: when it does not, or after ``initialize``.
+        """
+        resolved = entity.resolve(self.namespace)
+        if self._takes_records:
+            raise StageError(
+                f"Stage '{self.stage_name}' reads the metadata of {resolved.describe()} while it handles "
+                "records.",
+                "Read it in prepare_run or initialize, and keep what is needed.",
+                stage=self.stage_name,
+            )
+        found = self._metadata.get(resolved)
+        if found is None:
+            raise StageError(
+                f"Stage '{self.stage_name}' reads the metadata of {resolved.describe()}, which its plugin "
+                "does not declare.",
+                "The plugin's method metadata_entities must return it; or read it in prepare_run.",
+                stage=self.stage_name,
+            )
+        return found.get(scope)

@@ -53,7 +53,9 @@ class Runner(ABC):
             self._error_codec = RecordCodec(
                 error_record_schema(rejected or Schema.record("empty", []))
             )
-            plugin.initialize(WorkerStageContext(data, self.metrics))
+            context = WorkerStageContext(data, self.metrics)
+            plugin.initialize(context)
+            context.start_records()
         self.plugin: Final = plugin
 
     def close(self) -> None:
