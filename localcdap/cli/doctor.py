@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -17,6 +18,9 @@ from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import StyledText, echo, format_time, print_json, print_table
 from localcdap.home import Home, find_shipped_plugins
 from localcdap.settings import Profile, Settings, describe_settings, load_settings
+
+if TYPE_CHECKING:
+    from localcdap.metadata.service import SetAsideMetadata
 
 _LOW_DISK = 2 * 1024**3
 
@@ -190,6 +194,7 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
         for warning in cdap.artifacts.list_capability_warnings(instance.namespace):
             fix = "Correct the name, or add it to 'plugin.capabilities.known' in localcdap.toml."
             yield Finding("capabilities", False, warning, fix)
+        yield from _check_metadata(cdap.metadata.list_set_aside())
         for listener in cdap.messaging.list_listeners():
             if listener.tries:
                 yield Finding(
@@ -201,6 +206,18 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
                     "It is tried again every minute. To skip the event: localcdap doctor "
                     f"--skip-event {listener.name}",
                 )
+
+
+def _check_metadata(set_aside: list[SetAsideMetadata]) -> Iterator[Finding]:
+    """Check that everything that runs emitted is stored."""
+    for each in set_aside:
+        yield Finding(
+            "metadata",
+            False,
+            f"what stage '{each.stage}' of run {each.run.name} emitted for {each.entity.describe()} was not "
+            f"stored: {each.error}",
+            "Add it with 'localcdap metadata add', or run the pipeline again.",
+        )
 
 
 def _check_database(home: Home, damage: list[str]) -> Finding:

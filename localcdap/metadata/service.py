@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from localcdap.api import metadata_rules as rules
+from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import NotFoundError
 from localcdap.api.metadata import (
     NAMESPACE,
@@ -17,6 +18,7 @@ from localcdap.api.metadata import (
     MetadataScope,
     ScopedMetadata,
 )
+from localcdap.decoders import decode_json
 from localcdap.metadata.existence import EntityCheck
 from localcdap.metadata.mutations import (
     MetadataChange,
@@ -177,6 +179,15 @@ class MetadataService:
             self._namespaces.require_in_transaction(tx, mutation.entity.namespace)
         return self._metadata.apply(tx, [mutation])[0]
 
+    def list_set_aside(self) -> list[SetAsideMetadata]:
+        """Return emitted metadata that could not be stored, the oldest first."""
+        rows = self._store.read("SELECT event, error FROM metadata_set_aside ORDER BY message")
+        found = ((decode_json(event, MetadataEmitted), error) for event, error in rows)
+        return [
+            SetAsideMetadata(event.run, event.stage, event.operation.entity, error)
+            for event, error in found
+        ]
+
     def _apply(self, mutation: Mutation) -> MetadataChange:
         with self._store.transaction() as tx:
             self._require(tx, mutation.entity)
@@ -202,6 +213,15 @@ class UserMetadata(msgspec.Struct, omit_defaults=True):
     entity: MetadataEntity
     properties: dict[str, str] = {}
     tags: list[str] = []
+
+
+class SetAsideMetadata(msgspec.Struct):
+    """Metadata that a run emitted and that could not be stored."""
+
+    run: MetadataEntity
+    stage: str
+    entity: MetadataEntity
+    error: str
 
 
 def _to_name(kind: MetadataKind, name: str) -> MetadataName:

@@ -1,0 +1,151 @@
+"""What programs emit is stored once and in its order; what cannot be stored holds nothing up."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from localcdap.api.app.events import MetadataEmitted
+from localcdap.api.errors import StoreError
+from localcdap.api.metadata import Metadata, MetadataEntity, MetadataOperation, OperationKind
+from localcdap.messaging.listeners import EventDispatcher
+from localcdap.messaging.topics import Topics
+from localcdap.metadata.emitted import EmittedMetadataListener
+from localcdap.metadata.service import MetadataService
+from localcdap.metadata.store import MetadataStore
+from localcdap.namespaces.service import NamespaceService
+from localcdap.store.store import Store
+from tests.metadata.catalog import dataset
+
+PUT, DELETE = OperationKind.PUT, OperationKind.DELETE
+ORDERS = dataset("default", "orders")
+RUN = MetadataEntity.of_program("p", "Workflow", "a", "default").append("program_run", "run-1")
+
+
+class Emitter:
+    """The topic, its consumer, and what is stored."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.topics = Topics(store)
+        self.dispatcher = EventDispatcher(store, self.topics)
+        self.namespaces = NamespaceService(store, self.topics)
+        self.metadata = MetadataStore(store)
+        self.service = MetadataService(store, self.metadata, self.namespaces, {})
+        self.dispatcher.add(EmittedMetadataListener(self.service))
+
+    def emit(self, *operations: MetadataOperation) -> None:
+        events = [MetadataEmitted(RUN, "stage", each, 1, "anna") for each in operations]
+        with self.store.transaction() as tx:
+            for event in events:
+                self.topics.publish_event(tx, event)
+
+    def settle(self) -> None:
+        """Wait until every event was handled."""
+        deadline = time.monotonic() + 60
+        while any(each.waiting for each in self.dispatcher.list_statuses()):
+            assert time.monotonic() < deadline, self.dispatcher.list_statuses()
+            time.sleep(0.01)
+
+    def read(self, entity: MetadataEntity = ORDERS) -> Metadata:
+        return self.service.get(entity).user
+
+
+@pytest.fixture
+def emitter(store: Store) -> Iterator[Emitter]:
+    emitter = Emitter(store)
+    yield emitter
+    emitter.topics.close()
+    emitter.dispatcher.close()
+
+
+def put(*tags: str, **properties: str) -> MetadataOperation:
+    return MetadataOperation(PUT, ORDERS, properties=properties, tags=list(tags))
+
+
+def test_every_kind_of_operation_takes_effect(emitter: Emitter) -> None:
+    emitter.emit(put("a", "b", "c", k="v", l="w", m="x"))
+    emitter.emit(MetadataOperation(DELETE, ORDERS, tags=["a"], names=["k"]))
+    emitter.settle()
+    assert emitter.read() == Metadata.of({"l": "w", "m": "x"}, ["b", "c"])
+    emitter.emit(MetadataOperation(OperationKind.DELETE_ALL_TAGS, ORDERS))
+    emitter.settle()
+    assert emitter.read() == Metadata.of({"l": "w", "m": "x"})
+    emitter.emit(put("d"), MetadataOperation(OperationKind.DELETE_ALL_PROPERTIES, ORDERS))
+    emitter.settle()
+    assert emitter.read() == Metadata.of(tags=["d"])
+    emitter.emit(put(k="v"), MetadataOperation(OperationKind.DELETE_ALL, ORDERS))
+    emitter.settle()
+    assert emitter.read() == Metadata()
+
+
+def test_thousands_of_operations_keep_their_order(emitter: Emitter) -> None:
+    entities = [dataset("default", f"d{i}") for i in range(7)]
+    operations = [
+        MetadataOperation(PUT, entities[i % 7], properties={"last": str(i)}) for i in range(2000)
+    ]
+    emitter.emit(*operations)
+    emitter.settle()
+    last = {each.entity: each.properties["last"] for each in operations}
+    assert {each: emitter.read(each).properties["last"] for each in entities} == last
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        put("not good", secret="hunter2"),
+        MetadataOperation(PUT, dataset("gone", "d"), properties={"secret": "hunter2"}),
+    ],
+)
+def test_what_is_invalid_is_dropped_with_a_warning_without_values(
+    emitter: Emitter, operation: MetadataOperation, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        emitter.emit(operation, put("after"))
+        emitter.settle()
+    assert emitter.read() == Metadata.of(tags=["after"])
+    assert (
+        "Ignoring the metadata operation PUT that stage 'stage' of run run-1 emitted" in caplog.text
+    )
+    assert "hunter2" not in caplog.text
+    assert "not good" not in caplog.text
+    assert emitter.service.list_set_aside() == []
+
+
+def test_what_cannot_be_stored_is_set_aside_and_listed(
+    emitter: Emitter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = emitter.metadata.apply
+
+    def fail_once(tx: object, mutations: Sequence[object]) -> object:
+        monkeypatch.setattr(emitter.metadata, "apply", apply)
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr(emitter.metadata, "apply", fail_once)
+    emitter.emit(put("lost"), put("kept"))
+    emitter.settle()
+    assert emitter.read() == Metadata.of(tags=["kept"])
+    (aside,) = emitter.service.list_set_aside()
+    assert (aside.run.name, aside.stage, aside.entity) == ("run-1", "stage", ORDERS)
+    assert aside.error == "ZeroDivisionError: a fault"
+
+
+def test_an_error_of_the_database_is_tried_again(
+    emitter: Emitter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply, tries = emitter.metadata.apply, []
+
+    def fail_twice(tx: object, mutations: Sequence[object]) -> object:
+        tries.append(1)
+        if len(tries) < 3:
+            raise StoreError("the disk is full")
+        return apply(tx, mutations)
+
+    monkeypatch.setattr(emitter.metadata, "apply", fail_twice)
+    emitter.emit(put("kept"))
+    emitter.settle()
+    assert emitter.read() == Metadata.of(tags=["kept"])
+    assert emitter.service.list_set_aside() == []
