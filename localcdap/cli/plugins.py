@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from localcdap.api.capability import normalize_capability
-from localcdap.artifacts.model import ArtifactSelector, PluginSummary
+from localcdap.api.metadata import MetadataEntity, MetadataScope
+from localcdap.artifacts.model import SYSTEM, SYSTEM_NAMESPACE, ArtifactSelector, PluginSummary
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.text import nearest_name
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
 
 
 @click.command("plugins")
@@ -38,6 +43,13 @@ from localcdap.text import nearest_name
     type=click.Choice(["SYSTEM", "USER"], case_sensitive=False),
     help="Only shipped plugins (SYSTEM), or only plugins of the plugin folders (USER).",
 )
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="TAG",
+    help="Only plugins that users gave this tag, see 'localcdap metadata'; repeat it to require several.",
+)
 @click.option("--all-versions", is_flag=True, help="List every version, not only the newest.")
 @instance_options
 def command(
@@ -46,6 +58,7 @@ def command(
     capabilities: tuple[str, ...],
     artifact: str | None,
     scope: str | None,
+    tags: tuple[str, ...],
     all_versions: bool,
 ) -> int:
     """List the plugins that pipelines of the namespace can use, each in its newest version, and the
@@ -60,6 +73,8 @@ def command(
             all_versions=all_versions,
             artifact=ArtifactSelector(scope, name, version),
         )
+        if tags:
+            plugins = list(_select_tagged(cdap, instance.namespace, plugins, tags))
         templates = cdap.templates.list_templates(instance.namespace)
         counts = cdap.artifacts.list_capabilities(instance.namespace) if capabilities else []
     plugins = sorted(
@@ -81,6 +96,25 @@ def command(
                 err=True,
             )
     return 0 if plugins else NO
+
+
+def _select_tagged(
+    cdap: Cdap, namespace: str, plugins: list[PluginSummary], tags: tuple[str, ...]
+) -> Iterator[PluginSummary]:
+    """Yield the plugins that have all tags."""
+    from localcdap.metadata.search import ALL, SearchRequest
+
+    query = " ".join(f"+tags:{tag}" for tag in tags)
+    found = cdap.metadata.search(
+        SearchRequest(query, MetadataScope.USER, types=["plugin"], limit=ALL)
+    )
+    tagged = {each.entity for each in found.results if set(tags) <= set(each.metadata.user.tags)}
+    for plugin in plugins:
+        artifact = plugin.artifact
+        owner = SYSTEM_NAMESPACE if artifact.scope == SYSTEM else namespace
+        entity = MetadataEntity.of_artifact(artifact.name, artifact.version, owner)
+        if MetadataEntity({**entity.details, "type": plugin.type, "plugin": plugin.name}) in tagged:
+            yield plugin
 
 
 class TemplateSummary(PluginSummary, rename="camel"):

@@ -194,6 +194,24 @@ def test_a_plugin_without_its_type_has_the_metadata_of_all_types(cdap: Cdap) -> 
     assert set(both.system.properties["capabilities"].split(",")) == expected
 
 
+def test_plugins_are_listed_by_their_tags(
+    cdap: Cdap, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    versions = {each.name: each.version for each in cdap.artifacts.list_artifacts("default")}
+    core = {"namespace": "system", "artifact": "core-plugins", "version": versions["core-plugins"]}
+    for name, tags in (("File", ["approved", "fast"]), ("Excel", ["approved-not"])):
+        plugin = MetadataEntity({**core, "type": "batchsource", "plugin": name})
+        cdap.metadata.add(plugin, None, tags)
+
+    def list_names(*tags: str) -> list[str]:
+        options = [part for tag in tags for part in ("--tag", tag)]
+        run_command(["plugins", *options, "--json", "--home", str(home.path)])
+        return [each["name"] for each in json.loads(capsys.readouterr().out)]
+
+    assert list_names("approved") == list_names("approved", "fast") == ["File"]
+    assert list_names("approved", "slow") == []
+
+
 def test_a_namespace_has_metadata_until_it_is_deleted(cdap: Cdap) -> None:
     cdap.namespaces.create("team", "Our team.")
     team = MetadataEntity.of_namespace("team")
