@@ -12,6 +12,7 @@ from benchmarks import data, pipelines
 from benchmarks.artifacts import artifacts
 from benchmarks.editing import editing
 from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster
+from benchmarks.metadata import metadata
 from benchmarks.recipes import checked_seconds
 from benchmarks.structured import structured
 from benchmarks.studio import studio
@@ -211,5 +212,6 @@ ALL: Final = {
     "artifacts": artifacts,
     "editing": editing,
     "structured": structured,
+    "metadata": metadata,
     "studio": studio,
 }

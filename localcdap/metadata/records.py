@@ -109,7 +109,7 @@ def write_metadata(
             sorted(revisions), changed.items(), strict=True
         )
     ]
-    columns = zip(*(_to_values(row) for row in rows), strict=True)
+    columns = zip(*(to_values(row) for row in rows), strict=True)
     tx.execute(_UPSERT, [list(column) for column in columns])
     return rows
 
@@ -135,7 +135,8 @@ def encode_terms(terms: Iterable[Term]) -> str:
     )
 
 
-def _to_values(row: MetadataRow) -> Sequence[Any]:
+def to_values(row: MetadataRow) -> Sequence[Any]:
+    """Return the values of the columns of a row."""
     return (
         row.key,
         row.id,
