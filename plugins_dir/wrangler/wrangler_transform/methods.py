@@ -107,7 +107,9 @@ def transform_sample(
     :raises BadRequestError: for a recipe with errors.
     :raises StageError: for a record that fails the run.
     """
-    sampled = _run_recipe(config, records, context.input_schema, context.find_plugin)
+    sampled = _run_recipe(
+        config, records, context.input_schema, context.find_plugin, context.output_schema
+    )
     for row in sampled.rows:
         emit(row)
     mode = config.on_error or FAIL
@@ -120,7 +122,11 @@ def transform_sample(
 
 
 def _run_recipe(
-    config: WranglerConfig, records: Sequence[Record], schema: Schema, find: FindPlugin
+    config: WranglerConfig,
+    records: Sequence[Record],
+    schema: Schema,
+    find: FindPlugin,
+    output: Schema | None = None,
 ) -> RecipeSampleResult:
     recipe = load_recipe(config.directives or "", config.udd, find)
     if recipe.errors or not recipe.is_complete:
@@ -131,4 +137,4 @@ def _run_recipe(
     field = config.input_field or ALL_FIELDS
     rows = records if field == ALL_FIELDS else [{field: each.get(field)} for each in records]
     found = propagate(recipe.steps, to_columns(find_row_schema(field, schema)))
-    return run_sample(found.directives, rows, found.after, {})
+    return run_sample(found.directives, rows, found.after, {}, output)

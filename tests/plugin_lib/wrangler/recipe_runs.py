@@ -10,7 +10,9 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.blank_texts import find_blank_texts
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
+from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, ERROR_TYPE, SparkFrame
 
 if TYPE_CHECKING:
@@ -32,6 +34,14 @@ def run_in_python(recipe: str, records: Sequence[dict[str, Any]]) -> list[Any]:
     executor = RecipeExecutor([d for d in directives if d is not None], {})
     executor.start()
     return [executor.run(record) for record in records]
+
+
+def list_blank_columns(recipe: str, schema: Schema) -> frozenset[str]:
+    """The columns, in lower case, in which ``set-type`` may leave blank texts that Spark has as nulls."""
+    found = propagate(load_valid_recipe(recipe).steps, to_columns(schema))
+    blank = find_blank_texts(found.directives, [*found.before, found.after], schema)
+    assert not blank.reasons, "a recipe with such columns, which it reads, has no native form"
+    return blank.columns[-1]
 
 
 def compile_natively(

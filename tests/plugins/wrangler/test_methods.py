@@ -8,8 +8,17 @@ import pytest
 from wrangler_transform.wrangler import Wrangler
 
 from localcdap.api import FailureCollector, Schema
+from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError
 from localcdap.api.methods import find_plugin_methods
+from localcdap.sandbox.plugin_calls import (
+    TransformRequest,
+    read_arrow_stream,
+    to_arrow_stream,
+    transform_records,
+)
+from localcdap.testing import artifact_ref
+from tests.conftest import REPOSITORY
 
 LINE = {"type": "record", "name": "line", "fields": [{"name": "body", "type": ["string", "null"]}]}
 
@@ -54,3 +63,18 @@ def test_sampled_records_propose_the_schema():
 def test_a_wrong_recipe_is_not_tried():
     with pytest.raises(BadRequestError, match="there is no directive 'renam'"):
         ask("propose-schema", {"schema": LINE, "records": []}, directives="renam a b")
+
+
+def test_a_debug_run_gives_the_types_of_the_output_schema_as_a_run_does():
+    schema = Schema.record("out", [("body", Schema.INT.as_nullable)])
+    ref = artifact_ref(REPOSITORY / "plugins_dir" / "wrangler", "transform", "Wrangler")
+    properties = {"field": "*", "directives": "set-type :body int", "schema": str(schema)}
+    given = RecordCodec(Schema.parse(json.dumps(LINE)))
+    batch = given.encode([{"body": "4"}, {"body": " "}, {"body": None}])
+
+    done = transform_records(
+        TransformRequest(ref, "clean", properties, given.schema, to_arrow_stream(batch))
+    )
+
+    made = RecordCodec(done.output_schema).decode(read_arrow_stream(done.records))
+    assert made == [{"body": 4}, {"body": None}, {"body": None}]

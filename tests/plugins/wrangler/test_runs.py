@@ -185,7 +185,7 @@ def test_a_precondition_leaves_out_the_records_for_which_it_is_true(spark, tmp_p
     assert ran.records == [{"who": None, "age": None}]
 
 
-NUMBERS = Schema.record("numbers", [("n", TEXT)])
+NUMBERS = Schema.record("numbers", [("n", Schema.INT)])
 HALVES = Schema.record(
     "halves",
     [("n", Schema.INT), ("half", Schema.INT), ("next", Schema.INT), ("twice", Schema.LONG)],
@@ -194,13 +194,15 @@ HALVES = Schema.record(
 
 @pytest.mark.parametrize(
     ("first", "last", "place"),
-    [("trim :n", "trim :n", "native"), ("set-variable v exp:{n}", "set-column :n v", "batch")],
+    [
+        ("set-column :half n", "copy :n :other", "native"),
+        ("set-variable v exp:{n}", "set-column :n v", "batch"),
+    ],
 )
 def test_whole_numbers_of_expressions_become_ints_where_they_fit(
     spark, tmp_path, first, last, place
 ):
     lines = (
-        "set-type :n int",
         first,
         "set-column :half n / 2",
         "set-column :next n + 1",
@@ -208,7 +210,7 @@ def test_whole_numbers_of_expressions_become_ints_where_they_fit(
         last,
     )
     properties = recipe(*lines, schema=HALVES, **{"on-error": "send-to-error-port"})
-    given = [{"n": "7"}, {"n": "-7"}, {"n": "2147483647"}, {"n": "2147483646"}]
+    given = [{"n": number} for number in (7, -7, 2147483647, 2147483646)]
     ran = Ran(spark, tmp_path, properties, NUMBERS, given)
 
     assert ran.records == [
@@ -217,12 +219,47 @@ def test_whole_numbers_of_expressions_become_ints_where_they_fit(
         {"n": 2147483646, "half": 1073741823, "next": 2147483647, "twice": 4294967292},
     ]
     (failed,) = ran.errors
-    assert failed["record"] == {"n": "2147483647"}
+    assert failed["record"] == {"n": 2147483647}
     assert failed["message"] == (
         "Problem converting into output record. Reason : Schema specifies field 'next' is integer, but "
         "2147483648 does not fit it"
     )
-    assert {line.split()[0] for line in ran.lines[1:]} == {place}
+    assert {line.split()[0] for line in ran.lines} == {place}
+
+
+COUNTS = Schema.record("counts", [("n", TEXT), ("m", TEXT)])
+BLANKS = [{"n": "4", "m": "1"}, {"n": "", "m": ""}, {"n": "  ", "m": "  "}, {"n": None, "m": None}]
+
+
+@pytest.mark.parametrize(
+    ("lines", "types", "expected", "places"),
+    [
+        (["set-type :n int"], "i", [4, None, None, None], "native"),
+        (["set-type :n bytes"], "b", [b"4", None, None, None], "native"),
+        (["set-type :n int"], "s", ["4", "", "  ", None], "batch"),
+        (["set-type :n int", "rename :n :k"], "s", ["4", "", "  ", None], "batch"),
+        (["set-type :n int", "set-column :k n == ''"], "f", [False, True, False, False], "batch"),
+        (["set-type :n int", "swap :n :m"], "i", [1, None, None, None], "batch"),
+        (["set-type :n int", "copy :n :k", "drop :n"], "s", ["4", "", "  ", None], "batch"),
+        (
+            ["set-type :n int", "set-column :z n == null", "lowercase :m"],
+            "i",
+            [4, None, None, None],
+            "batch batch native",
+        ),
+    ],
+)
+def test_blank_texts_that_set_type_leaves_are_null_only_where_the_output_is_no_text(
+    spark, tmp_path, lines, types, expected, places
+):
+    """As ColumnConverter.convertType and RecordConvertor.decodeSimpleTypes of wrangler have it."""
+    types = {"i": Schema.INT, "b": Schema.BYTES, "s": Schema.STRING, "f": Schema.BOOLEAN}[types]
+    name = "k" if " :k" in "".join(lines) else "n"
+    schema = Schema.record("out", [(name, types.as_nullable)])
+    ran = Ran(spark, tmp_path, recipe(*lines, schema=schema), COUNTS, BLANKS, errors=False)
+
+    assert [each[name] for each in ran.records] == expected
+    assert [line.split()[0] for line in ran.lines][-len(places.split()) :] == places.split()
 
 
 FLAGS = Schema.record("flags", [("name", TEXT), ("flag", Schema.BOOLEAN.as_nullable)])

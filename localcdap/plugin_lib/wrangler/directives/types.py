@@ -63,7 +63,7 @@ class SetType(Directive):
         "set-type :price decimal 2 'HALF_UP' prop:{precision=10}",
     )
     column: str = argument.column(
-        "The column to convert; a blank text becomes null unless the type is string or bytes."
+        "The column to convert. A blank text stays, and is null in an output field that is not a text."
     )
     type: str = argument.identifier(
         "int, short, long, float, double, bool, string, bytes or decimal.", choices=tuple(KINDS)
@@ -120,11 +120,7 @@ class SetType(Directive):
             return
         if self._kind == "decimal":
             columns.put(self.column, self._make_decimal_schema(columns, schema))
-        elif (
-            schema is None
-            or schema.non_nullable != Schema.STRING
-            or self._kind in ("string", "bytes")
-        ):
+        elif schema is None or schema.non_nullable != Schema.STRING or self._kind == "string":
             made = _SCHEMAS[self._kind]
             columns.put(
                 self.column, made if schema and not schema.is_nullable else made.as_nullable
@@ -149,6 +145,14 @@ class SetType(Directive):
             return None
         return Schema.decimal(digits, scale).as_nullable
 
+    def leaves_blank_texts(self, columns: Columns) -> bool:
+        """Return whether the converted column may hold blank texts though its type is another.
+
+        :param columns: the columns before the directive.
+        """
+        schema = columns.schema(self.column)
+        return self._kind != "string" and (schema is None or is_text(schema))
+
     def change(self, row: Row, context: RowContext) -> None:
         found = row.find(self.column)
         if found is None:
@@ -157,10 +161,7 @@ class SetType(Directive):
         kind = self._kind
         if value is None:
             return
-        is_blank = isinstance(value, str) and not value.strip(TRIM_CHARACTERS)
-        if is_blank and kind not in ("string", "bytes"):
-            # The original keeps the blank text, and makes it null at the end.
-            row[found] = None
+        if isinstance(value, str) and not value.strip(TRIM_CHARACTERS):
             return
         try:
             made = convert_value(kind, value, _STRUCT_FORMATS.get(self._input_schema))
@@ -199,19 +200,18 @@ class SetType(Directive):
 
         if kind == "string":
             return
+        # A blank text is null here: find_blank_texts has the directive run in batches where that differs.
+        is_blank = f.btrim(value, f.lit(TRIM_CHARACTERS)) == ""
         if kind == "bytes":
-            frame.put(self.column, f.encode(value, "UTF-8"), _make_like(Schema.BYTES, schema))
-            return
-        trimmed = f.btrim(value, f.lit(TRIM_CHARACTERS))
-        is_blank = trimmed == ""
-        if kind == "bool":
+            made = f.encode(value, "UTF-8")
+        elif kind == "bool":
             made = f.lower(value) == "true"
         elif kind in ("float", "double"):
             made = read_real(value, kind)
         else:
             spark = {"int": "int", "short": "smallint", "long": "bigint"}[kind]
             made = f.when(value.rlike(WHOLE), value.try_cast(spark))
-        if kind != "bool":
+        if kind not in ("bytes", "bool"):
             shown = f.substring(value, 1, 80)
             frame.fail_where(
                 made.isNull() & ~is_blank,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from localcdap.api.directive.rows import Columns, Row, RowContext
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
+from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT, format_failure_prefix
 
@@ -121,6 +122,7 @@ class BatchTask:
 
     :param build: builds the directives, in the process where they run.
     :param is_final: whether ``made`` is the declared schema, to which values are converted.
+    :param blank_texts: the columns of ``made``, in lower case, whose blank texts become null if it is not.
     """
 
     def __init__(
@@ -133,6 +135,7 @@ class BatchTask:
         is_final: bool,
         has_errors: bool,
         has_input: bool,
+        blank_texts: frozenset[str] = frozenset(),
         lookups: Mapping[str, Lookup] = MappingProxyType({}),
     ) -> None:
         self._build: Final = build
@@ -142,6 +145,7 @@ class BatchTask:
         self._is_final: Final = is_final
         self._has_errors: Final = has_errors
         self._has_input: Final = has_input
+        self._blank_texts: Final = [] if is_final else sorted(blank_texts)
         self._lookups: Final = dict(lookups)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -164,6 +168,13 @@ class BatchTask:
     @property
     def carries_input(self) -> bool:
         return self._has_input
+
+    def remove_blank_texts(self, rows: Iterable[Row]) -> None:
+        """Make the texts null that ``set-type`` has left, in columns that Spark holds as another type."""
+        for name, row in product(self._blank_texts, rows):
+            value = row.value(name)
+            if isinstance(value, str) and not value.strip(TRIM_CHARACTERS):
+                row.put(name, None)
 
 
 def _widen_floats(column: pa.Array) -> pa.Array:
@@ -203,6 +214,7 @@ class _BatchRun:
             if isinstance(made, RowFailure):
                 self.failures.append((index, made))
             else:
+                self._task.remove_blank_texts(made)
                 self.records += made
                 self.origins += [index] * len(made)
         inputs = columns[-1] if self._task.carries_input else None

@@ -17,6 +17,7 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
 from localcdap.plugin_lib.wrangler.recipe.batch import BatchTask
+from localcdap.plugin_lib.wrangler.recipe.blank_texts import find_blank_texts
 from localcdap.plugin_lib.wrangler.recipe.column_usage import (
     list_needed_columns,
     list_variables_read,
@@ -97,7 +98,11 @@ class _RecipeCompiler:
         self.wanted: Final = list_needed_columns(recipe.directives, recipe.declared)
         self.reasons: Final[dict[int, str]] = {}
         self.frame: Final = self._start_frame(df)
-        self.forced_batches: Final = self._find_variable_users()
+        self.blank_texts: Final = find_blank_texts(
+            recipe.directives, recipe.columns, recipe.declared
+        )
+        self.forced_batches: Final = self._find_variable_users() | self.blank_texts.reasons
+        """Why directives must run in batches, by index; that of the output is one more than the last."""
 
     def compile(self) -> CompiledRecipe:
         count = len(self.recipe.directives)
@@ -209,6 +214,7 @@ class _RecipeCompiler:
             is_final=is_final,
             has_errors=ERROR in frame.carried,
             has_input=INPUT in frame.carried,
+            blank_texts=self.blank_texts.columns[last],
             lookups=self.recipe.lookups,
         )
         columns = [(f"w{i}", field.schema.as_nullable) for i, field in enumerate(made)]
@@ -226,11 +232,15 @@ class _RecipeCompiler:
         return self._make_frame(ran, known, carried)
 
     def _convert(self, frame: SparkFrame) -> SparkFrame | None:
+        end = len(self.recipe.directives)
+        if end in self.forced_batches:
+            self.reasons[end] = self.forced_batches[end]
+            return None
         made = frame.copy()
         try:
             convert_output(made, self.recipe.declared)
         except NoNativeFormError as error:
-            self.reasons[len(self.recipe.directives)] = str(error)
+            self.reasons[end] = str(error)
             return None
         return made
 

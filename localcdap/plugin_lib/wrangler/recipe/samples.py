@@ -24,7 +24,8 @@ _MAX_DIGITS: Final = 38
 class RecipeSampleResult(msgspec.Struct):
     """The output of a recipe for sampled records."""
 
-    rows: list[Row]
+    rows: list[dict[str, Any]]
+    """:class:`Row` unless they are converted."""
     failures: list[tuple[int, RowFailure]]
     """Each with the index of its record."""
     schema: Schema | None
@@ -36,14 +37,16 @@ def run_sample(
     records: Iterable[Mapping[str, Any]],
     columns: Columns,
     arguments: Mapping[str, str],
+    output: Schema | None = None,
 ) -> RecipeSampleResult:
     """Run directives on records.
 
     :param columns: what is known of the columns after the directives.
+    :param output: the schema to which the rows are converted; None to leave the rows, and propose one.
     """
-    executor = RecipeExecutor(directives, arguments)
+    executor = RecipeExecutor(directives, arguments, output)
     executor.start()
-    rows: list[Row] = []
+    rows: list[Any] = []
     failures: list[tuple[int, RowFailure]] = []
     for index, record in enumerate(records):
         made = executor.run(record)
@@ -52,7 +55,7 @@ def run_sample(
         else:
             rows += made
     executor.end()
-    return RecipeSampleResult(rows, failures, infer_schema(rows, columns))
+    return RecipeSampleResult(rows, failures, output or infer_schema(rows, columns))
 
 
 def infer_schema(rows: Sequence[Row], columns: Columns) -> Schema | None:

@@ -75,8 +75,11 @@ CONVERSIONS = [
     ("decimal 'FLOOR' prop:{precision=3}", "122.5", D("122")),
     ("decimal 2", "1", D("1.00")),
     ("int", None, None),
-    ("int", "  ", None),
-    ("string", "", ""),
+    *(
+        (kind, blank, blank)
+        for kind in ("int", "bytes", "decimal 2", "string")
+        for blank in ("", " \t")
+    ),
 ]
 
 
