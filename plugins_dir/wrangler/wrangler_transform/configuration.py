@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localcdap.api import FailureBuilder, FailureCollector, Schema, StageConfigurer
+from localcdap.plugin_lib.spark.sql_checks import find_sql_problems
 from localcdap.plugin_lib.wrangler.directives.lookups import TableLookup
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import (
@@ -105,11 +106,14 @@ class ConfigurationCheck:
             ).with_config_property("field")
 
     def _check_sql(self) -> None:
-        config = self._config
+        config, stage = self._config, self._stage
         if not config.precondition_sql and not config.contains_macro("preconditionSQL"):
             self._failures.add(
                 "Precondition (SQL) must be present.", "Give it, or choose the language JEXL."
             ).with_config_property("preconditionSQL")
+        for problem in find_sql_problems(config.precondition_sql or "true", stage.input_schema):
+            failure = self._add_once(problem.message, problem.corrective_action, problem.is_warning)
+            failure.with_config_property("preconditionSQL")
         if config.directives or config.contains_macro("directives"):
             self._failures.add(
                 "Directives are not supported for precondition of type SQL",
@@ -119,8 +123,8 @@ class ConfigurationCheck:
             self._failures.add(
                 "UDDs are not supported for precondition of type SQL", "Remove them."
             ).with_config_property("udd")
-        if self._stage.output_schema is None and not config.contains_macro("schema"):
-            self._stage.output_schema = self._stage.input_schema
+        if stage.output_schema is None and not config.contains_macro("schema"):
+            stage.output_schema = stage.input_schema
 
     def _check_precondition(self, text: str) -> None:
         config = self._config

@@ -96,3 +96,16 @@ def test_a_precondition_that_fails_for_every_record_is_a_failure(text, message):
 @pytest.mark.parametrize("text", ["flag", "age > 1 || COUNTRY == 'US'", "dq:isNumber(country)"])
 def test_a_precondition_that_is_true_or_false_is_right(text):
     assert reported(configure(directives="drop :flag", precondition=text)) == ([], [])
+
+
+def test_an_sql_precondition_is_checked_like_one_in_jexl():
+    failures, warnings = reported(
+        configure(preconditionLanguage="SQL", preconditionSQL="agee > 30 AND uper(country) = 'A'")
+    )
+
+    assert failures == [
+        "Spark has no function 'uper'. Did you mean 'upper'?",
+        "There is no column 'agee'. Did you mean 'age'?",
+    ]
+    assert warnings == []
+    assert reported(configure(preconditionLanguage="SQL", preconditionSQL="age > ${n}")) == ([], [])
