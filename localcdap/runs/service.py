@@ -26,6 +26,7 @@ from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
 from localcdap.runs.capabilities import require_capabilities
+from localcdap.runs.deployed import explain_lost_artifacts, pin_plugins
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
 from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
@@ -393,11 +394,12 @@ class RunService:
         :raises InvalidPipelineError: when any other pipeline has failures.
         """
         resolved = self._resolver.resolve_for_run(
-            document,
+            pin_plugins(self._store, request, document),
             environment,
             request.arguments,
             use_suggested=request.use_suggested,
         )
+        resolved.errors = explain_lost_artifacts(request, resolved.errors)
         if resolved.errors and not has_lost_plugins(request, resolved):
             raise create_invalid_error(resolved)
         return resolved

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
@@ -18,6 +19,7 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.namespaces.preferences import PreferenceLevel
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.runs.capabilities import (
     PREVIEW_REQUIRES,
     find_incapable_plugins,
@@ -262,6 +264,57 @@ def test_a_deployed_pipeline_that_lost_a_plugin_leaves_a_failed_run_and_its_log(
     assert "mode_cloud" not in run.error.message
     assert [each.run for each in runs] == [run.run]
     assert not list(home.runs.iterdir())
+
+
+def test_a_deployed_pipeline_keeps_the_artifacts_that_its_deployment_chose(
+    home: Home, tmp_path: Path
+):
+    """The refusals of a profile name the artifacts with which the pipeline would run."""
+    given = document(tmp_path)  # asks for any version from 1.0.0 on
+    first, second = home.path / "plugins" / "capable-1.0.0.py", "capable-1.1.0.py"
+    with open_in_process(home) as cdap:
+
+        def deploy() -> RunRequest:
+            made = cdap.applications.deploy(DeployRequest(given, name="people")).application
+            assert made is not None
+            return RunRequest(
+                given, application="people", application_version=made.version, profile="strict"
+            )
+
+        def read_refusal(request: RunRequest) -> str:
+            error = cdap.runs.start(request).error
+            assert error is not None
+            return error.message
+
+        deployed = deploy()
+        first.with_name(second).write_text(PLUGINS)
+        cdap.artifacts.sync()
+        kept = read_refusal(deployed)
+        of_file = read_refusal(RunRequest(given, profile="strict"))
+        redeployed = deploy()
+        fresh = read_refusal(redeployed)
+        first.unlink()
+        cdap.artifacts.sync()
+        with pytest.raises(InvalidPipelineError) as caught:
+            cdap.runs.start(deployed)
+        (failed, *_) = cdap.runs.list_runs("default")
+        repaired = cdap.runs.start(msgspec.structs.replace(deployed, use_suggested=True))
+        still = read_refusal(redeployed)
+
+    assert "(capable 1.0.0)" in kept
+    assert "(capable 1.1.0)" not in kept
+    assert "(capable 1.1.0)" in of_file
+    assert of_file == fresh == still
+    assert len(caught.value.failures) == 3
+    for each in caught.value.failures:
+        assert "The pipeline asks for artifact capable 1.0.0 (USER)." in each["message"]
+        assert "Deploy the pipeline again" in each["correctiveAction"]
+        assert "localcdap export people --output" in each["correctiveAction"]
+    assert (failed.status, failed.application_version) == (
+        RunStatus.FAILED,
+        deployed.application_version,
+    )
+    assert {each.stage for each in repaired.repairs} == {"In", "Middle", "Late"}
 
 
 def test_a_profile_that_is_not_there(home: Home, tmp_path: Path):

@@ -62,8 +62,8 @@ class ApplicationDetail(Application, rename="camel"):
     plugins: list[ApplicationPlugin]
     spec: PipelineSpec | None = None
     """The specification that the deployment resolved: the exact artifact of each plugin, and all schemas
-    (design "Pipeline System Application"; CDAP 6: the program's properties). A run resolves the document
-    again. None for a version that was deployed before specifications were kept.
+    (design "Pipeline System Application"; CDAP 6: the program's properties). A run takes these artifacts,
+    and configures the stages with them. None for a version that was deployed before specifications were kept.
     """
 
 
