@@ -57,3 +57,18 @@ def build_run(
         application_version=request.application_version,
         repairs=resolved.repairs,
     )
+
+
+def build_request(run: Run, document: str) -> RunRequest:
+    """Return the request to which a run belongs, its arguments merged with the preferences of that time."""
+    deployed = run.application_version is not None
+    return RunRequest(
+        document,
+        run.namespace,
+        run.pipeline,
+        run.arguments,
+        run.profile,
+        use_suggested=bool(run.repairs),
+        application=run.pipeline if deployed else None,
+        application_version=run.application_version,
+    )

@@ -16,7 +16,7 @@ import psutil
 
 from localcdap.engine.exit_codes import EXIT_FILE
 from localcdap.engine.local.fork_protocol import request_fork
-from localcdap.engine.messages.orders import WorkOrder, write_order
+from localcdap.engine.messages.orders import ORDER, SPOOL, WorkOrder, write_order
 from localcdap.runs.records import ProcessIdentity
 from localcdap.umask import read_user_umask
 
@@ -28,6 +28,7 @@ _children: Final[dict[int, subprocess.Popen[bytes]]] = {}
 """The run processes that this process has started itself, by id, until :func:`take_exit_code`."""
 _EXIT_S: Final = 0.3
 """Seconds that the fork server may take to write the exit code of a process that has ended."""
+_POLL_S: Final = 0.01
 
 
 class RunProcess:
@@ -35,10 +36,11 @@ class RunProcess:
 
     :param runs: holds one directory for each run.
     :param engine: directory of the local engine, whose template is forked where there is one.
+    :param run: the id of the run; by default a new one.
     """
 
-    def __init__(self, runs: Path, engine: Path) -> None:
-        self.run: Final = str(uuid.uuid1())
+    def __init__(self, runs: Path, engine: Path, run: str | None = None) -> None:
+        self.run: Final = run or str(uuid.uuid1())
         """The id of the run that this process will carry out."""
         self.directory: Final = runs / self.run
         self.directory.mkdir(parents=True)
@@ -52,14 +54,30 @@ class RunProcess:
 
     def cancel(self) -> None:
         """End the process, which has got no order, and remove its directory."""
-        import shutil
-
-        kill(self.identity)
         if self._process is not None:
+            kill(self.identity)
             self._process.wait()
-        take_exit_code(self.identity, self.directory)
+        remove_process(self.identity, self.directory)
         self._input.close()
-        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def has_order(directory: Path) -> bool:
+    """Whether the process of a run got its order, or has begun.
+
+    :param directory: of the run.
+    """
+    return (directory / ORDER).exists() or (directory / SPOOL).exists()
+
+
+def remove_process(process: ProcessIdentity, directory: Path) -> None:
+    """End a process that has got no order, and remove the directory of its run."""
+    import shutil
+
+    kill(process)
+    while is_alive(process):
+        time.sleep(_POLL_S)
+    take_exit_code(process, directory)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _start_process(
@@ -146,7 +164,7 @@ def take_exit_code(process: ProcessIdentity, directory: Path, *, waits: bool = F
     file = directory / EXIT_FILE
     deadline = time.monotonic() + _EXIT_S
     while waits and not file.exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
+        time.sleep(_POLL_S)
     with contextlib.suppress(OSError, ValueError):
         text = file.read_text()
         file.unlink()

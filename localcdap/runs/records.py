@@ -142,6 +142,14 @@ class RunRecords:
             (_encode_run(run), run.status.is_end, run.run),
         )
 
+    def set_process(self, run: str, process: ProcessIdentity) -> None:
+        """Store the process that carries out a run in place of the one that was there."""
+        with self._store.transaction() as transaction:
+            transaction.execute(
+                "UPDATE runs SET pid = ?, pid_created = ? WHERE run = ?",
+                (process.pid, process.created, run),
+            )
+
     def list_active_in(self, transaction: Transaction, namespace: str) -> Sequence[tuple[str, str]]:
         """Return id and pipeline of the active runs of a namespace."""
         rows = transaction.execute(

@@ -5,7 +5,6 @@ The run itself is another process; this service sends it an order and applies wh
 
 from __future__ import annotations
 
-import getpass
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import LocalcdapError, StoreError
-from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
@@ -25,21 +23,22 @@ from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
-from localcdap.runs.capabilities import require_capabilities
 from localcdap.runs.deployed import explain_lost_artifacts, pin_plugins
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
+from localcdap.runs.launcher import RunLauncher
 from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
 from localcdap.runs.model import Run, RunRequest, StoredLogLine
 from localcdap.runs.new_run import (
+    build_request,
     build_run,
     create_failed_error,
     create_invalid_error,
     has_lost_plugins,
 )
-from localcdap.runs.processes import RunProcess, is_alive
+from localcdap.runs.processes import RunProcess, has_order, remove_process
 from localcdap.runs.profiles import ProfileSummary
-from localcdap.runs.provisioners import Provisioner, Provisioners
+from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.retention import RunPruner, RunRetention
 from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
@@ -88,9 +87,7 @@ class RunService:
         self._namespaces = namespaces
         self._resolver = resolver
         self._provisioners = provisioners
-        self._home = home
         self._directory = directory
-        self._counts = counts
         self._engine = engine
         self._spare = spare
         self._watch = RunWatcher()
@@ -99,7 +96,15 @@ class RunService:
             create_run_resource(store, self._records, self._watch, directory, self.stop)
         )
         self._changed = threading.Condition()
-        self._starting: set[threading.Thread] = set()
+        self._launcher = RunLauncher(
+            provisioners,
+            home,
+            counts=counts,
+            watch=self._watch_run,
+            wait=self.wait,
+            announce=self._announce,
+            on_launch=self._pruner.apply_settings,
+        )
 
     @non_idempotent
     def start(self, request: RunRequest) -> Run:
@@ -126,7 +131,6 @@ class RunService:
             asked=request.profile,
             preferences=request.arguments,
         )
-        provisioner = self._provisioners.get(profile)
         process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
             resolved = self._resolve(document, environment, request)
@@ -144,21 +148,10 @@ class RunService:
             self._refuse_run(run, create_failed_error(resolved))
             raise create_invalid_error(resolved)
         try:
-            require_capabilities(
-                resolved.plugins,
-                environment.plugins.get_capabilities,
-                provisioner.required_capabilities,
-                f"profile '{profile}'",
-            )
+            self._launcher.launch(run, process, document, resolved, environment)
         except LocalcdapError as error:
             process.cancel()
             return self._refuse_run(run, error)
-        watched = self._watch_run(run, process.identity)
-        text, _ = environment.write_out_templates(document)
-        order = self._order(run, text, resolved)
-        thread = threading.Thread(target=self._launch, args=(process, order, provisioner, watched))
-        self._starting.add(thread)
-        thread.start()
         return run
 
     def warm_up(self, namespace: str) -> bool:
@@ -354,9 +347,12 @@ class RunService:
         return record
 
     def resume(self) -> None:
-        """Watch the runs that an earlier host left behind."""
+        """Watch the runs that an earlier host left behind, and start those that had no order yet."""
         for run, process in self._records.list_active():
-            self._watch_run(run, process)
+            if run.status is RunStatus.PENDING and not has_order(self._directory / run.run):
+                self._start_again(run, process)
+            else:
+                self._watch_run(run, process)
         for namespace in self._namespaces.list_namespaces():
             self._pruner.apply_settings(namespace.name)
 
@@ -372,12 +368,11 @@ class RunService:
 
     def are_starting(self) -> bool:
         """Whether a run waits for its engine: it would end with this process."""
-        return bool(self._starting)
+        return self._launcher.are_starting()
 
     def finish_starting(self) -> None:
         """Wait until no run waits for its engine."""
-        for thread in list(self._starting):
-            thread.join()
+        self._launcher.finish_starting()
 
     def close(self) -> None:
         """Stop watching; runs go on, and a run that is being started is waited for."""
@@ -422,51 +417,33 @@ class RunService:
         self._watch.add(watched)
         return watched
 
-    def _launch(
-        self,
-        process: RunProcess,
-        order: WorkOrder,
-        provisioner: Provisioner,
-        watched: WatchedRun,
-    ) -> None:
-        """Provision the engine and send the order."""
+    def _start_again(self, run: Run, waiting: ProcessIdentity) -> None:
+        """Start a run whose host was killed before it gave an order to the run's process.
+
+        Without an order nothing of the run has begun, and only the host writes it: no other process can start
+        the run too.
+
+        :param waiting: the process without an order.
+        """
+        directory = self._directory / run.run
+        remove_process(waiting, directory)
         try:
-            with provisioner.provision() as engine:
-                engine.write_into(order)
-                process.order(order)
-                self._wait_for_its_lease(order.run_id, process)
+            request = build_request(run, self._records.read_document_text(run.run))
+            environment = self._resolver.environments.create(run.namespace)
+            document = read_document(request.document)
+            resolved = self._resolve(document, environment, request)
+            if resolved.errors:
+                raise create_failed_error(resolved)
         except LocalcdapError as error:
-            watched.effects.refuse_run(error)
+            self._refuse_run(run, error)
+            return
+        process = RunProcess(self._directory, self._engine, run.run)
+        try:
+            self._records.set_process(run.run, process.identity)
+            self._launcher.launch(run, process, document, resolved, environment)
+        except LocalcdapError as error:
             process.cancel()
-            self._announce()
-        except FileNotFoundError:  # the run was stopped meanwhile, and its directory removed
-            process.cancel()
-        else:
-            self._pruner.apply_settings(order.namespace)
-        finally:
-            self._starting.discard(threading.current_thread())
-
-    def _wait_for_its_lease(self, run: str, process: RunProcess) -> None:
-        """Wait until the run process holds a lease of its own, which it does before its first report."""
-        record = self._records.get(run)
-        while record.status is RunStatus.PENDING and is_alive(process.identity):
-            record = self.wait(run, record.version, timeout_s=0.2)
-
-    def _order(self, run: Run, document: str, resolved: ResolvedPipeline) -> WorkOrder:
-        return WorkOrder(
-            run_id=run.run,
-            namespace=run.namespace,
-            pipeline=run.pipeline,
-            document=document,
-            plugins=resolved.plugins,
-            arguments=run.arguments,
-            logical_start_ms=run.starting,
-            engine_url="",
-            base_directory=str(self._home),
-            counts=self._counts,
-            user=getpass.getuser(),
-            host_directory=str(self._home),
-        )
+            self._refuse_run(run, error)
 
     def _announce(self) -> None:
         with self._changed:

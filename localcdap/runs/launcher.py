@@ -1,0 +1,136 @@
+"""Gives new runs their order, in a thread each: the engine of a run may take long to start."""
+
+from __future__ import annotations
+
+import getpass
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.engine.messages.orders import WorkOrder
+from localcdap.engine.messages.spool import RunStatus
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.environment import NamespaceEnvironment
+from localcdap.pipeline.validation.resolution import ResolvedPipeline
+from localcdap.runs.capabilities import require_capabilities
+from localcdap.runs.model import Run
+from localcdap.runs.processes import RunProcess, is_alive
+from localcdap.runs.provisioners import Provisioner, Provisioners
+from localcdap.runs.records import ProcessIdentity
+from localcdap.runs.watcher import WatchedRun
+
+
+class RunLauncher:
+    """Launches the runs of an instance. Threads may share it.
+
+    :param home: what relative paths in pipelines are relative to.
+    :param counts: whether records are counted per stage.
+    :param watch: begins to watch a run.
+    :param wait: returns a run as soon as it differs from a version, or after a time in seconds.
+    :param announce: called when a run was changed.
+    :param on_launch: called with the namespace of each run that got its order.
+    """
+
+    def __init__(
+        self,
+        provisioners: Provisioners,
+        home: Path,
+        *,
+        counts: bool,
+        watch: Callable[[Run, ProcessIdentity], WatchedRun],
+        wait: Callable[[str, int, float], Run],
+        announce: Callable[[], None],
+        on_launch: Callable[[str], object],
+    ) -> None:
+        self._watch = watch
+        self._wait = wait
+        self._announce = announce
+        self._provisioners = provisioners
+        self._home = home
+        self._counts = counts
+        self._on_launch = on_launch
+        self._starting: Final[set[threading.Thread]] = set()
+
+    def launch(
+        self,
+        run: Run,
+        process: RunProcess,
+        document: PipelineDocument,
+        resolved: ResolvedPipeline,
+        environment: NamespaceEnvironment,
+    ) -> None:
+        """Watch the run, and let a thread send the order to its process.
+
+        :raises IncapableError: when a plugin is not capable of what the run's profile requires.
+        :raises NotFoundError: when there is no such profile any more.
+        """
+        provisioner = self._provisioners.get(run.profile)
+        require_capabilities(
+            resolved.plugins,
+            environment.plugins.get_capabilities,
+            provisioner.required_capabilities,
+            f"profile '{run.profile}'",
+        )
+        watched = self._watch(run, process.identity)
+        text, _ = environment.write_out_templates(document)
+        arguments = (process, self._order(run, text, resolved), provisioner, watched)
+        thread = threading.Thread(target=self._send_order, args=arguments)
+        self._starting.add(thread)
+        thread.start()
+
+    def are_starting(self) -> bool:
+        """Whether a run waits for its engine: it would end with this process."""
+        return bool(self._starting)
+
+    def finish_starting(self) -> None:
+        """Wait until no run waits for its engine."""
+        for thread in list(self._starting):
+            thread.join()
+
+    def _send_order(
+        self,
+        process: RunProcess,
+        order: WorkOrder,
+        provisioner: Provisioner,
+        watched: WatchedRun,
+    ) -> None:
+        """Provision the engine and send the order."""
+        try:
+            with provisioner.provision() as engine:
+                engine.write_into(order)
+                process.order(order)
+                self._wait_for_its_lease(order.run_id, process)
+        except LocalcdapError as error:
+            watched.effects.refuse_run(error)
+            process.cancel()
+            self._announce()
+        except FileNotFoundError:  # the run was stopped meanwhile, and its directory removed
+            process.cancel()
+        else:
+            self._on_launch(order.namespace)
+        finally:
+            self._starting.discard(threading.current_thread())
+
+    def _wait_for_its_lease(self, run: str, process: RunProcess) -> None:
+        """Wait until the run process holds a lease of its own, which it does before its first report."""
+        record = self._wait(run, -1, 0.0)
+        while record.status is RunStatus.PENDING and is_alive(process.identity):
+            record = self._wait(run, record.version, 0.2)
+
+    def _order(self, run: Run, document: str, resolved: ResolvedPipeline) -> WorkOrder:
+        return WorkOrder(
+            run_id=run.run,
+            namespace=run.namespace,
+            pipeline=run.pipeline,
+            document=document,
+            plugins=resolved.plugins,
+            arguments=run.arguments,
+            logical_start_ms=run.starting,
+            engine_url="",
+            base_directory=str(self._home),
+            counts=self._counts,
+            user=getpass.getuser(),
+            host_directory=str(self._home),
+        )
