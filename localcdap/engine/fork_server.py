@@ -52,12 +52,15 @@ class LoadedCode:
 
 
 class ForkServer:
-    """Serves requests to fork."""
+    """Serves requests to fork.
 
-    def __init__(self, listener: socket.socket, code: LoadedCode) -> None:
+    :param origin: see :func:`describe_origin`; of this process as it was started.
+    """
+
+    def __init__(self, listener: socket.socket, code: LoadedCode, origin: list[str]) -> None:
         self._listener: Final = listener
         self._code: Final = code
-        self._origin: Final = describe_origin(dict(os.environb))
+        self._origin: Final = origin
         self._directories: Final[dict[int, bytes]] = {}
         """The run directory of each forked process."""
         signal.signal(signal.SIGCHLD, lambda *_: self._take_ended())
@@ -157,13 +160,14 @@ def _read_state(file: str) -> tuple[int, int, int] | None:
 def main() -> None:
     """Serve requests; in a forked process carry out a run."""
     began = time.time()
+    origin = describe_origin(dict(os.environb))
     end_with_parent(os.getppid())
     from localcdap.engine import run_process
 
     run_process.warm_up()
     gc.collect()
     gc.freeze()
-    request = ForkServer(_bind_socket(), LoadedCode(began)).serve()
+    request = ForkServer(_bind_socket(), LoadedCode(began), origin).serve()
     if request is not None:
         apply_request(request)
         run_process.leave(run_process.main([os.fsdecode(request.run_directory)]))

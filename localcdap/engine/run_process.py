@@ -14,24 +14,44 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 from localcdap.engine.messages.orders import wait_for_order
 
+_FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
 _EXIT_CODES = {"COMPLETED": 0, "FAILED": 1, "KILLED": 143}
 
 
 def warm_up() -> None:
-    """Import what every run needs."""
-    import pyarrow as pa
-    import pyspark.sql.connect.session
+    """Import what every run needs.
 
-    import localcdap.engine.driver.run_driver  # noqa: F401
+    Without a setting of the user, gRPC gets none of its handlers of forks. They make a plugin that forks wait
+    for up to a minute until the threads of gRPC are at rest, and sometimes end the new process. No process
+    that a plugin forks uses the connection to Spark.
+    """
+    with _set_default(_FORK_SUPPORT, "false"):  # gRPC reads it when it is imported
+        import pyarrow as pa
+        import pyspark.sql.connect.session
+
+        import localcdap.engine.driver.run_driver  # noqa: F401
 
     # Arrow loads parts of itself at the first use.
     pa.table({"n": [1]})
     assert pyspark.sql.connect.session
+
+
+@contextlib.contextmanager
+def _set_default(name: str, value: str) -> Iterator[None]:
+    """Set an environment variable for a block unless it is set; processes of plugins do not see it."""
+    is_set = name in os.environ
+    os.environ.setdefault(name, value)
+    try:
+        yield
+    finally:
+        if not is_set:
+            del os.environ[name]
 
 
 def main(arguments: list[str]) -> int:

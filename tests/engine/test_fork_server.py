@@ -217,3 +217,29 @@ def test_the_supervisor_keeps_one_template(tmp_path: Path):
         supervisor.ensure_running()
         assert len(templates()) == len(before) + 1
     assert templates() == before
+
+
+FORK_WHILE_GRPC_WORKS = """
+import os
+from localcdap.engine import run_process
+
+run_process.warm_up()
+import grpc
+
+channel = grpc.insecure_channel("127.0.0.1:1")
+call = channel.unary_unary("/service/method").future(b"", wait_for_ready=True)
+child = os.fork()
+if not child:
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+os._exit(0)
+"""
+
+
+def test_a_plugin_may_fork_while_threads_of_grpc_work():
+    """The handlers of gRPC, which wait for its threads, would log that they were skipped or run."""
+    command = [sys.executable, "-c", FORK_WHILE_GRPC_WORKS]
+
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+
+    assert "fork" not in done.stderr
