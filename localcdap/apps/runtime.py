@@ -6,7 +6,7 @@ import logging
 import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import msgspec
@@ -21,6 +21,9 @@ from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.apps.model import AppAnswer, AppRequest, listener_key
 from localcdap.decoders import convert, decode_json
+
+if TYPE_CHECKING:
+    from localcdap.datasets.listeners import TableListenerDelivery
 
 _LOG: Final = logging.getLogger(__name__)
 Spaces = Callable[[str], NamespaceSummary | None]
@@ -200,14 +203,8 @@ def _get_specificity(path: str) -> list[bool]:
     return [segment.startswith("{") for segment in path.split("/")]
 
 
-Listen = Callable[[SystemEventListener[Any], str], "Deliveries"]
+Listen = Callable[[SystemEventListener[Any], str], "TableListenerDelivery"]
 """Creates the delivery of events to a listener, whose position is stored under a name."""
-
-
-class Deliveries(Protocol):
-    """See :class:`localcdap.datasets.listeners.TableListenerDelivery`."""
-
-    def deliver(self) -> int: ...
 
 
 class AppRuntime:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
 from localcdap.java.charsets import find_encoding
+from localcdap.plugin_lib.files.delimiters import DELIMITED
 from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files, is_remote
 from localcdap.plugin_lib.files.readers.line_format import open_input
 from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema, make_safe_names
@@ -20,7 +21,7 @@ from localcdap.plugin_lib.files.schemas import (
     read_orc_schema,
     read_parquet_schema,
 )
-from localcdap.plugin_lib.files.source_config import DELIMITED, FileSourceConfig
+from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 _NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")

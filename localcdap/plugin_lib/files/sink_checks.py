@@ -10,7 +10,8 @@ from typing import Final
 from localcdap.api import Field, LogicalType, Schema, StageConfigurer, Type
 from localcdap.api.rules import check_subset
 from localcdap.java.dates.simple_date_format import format_simple_date
-from localcdap.plugin_lib.files.sink_config import CODECS, DELIMITED, FORMATS, TYPED, FileSinkConfig
+from localcdap.plugin_lib.files.delimiters import DELIMITED
+from localcdap.plugin_lib.files.sink_config import CODECS, FORMATS, TYPED, FileSinkConfig
 
 _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from localcdap.api import PluginConfig, Schema, field
+from localcdap.plugin_lib.files.delimiters import find_delimiter
 
 FORMATS: Final = ("avro", "csv", "delimited", "json", "orc", "parquet", "tsv")
-DELIMITED: Final = {"csv": ",", "tsv": "\t", "delimited": ","}
 TYPED: Final = ("avro", "orc", "parquet")
 """Formats whose files contain a schema."""
 CODECS: Final = {
@@ -88,6 +88,4 @@ class FileSinkConfig(PluginConfig, macros=True, rename="camel"):
     @property
     def value_delimiter(self) -> str:
         """The text between two values of a line; empty for a format without a delimiter."""
-        if self.format_name == "delimited" and self.delimiter:
-            return self.delimiter
-        return DELIMITED.get(self.format_name, "")
+        return find_delimiter(self.format_name, self.delimiter)

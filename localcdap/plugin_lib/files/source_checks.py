@@ -8,9 +8,9 @@ from typing import Final
 
 from localcdap.api import Schema, StageConfigurer, Type
 from localcdap.java.charsets import find_encoding
+from localcdap.plugin_lib.files.delimiters import DELIMITED
 from localcdap.plugin_lib.files.source_config import (
     BY_NUMBER,
-    DELIMITED,
     FORMATS,
     RECORD_DELIMITER,
     FileSourceConfig,

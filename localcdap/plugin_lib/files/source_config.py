@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from localcdap.api import PluginConfig, Schema, field
+from localcdap.plugin_lib.files.delimiters import find_delimiter
 
 FORMATS: Final = (
     "avro",
@@ -18,8 +19,6 @@ FORMATS: Final = (
     "tsv",
     "xls",
 )
-DELIMITED: Final = {"csv": ",", "tsv": "\t", "delimited": ","}
-"""Default delimiters; a property can change the delimiter of ``delimited``."""
 BY_NUMBER: Final = "Sheet Number"
 RECORD_DELIMITER: Final = "textinputformat.record.delimiter"
 
@@ -162,6 +161,4 @@ class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
     @property
     def value_delimiter(self) -> str:
         """The text between two values of a line; empty for a format without a delimiter."""
-        if self.format_name == "delimited" and self.delimiter:
-            return self.delimiter
-        return DELIMITED.get(self.format_name, "")
+        return find_delimiter(self.format_name, self.delimiter)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api import Field, Schema, SourceContext, SourceSampleContext
+from localcdap.plugin_lib.files.delimiters import DELIMITED
 from localcdap.plugin_lib.files.readers.line_format import (
     BOM,
     LINE,
@@ -24,7 +25,7 @@ from localcdap.plugin_lib.files.readers.line_format import (
 from localcdap.plugin_lib.files.readers.lines import COMPRESSED, VALUE
 from localcdap.plugin_lib.files.readers.records import get_line_format, read_files
 from localcdap.plugin_lib.files.readers.text import needs_python
-from localcdap.plugin_lib.files.source_config import DELIMITED, FileSourceConfig
+from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.spark.checks import allows_null
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def sample_files(
         spark_context = cast("SourceContext", context)
         batches: Any = read_files(spark_context, config, files, schema, document_path)
         return cast("Iterable[pa.RecordBatch]", batches)
-    is_delimited = config.format_name in (*DELIMITED, "delimited")
+    is_delimited = config.format_name in DELIMITED
     if not (is_text or is_delimited) or config.enable_multiline_support:
         return None
     # Spark reads several files in an order of its own.
