@@ -19,8 +19,10 @@ from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.orders import SPOOL
 from localcdap.engine.messages.spool import Progress, RecordCounts, RunStatus, TableLoads
 from localcdap.messaging.spool import SpoolWriter
+from localcdap.runs import processes
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import StageCounts
+from localcdap.runs.processes import RunProcess
 from localcdap.runs.watcher import RunWatcher, WatchedRun
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.program import wait_until
@@ -150,3 +152,24 @@ def test_a_recovery_that_takes_long_keeps_no_other_run_from_its_messages(
     error = runs.get("default", found["slow"]).error
     assert error.message.startswith("The run had not begun: it waited for Spark")
     watch.close()
+
+
+def test_a_process_that_was_not_forked_is_forgotten_when_its_run_has_ended(instance, tmp_path):
+    runs = instance.cdap.runs
+    run = write_run(instance.cdap, status=RunStatus.RUNNING)
+    process = RunProcess(tmp_path, tmp_path / "no-fork-server", run.run)
+    assert process.identity.pid in processes._children
+    with SpoolWriter(process.directory / SPOOL) as spool:
+        spool.append(create_status(RunStatus.COMPLETED))
+    process._input.close()  # it ends without an order
+
+    watch = RunWatcher()
+    watch.add(
+        WatchedRun(
+            runs._store, runs._records, run, process.identity, process.directory, lambda: None
+        )
+    )
+    pid = process.identity.pid
+    wait_until(lambda: pid not in processes._children, "the process is forgotten")
+    watch.close()
+    assert runs.get("default", run.run).status is RunStatus.COMPLETED
