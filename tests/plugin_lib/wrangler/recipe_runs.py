@@ -39,7 +39,8 @@ def run_in_python(recipe: str, records: Sequence[dict[str, Any]]) -> list[Any]:
 def list_blank_columns(recipe: str, schema: Schema) -> frozenset[str]:
     """The columns, in lower case, in which ``set-type`` may leave blank texts that Spark has as nulls."""
     found = propagate(load_valid_recipe(recipe).steps, to_columns(schema))
-    blank = find_blank_texts(found.directives, [*found.before, found.after], schema)
+    made = found.after.record()
+    blank = find_blank_texts(found.directives, [*found.before, found.after], made)
     assert not blank.reasons, "a recipe with such columns, which it reads, has no native form"
     return blank.columns[-1]
 
