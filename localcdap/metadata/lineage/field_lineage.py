@@ -1,0 +1,234 @@
+"""The field lineage of one run of a program: its operations, and what follows from them.
+
+The rules and messages are those of CDAP 6 ``FieldLineageInfo`` (``cdap-data-fabric``,
+``data2/metadata/lineage/field``).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence, Set
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.lineage import EndPoint
+from localcdap.metadata.lineage.operations import (
+    InputField,
+    PlatformOperation,
+    PlatformRead,
+    PlatformTransform,
+    PlatformWrite,
+    get_inputs,
+    sort_operations,
+)
+
+
+class EndPointField(msgspec.Struct, frozen=True):
+    """A field of an end point."""
+
+    end_point: EndPoint
+    """Without properties: stages that read the same dataset read the same fields."""
+    field: str
+
+
+class FieldLineageInfo:
+    """The operations of one run, validated, with summaries of which field comes from which.
+
+    A path from a source to a destination need not exist; the lineage is incomplete then. Equal operations
+    have equal checksums, in whatever order they were recorded.
+
+    :raises BadRequestError: when names are repeated, an end point, a read or a write is missing, an origin
+        does not name an operation, or the operations form a cycle.
+    """
+
+    def __init__(self, operations: Iterable[PlatformOperation]) -> None:
+        self.operations: Sequence[PlatformOperation] = list(operations)
+        self._by_name: dict[str, PlatformOperation] = {}
+        self._sources: dict[str, EndPoint] = {}
+        """The end points of the reads, by the name of the operation; without properties."""
+        self._destinations: dict[str, EndPoint] = {}
+        for operation in self.operations:
+            self._add(operation)
+        self._check()
+        self._ordered = sort_operations(self.operations)
+
+    @functools.cached_property
+    def checksum(self) -> int:
+        """A signed number of 64 bits that identifies the operations.
+
+        The original takes the fingerprint of Avro. Nobody sees the number, so this one is cryptographic: with
+        it, different operations of the same number cannot be made.
+        """
+        text = msgspec.json.encode(
+            sorted(self.operations, key=lambda each: each.name), order="sorted"
+        )
+        digest = hashlib.blake2b(text, digest_size=8).digest()
+        return int.from_bytes(digest, "big", signed=True)
+
+    @property
+    def sources(self) -> Set[EndPoint]:
+        """The end points that are read."""
+        return set(self._sources.values())
+
+    @property
+    def destinations(self) -> Set[EndPoint]:
+        """The end points that are written."""
+        return set(self._destinations.values())
+
+    @functools.cached_property
+    def destination_fields(self) -> Mapping[EndPoint, Set[str]]:
+        """The fields that are written to each destination."""
+        fields: dict[EndPoint, set[str]] = {}
+        for name, destination in self._destinations.items():
+            written = fields.setdefault(destination, set())
+            written.update(each.name for each in get_inputs(self._by_name[name]))
+        return fields
+
+    @functools.cached_property
+    def incoming_summary(self) -> Mapping[EndPointField, Set[EndPointField]]:
+        """For each field of a destination the fields of sources that it was computed from."""
+        summary: dict[EndPointField, set[EndPointField]] = {}
+        for name, destination in self._destinations.items():
+            for each in get_inputs(self._by_name[name]):
+                found = summary.setdefault(EndPointField(destination, each.name), set())
+                found |= self._find_sources(each)
+        return summary
+
+    @functools.cached_property
+    def outgoing_summary(self) -> Mapping[EndPointField, Set[EndPointField | None]]:
+        """For each field of a source the fields of destinations that were computed from it.
+
+        None is among them when the field, or one computed from it, is dropped.
+        """
+        summary: dict[EndPointField, set[EndPointField | None]] = {}
+        for target, origins in self.incoming_summary.items():
+            for origin in origins:
+                summary.setdefault(origin, set()).add(target)
+        for operation in self.operations:
+            if isinstance(operation, PlatformTransform) and not operation.outputs:
+                for each in operation.inputs:
+                    for origin in self._find_sources(each):
+                        summary.setdefault(origin, set()).add(None)
+        return summary
+
+    def find_incoming_operations(self, field: EndPointField) -> list[PlatformOperation]:
+        """Return the operations that compute a field of a destination, in topological order.
+
+        The search goes back over all inputs of an operation, so it is as coarse as the operations are.
+        """
+        ahead: list[str] = []
+        found: set[str] = set()
+        for name, destination in self._destinations.items():
+            if destination != field.end_point:
+                continue
+            inputs = [i for i in get_inputs(self._by_name[name]) if i.name == field.field]
+            if inputs:
+                found.add(name)
+                ahead.extend(each.origin for each in inputs)
+        while ahead:
+            name = ahead.pop()
+            if name not in found:
+                found.add(name)
+                ahead.extend(each.origin for each in get_inputs(self._by_name[name]))
+        return self._order(found)
+
+    def find_outgoing_operations(self, field: EndPointField) -> list[PlatformOperation]:
+        """Return the operations that use a field of a source, in topological order.
+
+        The first step follows only operations that take this field; from there on all consumers.
+        """
+        found: set[str] = set()
+        ahead: list[str] = []
+        for name, source in self._sources.items():
+            read = self._by_name[name]
+            if source != field.end_point or not isinstance(read, PlatformRead):
+                continue
+            if field.field in read.outputs:
+                found.add(name)
+                taken = InputField(name, field.field)
+                consumers = self._consumers.get(name, [])
+                ahead.extend(c for c in consumers if taken in get_inputs(self._by_name[c]))
+        while ahead:
+            name = ahead.pop()
+            if name not in found:
+                found.add(name)
+                ahead.extend(self._consumers.get(name, []))
+        return self._order(found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FieldLineageInfo) and self.checksum == other.checksum
+
+    def __hash__(self) -> int:
+        return self.checksum
+
+    def _add(self, operation: PlatformOperation) -> None:
+        if operation.name in self._by_name:
+            raise BadRequestError(
+                "All operations provided for creating field level lineage info must have unique names. "
+                f"Operation name '{operation.name}' is repeated."
+            )
+        self._by_name[operation.name] = operation
+        if isinstance(operation, PlatformRead):
+            if operation.source is None:
+                raise BadRequestError(
+                    f"Source endpoint cannot be null for the read operation '{operation.name}'."
+                )
+            self._sources[operation.name] = remove_properties(operation.source)
+        if isinstance(operation, PlatformWrite):
+            if operation.destination is None:
+                raise BadRequestError(
+                    f"Destination endpoint cannot be null for the write operation '{operation.name}'."
+                )
+            self._destinations[operation.name] = remove_properties(operation.destination)
+
+    def _check(self) -> None:
+        for found, type in ((self._sources, "READ"), (self._destinations, "WRITE")):
+            if not found:
+                raise BadRequestError(
+                    f"Field level lineage requires at least one operation of type '{type}'."
+                )
+        origins = [each.origin for o in self.operations for each in get_inputs(o)]
+        missing = [name for name in dict.fromkeys(origins) if name not in self._by_name]
+        if missing:
+            raise BadRequestError(
+                f"No operation is associated with the origins '[{', '.join(missing)}]'."
+            )
+
+    @functools.cached_property
+    def _consumers(self) -> dict[str, list[str]]:
+        """The names of the operations that take outputs of each operation."""
+        consumers: dict[str, list[str]] = {}
+        for operation in self.operations:
+            for origin in dict.fromkeys(each.origin for each in get_inputs(operation)):
+                consumers.setdefault(origin, []).append(operation.name)
+        return consumers
+
+    @functools.cached_property
+    def _transform_sources(self) -> dict[str, set[EndPointField]]:
+        """The fields of sources that each transformation depends on, by its name."""
+        found: dict[str, set[EndPointField]] = {}
+        for operation in self._ordered:
+            if isinstance(operation, PlatformTransform):
+                found[operation.name] = set()
+                for origin in {each.origin for each in operation.inputs} & found.keys():
+                    found[operation.name] |= found[origin]
+                for each in operation.inputs:
+                    if each.origin in self._sources:
+                        source = EndPointField(self._sources[each.origin], each.name)
+                        found[operation.name].add(source)
+        return found
+
+    def _find_sources(self, taken: InputField) -> set[EndPointField]:
+        if taken.origin in self._sources:
+            return {EndPointField(self._sources[taken.origin], taken.name)}
+        return self._transform_sources.get(taken.origin, set())
+
+    def _order(self, names: Set[str]) -> list[PlatformOperation]:
+        return [operation for operation in self._ordered if operation.name in names]
+
+
+def remove_properties(end_point: EndPoint) -> EndPoint:
+    """Return what identifies an end point: its name and namespace."""
+    return EndPoint(end_point.name, end_point.namespace)
