@@ -11,6 +11,7 @@ from typing import Final
 from benchmarks import data, pipelines
 from benchmarks.artifacts import artifacts
 from benchmarks.editing import editing
+from benchmarks.lineage import lineage
 from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster
 from benchmarks.metadata import metadata
 from benchmarks.recipes import checked_seconds
@@ -213,5 +214,6 @@ ALL: Final = {
     "editing": editing,
     "structured": structured,
     "metadata": metadata,
+    "lineage": lineage,
     "studio": studio,
 }

@@ -1,0 +1,131 @@
+"""Exact edges between columns: what a field is computed from, and what else has influence on it.
+
+The kinds are those of OpenLineage (``ColumnLineageDatasetFacet`` 1-2-0, ``transformations``). An edge to all
+fields of a dataset, such as that of a filter, corresponds to the facet's key ``dataset``.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
+from localcdap.metadata.lineage.operations import PlatformTransform
+from localcdap.metadata.lineage.relations import DatasetId
+
+
+class EdgeType(enum.StrEnum):
+    """Whether a field's value goes into another field's value, or decides about it in another way."""
+
+    DIRECT = "DIRECT"
+    INDIRECT = "INDIRECT"
+
+
+class EdgeKind(enum.StrEnum):
+    """How a field influences another one; in the order in which one wins over the next on a path."""
+
+    JOIN = "JOIN"
+    """It decides which records are joined."""
+    GROUP_BY = "GROUP_BY"
+    """It decides which records are aggregated."""
+    FILTER = "FILTER"
+    """It decides which records are kept."""
+    SORT = "SORT"
+    WINDOW = "WINDOW"
+    CONDITIONAL = "CONDITIONAL"
+    """It decides which of several values a field gets."""
+    AGGREGATION = "AGGREGATION"
+    TRANSFORMATION = "TRANSFORMATION"
+    IDENTITY = "IDENTITY"
+    """The value is unchanged."""
+
+    @property
+    def type(self) -> EdgeType:
+        """DIRECT for the last three, otherwise INDIRECT."""
+        return EdgeType.DIRECT if self in _DIRECT else EdgeType.INDIRECT
+
+
+_DIRECT: Final = (EdgeKind.AGGREGATION, EdgeKind.TRANSFORMATION, EdgeKind.IDENTITY)
+_ORDER: Final = {kind: number for number, kind in enumerate(EdgeKind)}
+
+
+class Influence(msgspec.Struct, frozen=True, order=True):
+    """How one field influences another."""
+
+    kind: EdgeKind = EdgeKind.IDENTITY
+    masking: bool = False
+    """Whether the original value cannot be seen any more, as after a hash or a count."""
+    assumed: bool = False
+    """Whether nothing is known of a stage on the path, so that the influence is only possible."""
+
+    def extend(self, next: Influence) -> Influence:
+        """Return the influence of a on c, if this one is of a on b, and ``next`` of b on c.
+
+        The rule is that of OpenLineage ``TransformationInfo.merge`` (``integration/spark``): the first
+        INDIRECT kind wins, then AGGREGATION, then TRANSFORMATION; masking anywhere masks.
+        """
+        kind = self.kind
+        if kind.type is EdgeType.DIRECT and _ORDER[next.kind] < _ORDER[kind]:
+            kind = next.kind
+        return Influence(kind, self.masking or next.masking, self.assumed or next.assumed)
+
+
+IDENTITY: Final = Influence()
+
+
+class DatasetField(msgspec.Struct, frozen=True):
+    """A field of a dataset, or all of its fields."""
+
+    dataset: DatasetId
+    field: str | None = None
+    """None: all fields."""
+
+
+class ColumnEdge(msgspec.Struct, frozen=True):
+    """A field of a dataset that influences a field, or all fields, of another dataset.
+
+    :raises BadRequestError: when an edge from all fields, or a direct edge to all fields, is given.
+    """
+
+    source: DatasetField
+    target: DatasetField
+    influence: Influence = IDENTITY
+
+    def __post_init__(self) -> None:
+        if self.source.field is None:
+            raise BadRequestError(f"An edge to {self.target} names no source field.")
+        if self.target.field is None and self.influence.kind.type is EdgeType.DIRECT:
+            raise BadRequestError(
+                f"The edge from field '{self.source.field}' to all fields of '{self.target.dataset.dataset}' "
+                f"is {self.influence.kind}; only indirect edges lead to all fields."
+            )
+
+
+def read_operation_edges(info: FieldLineageInfo) -> list[ColumnEdge]:
+    """Return the edges that recorded operations stand for, where nothing more exact is known.
+
+    A field that is written as it was read is IDENTITY, all others are TRANSFORMATION. Edges through an
+    operation that was generated for a stage without records are assumed. The end points name their namespace.
+    """
+    edges = []
+    for target, sources in info.incoming_summary.items():
+        between = [
+            operation
+            for operation in info.find_incoming_operations(target)
+            if isinstance(operation, PlatformTransform)
+        ]
+        assumed = any(operation.assumed for operation in between)
+        kind = EdgeKind.TRANSFORMATION if between else EdgeKind.IDENTITY
+        edges += [
+            ColumnEdge(_to_field(source), _to_field(target), Influence(kind, assumed=assumed))
+            for source in sources
+        ]
+    return edges
+
+
+def _to_field(field: EndPointField) -> DatasetField:
+    dataset = DatasetId(field.end_point.namespace or "", field.end_point.name)
+    return DatasetField(dataset, field.field)

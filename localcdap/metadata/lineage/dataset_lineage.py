@@ -1,0 +1,233 @@
+"""The lineage of a dataset: the programs that read and wrote it, the datasets of these, and so on.
+
+The algorithm is that of CDAP 6 ``LineageAdmin`` (``cdap-app-fabric``, ``metadata/LineageAdmin``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from typing import Protocol
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.metadata.lineage.collapse import CollapsedRelation, CollapseType, collapse_groups
+from localcdap.metadata.lineage.relations import (
+    AccessType,
+    DatasetId,
+    ProgramId,
+    ProgramRunId,
+    Relation,
+    RelationGroup,
+    group_relations,
+)
+from localcdap.metadata.lineage.time_range import TimeRange
+
+_ROLLUP_WORKFLOW = "workflow"
+
+
+class LineageRuns(Protocol):
+    """What lineage needs to know of runs. The package of runs lies above this one and gives it."""
+
+    def find_running(self, times: TimeRange) -> Set[str]:
+        """Return the ids of the runs that were running at any time of a range, both ends included."""
+
+    def find_workflows(self, runs: Collection[ProgramRunId]) -> Mapping[ProgramRunId, ProgramRunId]:
+        """Return the run of the workflow that each of these runs was part of; others are left out."""
+
+    def list_inner_runs(self, workflow: ProgramRunId) -> Collection[ProgramRunId]:
+        """Return the runs that were part of a run of a workflow."""
+
+
+class RelationReader(Protocol):
+    """Reads relations, as :class:`localcdap.metadata.lineage.relation_records.RelationRecords` does."""
+
+    def find_by_datasets(self, datasets: Set[DatasetId], runs: Set[str]) -> list[RelationGroup]:
+        """Return the relations to datasets, of some runs."""
+
+    def find_by_programs(self, programs: Set[ProgramId], runs: Set[str]) -> list[RelationGroup]:
+        """Return the relations of programs, of some runs."""
+
+
+class RelationRecord(msgspec.Struct, frozen=True):
+    """A collapsed relation as the REST API has it; the texts are in alphabetical order."""
+
+    data: str
+    program: str
+    accesses: list[str]
+    runs: list[str]
+    components: list[str]
+
+
+class EntityRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """A program or dataset as the REST API has it."""
+
+    entity_id: ProgramId | DatasetId
+
+
+class LineageRecord(msgspec.Struct, frozen=True):
+    """The answer of the REST API (CDAP 6 ``LineageRecord`` and ``LineageSerializer``)."""
+
+    start: int
+    """Seconds since 1970."""
+    end: int
+    relations: list[RelationRecord]
+    programs: dict[str, EntityRecord]
+    data: dict[str, EntityRecord]
+
+
+class Lineage(msgspec.Struct, frozen=True):
+    """The relations that a query found."""
+
+    groups: list[RelationGroup]
+
+    @property
+    def relations(self) -> set[Relation]:
+        """Each relation; there may be many."""
+        return {relation for group in self.groups for relation in group.expand()}
+
+    def collapse(self, types: Collection[CollapseType] = ()) -> list[CollapsedRelation]:
+        """Return the relations collapsed, see :mod:`localcdap.metadata.lineage.collapse`."""
+        return collapse_groups(self.groups, types)
+
+    def to_record(self, times: TimeRange, types: Collection[CollapseType] = ()) -> LineageRecord:
+        """Return the answer of the REST API."""
+        collapsed = self.collapse(types)
+        data = {each.data: each.data.key for each in collapsed}
+        programs = {each.program: each.program.key for each in collapsed}
+        records = [
+            RelationRecord(
+                data[each.data],
+                programs[each.program],
+                sorted(each.accesses),
+                sorted(each.runs),
+                sorted(each.components),
+            )
+            for each in collapsed
+        ]
+        records.sort(key=lambda each: (each.data, each.program, each.accesses, each.runs))
+        return LineageRecord(
+            times.start // 1_000,
+            times.end // 1_000,
+            records,
+            {key: EntityRecord(program) for program, key in programs.items()},
+            {key: EntityRecord(dataset) for dataset, key in data.items()},
+        )
+
+
+def check_levels(levels: int) -> None:
+    """Check the number of levels of a query.
+
+    :raises BadRequestError: when it is less than 1.
+    """
+    if levels < 1:
+        raise BadRequestError(f"Invalid levels ({levels}), should be greater than 0.")
+
+
+def compute_lineage(
+    reader: RelationReader,
+    runs: LineageRuns,
+    dataset: DatasetId,
+    times: TimeRange,
+    levels: int = 10,
+    rollup: str | None = None,
+) -> Lineage:
+    """Return the relations within a number of levels around a dataset.
+
+    One level is the programs that use the dataset and all datasets of these programs. A dataset that nothing
+    is known of has no relations. Of several relations of a run to a dataset the UNKNOWN ones are left out.
+
+    :param rollup: ``workflow`` replaces the programs inside a workflow by the workflow, and leaves out the
+        datasets that exist only during its run: their names end with the run's id.
+    :raises BadRequestError: when the levels are less than 1.
+    """
+    check_levels(levels)
+    query = _Query(reader, runs, times, _ROLLUP_WORKFLOW in (rollup or ""))
+    query.search(dataset, levels)
+    return Lineage(_drop_unknown(query.found.values()))
+
+
+class _Query:
+    """The breadth-first search of one query."""
+
+    def __init__(
+        self, reader: RelationReader, runs: LineageRuns, times: TimeRange, rollup: bool
+    ) -> None:
+        self._reader = reader
+        self._runs = runs
+        self._running = runs.find_running(times)
+        self._rollup = rollup
+        self._workflows: dict[ProgramRunId, ProgramRunId] = {}
+        self.found: dict[tuple[object, ...], RelationGroup] = {}
+
+    def search(self, dataset: DatasetId, levels: int) -> None:
+        datasets, visited_datasets = {dataset}, {dataset}
+        visited_programs: set[ProgramId] = set()
+        for _ in range(levels):
+            groups = self._reader.find_by_datasets(datasets, self._running)
+            programs = {group.program for group in groups} | self._find_inner_programs(groups)
+            self._add(groups)
+            programs -= visited_programs
+            visited_programs |= programs
+            if not programs:
+                return
+            groups = self._reader.find_by_programs(programs, self._running)
+            datasets = self._add(groups) - visited_datasets
+            visited_datasets |= datasets
+            if not datasets:
+                return
+
+    def _find_inner_programs(self, groups: Iterable[RelationGroup]) -> set[ProgramId]:
+        """Return the other programs of the workflows that these relations belong to."""
+        if not self._rollup:
+            return set()
+        inner = {ProgramRunId(group.program, run) for group in groups for run in group.runs}
+        found = self._runs.find_workflows(inner)
+        self._workflows.update(found)
+        programs = set()
+        for workflow in set(found.values()):
+            for run in self._runs.list_inner_runs(workflow):
+                self._workflows[run] = workflow
+                programs.add(run.program)
+        return programs
+
+    def _add(self, groups: list[RelationGroup]) -> set[DatasetId]:
+        """Keep relations, and return their datasets."""
+        if self._rollup:
+            groups = group_relations(self._roll_up(groups))
+        for group in groups:
+            key = (group.data, group.program, group.access, group.components)
+            known = self.found.get(key)
+            if known is None:
+                self.found[key] = group
+            elif not group.runs <= known.runs:
+                self.found[key] = msgspec.structs.replace(group, runs=known.runs | group.runs)
+        return {group.data for group in groups}
+
+    def _roll_up(self, groups: Iterable[RelationGroup]) -> Iterator[Relation]:
+        for group in groups:
+            for run in group.runs:
+                workflow = self._workflows.get(ProgramRunId(group.program, run))
+                if workflow is None:
+                    yield Relation(group.data, group.program, group.access, run, group.components)
+                elif not group.data.dataset.endswith(workflow.run):
+                    yield Relation(group.data, workflow.program, group.access, workflow.run)
+
+
+def _drop_unknown(groups: Iterable[RelationGroup]) -> list[RelationGroup]:
+    """Leave out UNKNOWN accesses of runs with another access to the same dataset."""
+    unknown: list[RelationGroup] = []
+    kept: list[RelationGroup] = []
+    for group in groups:
+        (unknown if group.access is AccessType.UNKNOWN else kept).append(group)
+    wanted = {(group.data, group.program, group.components) for group in unknown}
+    known: dict[tuple[object, ...], set[str]] = {}
+    for group in kept:
+        key = (group.data, group.program, group.components)
+        if key in wanted:
+            known.setdefault(key, set()).update(group.runs)
+    for group in unknown:
+        runs = group.runs - known.get((group.data, group.program, group.components), set())
+        if runs:
+            kept.append(msgspec.structs.replace(group, runs=runs))
+    return kept

@@ -1,0 +1,207 @@
+"""The rows of field lineage, in the transaction of the caller.
+
+As in CDAP 6 (``data2/metadata/lineage/field/FieldLineageTable``), operations and summaries are stored once
+for each checksum, and the end points of each run refer to the checksum. The start time of a run decides
+whether it is in a range; the start belongs to the range, the end does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.lineage import EndPoint
+from localcdap.decoders import decode_json
+from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
+from localcdap.metadata.lineage.operations import PlatformOperation
+from localcdap.metadata.lineage.relations import ProgramId, ProgramRunId
+from localcdap.metadata.lineage.time_range import TimeRange
+from localcdap.store.store import Transaction
+
+INCOMING: Final = "incoming"
+OUTGOING: Final = "outgoing"
+_PREFIX: Final = {INCOMING: "destination", OUTGOING: "source"}
+"""The columns of a summary that hold the field that is asked for."""
+_OTHER: Final = {INCOMING: "source", OUTGOING: "destination"}
+_CHECKSUMS: Final = """
+SELECT DISTINCT checksum FROM lineage_end_points
+WHERE direction = ? AND namespace = ? AND name = ? AND start >= ? AND start < ?
+"""
+_TABLES: Final = (
+    "lineage_operations",
+    "lineage_destination_fields",
+    "lineage_field_summaries",
+)
+"""The tables of rows that belong to a checksum."""
+
+
+class RunOperations(msgspec.Struct, frozen=True):
+    """Operations, and the runs that performed exactly these."""
+
+    runs: frozenset[ProgramRunId]
+    info: FieldLineageInfo
+
+
+class FieldRecords:
+    """Reads and writes field lineage in one transaction."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+
+    def add(self, run: ProgramRunId, info: FieldLineageInfo) -> None:
+        """Write the field lineage of a run, whose end points all name their namespace.
+
+        Nothing changes when the same lineage of the run is stored already.
+
+        :raises BadRequestError: when the id of the run is not a time-based UUID.
+        """
+        start, checksum = run.start, info.checksum
+        if not self._tx.execute("SELECT 1 FROM lineage_operations WHERE checksum = ?", (checksum,)):
+            self._add_operations(info)
+        known = set(
+            self._tx.execute(
+                "SELECT direction, namespace, name FROM lineage_end_points "
+                "WHERE start = ? AND run = ? AND checksum = ? AND program = ? AND application = ?",
+                (start, run.run, checksum, run.program.program, run.program.application),
+            )
+        )
+        ends = [(INCOMING, each.namespace, each.name) for each in info.destinations]
+        ends += [(OUTGOING, each.namespace, each.name) for each in info.sources]
+        program = run.program
+        names = (program.namespace, program.application, program.type, program.program)
+        self._insert(
+            "lineage_end_points",
+            [(checksum, *end, *names, run.run, start) for end in ends if end not in known],
+        )
+
+    def find_fields(self, end_point: EndPoint, times: TimeRange) -> set[str]:
+        """Return the fields that were written to an end point, or read from it and used."""
+        rows = self._tx.execute(
+            "SELECT DISTINCT field FROM lineage_destination_fields "  # noqa: S608
+            f"WHERE namespace = ? AND name = ? AND checksum IN ({_CHECKSUMS}) UNION "
+            f"SELECT DISTINCT source_field FROM lineage_field_summaries "
+            f"WHERE source_namespace = ? AND source = ? AND checksum IN ({_CHECKSUMS})",
+            [
+                *_name(end_point),
+                *_range(INCOMING, end_point, times),
+                *_name(end_point),
+                *_range(OUTGOING, end_point, times),
+            ],
+        )
+        return {row[0] for row in rows}
+
+    def find_summaries(
+        self, direction: str, end_point: EndPoint, times: TimeRange, field: str | None = None
+    ) -> Mapping[str, Set[EndPointField | None]]:
+        """Return the fields on the other side, by the field of an end point.
+
+        :param direction: ``incoming`` for what the fields come from, ``outgoing`` for what comes from them.
+        :param field: one field; None for all of them.
+        :returns: None among the outgoing ones means that the field was dropped.
+        """
+        own, other = _PREFIX[direction], _OTHER[direction]
+        rows = self._tx.execute(
+            f"SELECT DISTINCT {own}_field, {other}_namespace, {other}, {other}_field "  # noqa: S608
+            f"FROM lineage_field_summaries WHERE {own}_namespace = ? AND {own} = ? "
+            f"AND (? IS NULL OR {own}_field = ?) AND checksum IN ({_CHECKSUMS})",
+            [*_name(end_point), field, field, *_range(direction, end_point, times)],
+        )
+        found: dict[str, set[EndPointField | None]] = {}
+        for own_field, namespace, name, other_field in rows:
+            other_end = (
+                None if name is None else EndPointField(EndPoint(name, namespace), other_field)
+            )
+            found.setdefault(own_field, set()).add(other_end)
+        return found
+
+    def find_operations(
+        self, direction: str, end_point: EndPoint, times: TimeRange
+    ) -> list[RunOperations]:
+        """Return the different operations that wrote (``incoming``) or read (``outgoing``) an end point."""
+        rows = self._tx.execute(
+            "SELECT checksum, program_namespace, application, program_type, program, run "
+            "FROM lineage_end_points "
+            "WHERE direction = ? AND namespace = ? AND name = ? AND start >= ? AND start < ? "
+            "ORDER BY start DESC",
+            _range(direction, end_point, times),
+        )
+        runs: dict[int, set[ProgramRunId]] = {}
+        for checksum, *program, run in rows:
+            runs.setdefault(checksum, set()).add(ProgramRunId(ProgramId(*program), run))
+        stored = self._tx.execute(
+            "SELECT checksum, operations FROM lineage_operations WHERE checksum IN (SELECT unnest(?))",
+            (list(runs),),
+        )
+        texts: dict[int, str] = dict(stored)
+        return [
+            RunOperations(
+                frozenset(found),
+                FieldLineageInfo(decode_json(texts[checksum], list[PlatformOperation])),
+            )
+            for checksum, found in runs.items()
+        ]
+
+    def remove_namespace(self, namespace: str) -> None:
+        """Remove the lineage of a namespace's end points and programs, and operations that no run has."""
+        self._tx.execute(
+            "DELETE FROM lineage_end_points WHERE namespace = ? OR program_namespace = ?",
+            (namespace, namespace),
+        )
+        self._remove_unused()
+
+    def remove_before(self, time: int) -> None:
+        """Remove the lineage of runs that were asked for before a time in milliseconds since 1970."""
+        self._tx.execute("DELETE FROM lineage_end_points WHERE start < ?", (time,))
+        self._remove_unused()
+
+    def _remove_unused(self) -> None:
+        for table in _TABLES:
+            self._tx.execute(
+                f"DELETE FROM {table} "  # noqa: S608
+                "WHERE checksum NOT IN (SELECT checksum FROM lineage_end_points)"
+            )
+
+    def _add_operations(self, info: FieldLineageInfo) -> None:
+        checksum = info.checksum
+        text = msgspec.json.encode(info.operations).decode()
+        self._insert("lineage_operations", [(checksum, text)])
+        self._insert(
+            "lineage_destination_fields",
+            [
+                (checksum, *_name(destination), field)
+                for destination, fields in info.destination_fields.items()
+                for field in sorted(fields)
+            ],
+        )
+        self._insert(
+            "lineage_field_summaries",
+            [
+                (checksum, *_name(source.end_point), source.field, *_name_or_null(target))
+                for source, targets in info.outgoing_summary.items()
+                for target in targets
+            ],
+        )
+
+    def _insert(self, table: str, rows: Collection[Sequence[Any]]) -> None:
+        """Write rows by one statement, because a statement for each row takes milliseconds."""
+        if rows:
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            values = ", ".join(
+                f"unnest(?::{'BIGINT' if isinstance(column[0], int) else 'VARCHAR'}[])"
+                for column in columns
+            )
+            self._tx.execute(f"INSERT INTO {table} SELECT {values}", columns)
+
+
+def _name(end_point: EndPoint) -> tuple[str, str]:
+    return end_point.namespace or "", end_point.name
+
+
+def _name_or_null(field: EndPointField | None) -> Iterable[str | None]:
+    return (None, None, None) if field is None else (*_name(field.end_point), field.field)
+
+
+def _range(direction: str, end_point: EndPoint, times: TimeRange) -> list[Any]:
+    return [direction, *_name(end_point), times.start, times.end]

@@ -1,0 +1,144 @@
+"""Relations between datasets and the programs that read and write them.
+
+The terms are those of CDAP 6 ``cdap-data-fabric`` (``data2/metadata/lineage/Relation``, ``AccessType``).
+"""
+
+from __future__ import annotations
+
+import enum
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.metadata import DEFAULT_VERSION, MetadataEntity
+
+_CATEGORIES: Final = {
+    "MapReduce": "mapreduce",
+    "Service": "services",
+    "Spark": "spark",
+    "Worker": "workers",
+    "Workflow": "workflows",
+}
+"""The categories of the REST API by program types (CDAP 6 ``ProgramType``)."""
+_UUID_EPOCH: Final = 0x01B21DD213814000
+"""Steps of 100 ns between 1582-10-15, at which the times of UUIDs begin, and 1970-01-01."""
+
+
+class AccessType(enum.StrEnum):
+    """How a program uses a dataset. The values are the words of the REST API."""
+
+    READ = "read"
+    WRITE = "write"
+    READ_WRITE = "read_write"
+    UNKNOWN = "unknown"
+
+
+class DatasetId(msgspec.Struct, frozen=True, order=True, tag_field="entity", tag="DATASET"):
+    """A dataset. Its JSON is that of the original, ``{"entity": "DATASET", …}``."""
+
+    namespace: str
+    dataset: str
+
+    @property
+    def key(self) -> str:
+        """The key of the dataset in lineage answers, such as ``dataset.default.orders``."""
+        return f"dataset.{self.namespace}.{self.dataset}"
+
+    def to_entity(self) -> MetadataEntity:
+        """Return the dataset as an entity."""
+        return MetadataEntity.of_dataset(self.dataset, self.namespace)
+
+
+class ProgramId(msgspec.Struct, frozen=True, order=True, tag_field="entity", tag="PROGRAM"):
+    """A program of an application. Lineage does not tell apart the versions of an application."""
+
+    namespace: str
+    application: str
+    type: str
+    """MapReduce, Service, Spark, Worker or Workflow."""
+    program: str
+    version: str = DEFAULT_VERSION
+
+    @property
+    def key(self) -> str:
+        """The key of the program in lineage answers, such as ``workflows.default.Sales.Daily``."""
+        category = _CATEGORIES.get(self.type, self.type.lower())
+        return f"{category}.{self.namespace}.{self.application}.{self.program}"
+
+    def to_entity(self) -> MetadataEntity:
+        """Return the program as an entity."""
+        return MetadataEntity.of_program(self.program, self.type, self.application, self.namespace)
+
+
+class ProgramRunId(msgspec.Struct, frozen=True, order=True):
+    """A run of a program."""
+
+    program: ProgramId
+    run: str
+    """A time-based UUID."""
+
+    @property
+    def start(self) -> int:
+        """The time in the run's id, see :func:`read_run_time`."""
+        return read_run_time(self.run)
+
+
+class Relation(msgspec.Struct, frozen=True, order=True):
+    """One access of a run to a dataset. A run that reads and writes a dataset has two relations to it."""
+
+    data: DatasetId
+    program: ProgramId
+    access: AccessType
+    run: str
+    components: tuple[str, ...] = ()
+    """The parts of the program that made the access, distinct and in alphabetical order."""
+
+
+class DatasetEdge(msgspec.Struct, frozen=True, order=True):
+    """A program that reads or writes a dataset, in whatever run."""
+
+    data: DatasetId
+    program: ProgramId
+    access: AccessType
+
+
+class RelationGroup(msgspec.Struct, frozen=True):
+    """Relations that differ in their runs only."""
+
+    data: DatasetId
+    program: ProgramId
+    access: AccessType
+    components: tuple[str, ...]
+    runs: frozenset[str]
+
+    def expand(self) -> Iterator[Relation]:
+        """Return a relation for each run."""
+        for run in self.runs:
+            yield Relation(self.data, self.program, self.access, run, self.components)
+
+
+def group_relations(relations: Iterable[Relation]) -> list[RelationGroup]:
+    """Return groups of the relations that differ in their runs only."""
+    runs: dict[tuple[DatasetId, ProgramId, AccessType, tuple[str, ...]], set[str]] = {}
+    for each in relations:
+        key = (each.data, each.program, each.access, each.components)
+        runs.setdefault(key, set()).add(each.run)
+    return [RelationGroup(*key, frozenset(found)) for key, found in runs.items()]
+
+
+def read_run_time(run: str) -> int:
+    """Return the time at which a run was asked for, which its id contains (CDAP 6 ``RunIds.getTime``).
+
+    :returns: milliseconds since 1970.
+    :raises BadRequestError: when the id is not a time-based UUID.
+    """
+    try:
+        found = uuid.UUID(run)
+    except ValueError:
+        found = None
+    if found is None or found.version != 1:
+        raise BadRequestError(f"The id '{run}' of a run is not a time-based UUID.")
+    return (found.time - _UUID_EPOCH) // 10_000

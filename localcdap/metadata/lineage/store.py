@@ -1,0 +1,271 @@
+"""Lineage of the instance: what runs accessed, the operations on fields, and the edges between columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from localcdap.api.lineage import EndPoint
+from localcdap.metadata.lineage.collapse import CollapseType
+from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
+from localcdap.metadata.lineage.dataset_lineage import (
+    Lineage,
+    LineageRecord,
+    LineageRuns,
+    compute_lineage,
+)
+from localcdap.metadata.lineage.edge_records import EdgeRecords
+from localcdap.metadata.lineage.field_answers import (
+    DatasetFieldLineage,
+    Direction,
+    FieldLineageDetails,
+    FieldLineageRelations,
+    FieldLineageSummary,
+    LineageField,
+    ProgramOperations,
+    describe_operations,
+    describe_programs,
+    group_fields,
+    list_fields,
+    relate_fields,
+)
+from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
+from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, FieldRecords
+from localcdap.metadata.lineage.operations import PlatformOperation, resolve_operations
+from localcdap.metadata.lineage.relation_records import RelationRecords
+from localcdap.metadata.lineage.relations import DatasetId, ProgramRunId, Relation
+from localcdap.metadata.lineage.time_range import TimeRange
+from localcdap.metadata.lineage.traversal import (
+    MOST_EDGES,
+    DatasetGraph,
+    FieldGraph,
+    trace_datasets,
+    trace_fields,
+)
+from localcdap.store.store import Store, Transaction
+
+ListSchemaFields = Callable[[DatasetId], Sequence[str]]
+"""Return the fields of a dataset's current schema; none when the dataset has none."""
+ALL_TIMES = TimeRange()
+
+
+class LineageStore:
+    """The stored lineage. Threads may share it.
+
+    Methods with a transaction write in it. The others read a state of their own.
+
+    :param runs: what is known of runs.
+    :param schema_fields: the current fields of datasets, in the SYSTEM property ``schema``.
+    """
+
+    def __init__(self, store: Store, runs: LineageRuns, schema_fields: ListSchemaFields) -> None:
+        self._store = store
+        self._runs = runs
+        self._schema_fields = schema_fields
+
+    def add_relations(self, tx: Transaction, relations: Collection[Relation]) -> None:
+        """Write what runs accessed; what is stored already is left as it is.
+
+        :raises BadRequestError: when the id of a run is not a time-based UUID.
+        """
+        RelationRecords(tx).add(relations)
+
+    def add_operations(
+        self, tx: Transaction, run: ProgramRunId, operations: Iterable[PlatformOperation]
+    ) -> None:
+        """Write the operations of a run. End points without a namespace get that of the program.
+
+        :raises BadRequestError: when the operations are invalid, see :class:`FieldLineageInfo`, or the id of
+            the run is not a time-based UUID; nothing is written.
+        """
+        resolved = resolve_operations(operations, run.program.namespace)
+        FieldRecords(tx).add(run, FieldLineageInfo(resolved))
+
+    def replace_edges(
+        self, tx: Transaction, namespace: str, application: str, edges: Collection[ColumnEdge]
+    ) -> None:
+        """Write the edges of an application in place of those that it had; none remove them."""
+        EdgeRecords(tx).replace(namespace, application, edges)
+
+    def remove_namespace(self, tx: Transaction, namespace: str) -> None:
+        """Remove all lineage of a namespace's datasets and programs."""
+        RelationRecords(tx).remove_namespace(namespace)
+        FieldRecords(tx).remove_namespace(namespace)
+        EdgeRecords(tx).remove_namespace(namespace)
+
+    def remove_before(self, tx: Transaction, time: int) -> None:
+        """Remove the lineage of runs that were asked for before a time in milliseconds since 1970."""
+        RelationRecords(tx).remove_before(time)
+        FieldRecords(tx).remove_before(time)
+
+    def get_lineage(
+        self, dataset: DatasetId, times: TimeRange, levels: int = 10, rollup: str | None = None
+    ) -> Lineage:
+        """Return the relations around a dataset, see :func:`compute_lineage`.
+
+        :raises BadRequestError: when the levels are less than 1.
+        """
+        with self._store.snapshot() as tx:
+            reader = RelationRecords(tx)
+            return compute_lineage(reader, self._runs, dataset, times, levels, rollup)
+
+    def get_lineage_record(
+        self,
+        dataset: DatasetId,
+        times: TimeRange,
+        levels: int = 10,
+        collapse: Collection[CollapseType] = (),
+        rollup: str | None = None,
+    ) -> LineageRecord:
+        """Return the relations around a dataset as the REST API has them.
+
+        :raises BadRequestError: when the levels are less than 1.
+        """
+        return self.get_lineage(dataset, times, levels, rollup).to_record(times, collapse)
+
+    def list_fields(
+        self,
+        dataset: DatasetId,
+        times: TimeRange = ALL_TIMES,
+        prefix: str | None = None,
+        *,
+        include_current: bool = False,
+    ) -> list[LineageField]:
+        """Return the fields of which lineage is known, by name.
+
+        :param prefix: only fields that begin so, in any case.
+        :param include_current: whether fields come along that only the current schema has.
+        """
+        with self._store.snapshot() as tx:
+            known = FieldRecords(tx).find_fields(_to_end_point(dataset), times)
+        schema = self._schema_fields(dataset) if include_current else ()
+        return list_fields(known, schema, prefix)
+
+    def get_field_lineage(
+        self, dataset: DatasetId, field: str, direction: Direction, times: TimeRange = ALL_TIMES
+    ) -> FieldLineageSummary:
+        """Return the fields that a field comes from, and those that come from it."""
+        end_point = _to_end_point(dataset)
+        with self._store.snapshot() as tx:
+            records = FieldRecords(tx)
+            incoming = outgoing = None
+            if direction.is_incoming:
+                found = records.find_summaries(INCOMING, end_point, times, field)
+                incoming = group_fields(found.get(field, ()))
+            if direction.is_outgoing:
+                found = records.find_summaries(OUTGOING, end_point, times, field)
+                outgoing = group_fields(found.get(field, ()))
+        return FieldLineageSummary(incoming, outgoing)
+
+    def get_field_operations(
+        self, dataset: DatasetId, field: str, direction: Direction, times: TimeRange = ALL_TIMES
+    ) -> FieldLineageDetails:
+        """Return the operations that compute a field, and those that use it."""
+        own = EndPointField(_to_end_point(dataset), field)
+        with self._store.snapshot() as tx:
+            records = FieldRecords(tx)
+            return FieldLineageDetails(
+                _describe(records, INCOMING, own, times) if direction.is_incoming else None,
+                _describe(records, OUTGOING, own, times) if direction.is_outgoing else None,
+            )
+
+    def get_dataset_field_lineage(
+        self, dataset: DatasetId, direction: Direction, times: TimeRange = ALL_TIMES
+    ) -> DatasetFieldLineage:
+        """Return the lineage of all fields of a dataset."""
+        end_point = _to_end_point(dataset)
+        incoming: list[FieldLineageRelations] = []
+        outgoing: list[FieldLineageRelations] = []
+        with self._store.snapshot() as tx:
+            records = FieldRecords(tx)
+            known = records.find_fields(end_point, times)
+            if direction.is_incoming:
+                incoming = _relate(records, INCOMING, end_point, times)
+            if direction.is_outgoing:
+                outgoing = _relate(records, OUTGOING, end_point, times)
+        fields = [each.name for each in list_fields(known, self._schema_fields(dataset))]
+        return DatasetFieldLineage(
+            direction.name, times.start, times.end, dataset, fields, incoming, outgoing
+        )
+
+    def trace_fields(
+        self,
+        start: DatasetField,
+        *,
+        upstream: bool,
+        hops: int,
+        limit: int = MOST_EDGES,
+        indirect: bool = True,
+    ) -> FieldGraph:
+        """Return the fields around a field in one direction, over all applications.
+
+        See :func:`localcdap.metadata.lineage.traversal.trace_fields`.
+
+        :param indirect: whether indirect edges, such as those of filters, are followed too.
+        :raises BadRequestError: when the hops or the limit are less than 1.
+        """
+        with self._store.snapshot() as tx:
+            records = EdgeRecords(tx)
+            return trace_fields(
+                lambda fields, most: records.find_edges(
+                    fields, upstream=upstream, limit=most, indirect=indirect
+                ),
+                start,
+                upstream=upstream,
+                hops=hops,
+                limit=limit,
+            )
+
+    def trace_datasets(
+        self, start: DatasetId, *, upstream: bool, hops: int, limit: int = MOST_EDGES
+    ) -> DatasetGraph:
+        """Return the datasets around a dataset in one direction, by the accesses of all runs.
+
+        See :func:`localcdap.metadata.lineage.traversal.trace_datasets`.
+
+        :raises BadRequestError: when the hops or the limit are less than 1.
+        """
+        with self._store.snapshot() as tx:
+            records = RelationRecords(tx)
+            return trace_datasets(
+                records.find_dataset_edges,
+                records.find_program_edges,
+                start,
+                upstream=upstream,
+                hops=hops,
+                limit=limit,
+            )
+
+
+def _to_end_point(dataset: DatasetId) -> EndPoint:
+    return EndPoint(dataset.dataset, dataset.namespace)
+
+
+def _describe(
+    records: FieldRecords, direction: str, field: EndPointField, times: TimeRange
+) -> list[ProgramOperations]:
+    described = []
+    for each in records.find_operations(direction, field.end_point, times):
+        info = each.info
+        operations = (
+            info.find_incoming_operations(field)
+            if direction == INCOMING
+            else info.find_outgoing_operations(field)
+        )
+        if operations:
+            programs = describe_programs(each.runs)
+            described.append(ProgramOperations(programs, describe_operations(operations)))
+    return described
+
+
+def _relate(
+    records: FieldRecords, direction: str, end_point: EndPoint, times: TimeRange
+) -> list[FieldLineageRelations]:
+    summaries = records.find_summaries(direction, end_point, times)
+    others = {
+        DatasetId(each.end_point.namespace or "", each.end_point.name)
+        for fields in summaries.values()
+        for each in fields
+        if each is not None
+    }
+    counts = {other: len(records.find_fields(_to_end_point(other), times)) for other in others}
+    return relate_fields(summaries, counts, incoming=direction == INCOMING)
