@@ -178,14 +178,14 @@ def group_fields(fields: Iterable[EndPointField | None]) -> list[DatasetFields]:
 
 def relate_fields(
     summaries: Mapping[str, Set[EndPointField | None]],
-    counts: Mapping[DatasetId, int],
+    counts: Mapping[EndPoint, int],
     *,
     incoming: bool,
 ) -> list[FieldLineageRelations]:
     """Return the relations of fields to those of other datasets.
 
     :param summaries: the fields on the other side, by field.
-    :param counts: the number of fields of the other datasets.
+    :param counts: the number of fields of the other datasets, as end points without properties.
     :param incoming: whether the other side is the source.
     """
     relations: dict[DatasetId, list[FieldRelation]] = {}
@@ -196,7 +196,7 @@ def relate_fields(
                 for name in names
             )
     return [
-        FieldLineageRelations(dataset, counts.get(dataset, 0), sorted(found))
+        FieldLineageRelations(dataset, counts.get(to_end_point(dataset), 0), sorted(found))
         for dataset, found in sorted(relations.items())
     ]
 
@@ -229,6 +229,11 @@ def _describe_operation(operation: PlatformOperation) -> OperationInfo:
     return OperationInfo(
         name, description, inputs, OperationOutput(end_point=operation.destination)
     )
+
+
+def to_end_point(dataset: DatasetId) -> EndPoint:
+    """Return a dataset as an end point without properties."""
+    return EndPoint(dataset.dataset, dataset.namespace)
 
 
 def _by_dataset(fields: Iterable[EndPointField | None]) -> dict[DatasetId, set[str]]:

@@ -29,6 +29,22 @@ _CHECKSUMS: Final = """
 SELECT DISTINCT checksum FROM lineage_end_points
 WHERE direction = ? AND namespace = ? AND name = ? AND start >= ? AND start < ?
 """
+_COUNTS: Final = """
+WITH wanted AS (SELECT unnest(?::VARCHAR[]) AS namespace, unnest(?::VARCHAR[]) AS name)
+SELECT namespace, name, count(DISTINCT field) FROM (
+    SELECT namespace, name, field FROM lineage_destination_fields
+    SEMI JOIN wanted USING (namespace, name)
+    SEMI JOIN (FROM lineage_end_points WHERE direction = ? AND start >= ? AND start < ?)
+        USING (checksum, namespace, name)
+    UNION ALL
+    SELECT source_namespace AS namespace, source AS name, source_field AS field
+    FROM (SELECT *, source_namespace AS namespace, source AS name FROM lineage_field_summaries)
+    SEMI JOIN wanted USING (namespace, name)
+    SEMI JOIN (FROM lineage_end_points WHERE direction = ? AND start >= ? AND start < ?)
+        USING (checksum, namespace, name)
+)
+GROUP BY ALL
+"""
 _TABLES: Final = (
     "lineage_operations",
     "lineage_destination_fields",
@@ -91,6 +107,17 @@ class FieldRecords:
             ],
         )
         return {row[0] for row in rows}
+
+    def count_fields(
+        self, end_points: Collection[EndPoint], times: TimeRange
+    ) -> dict[EndPoint, int]:
+        """Return the numbers of fields that :meth:`find_fields` finds, of end points that have some."""
+        if not end_points:
+            return {}
+        names = [list(column) for column in zip(*map(_name, end_points), strict=True)]
+        bounds = (times.start, times.end)
+        rows = self._tx.execute(_COUNTS, [*names, INCOMING, *bounds, OUTGOING, *bounds])
+        return {EndPoint(name, namespace): count for namespace, name, count in rows}
 
     def find_summaries(
         self, direction: str, end_point: EndPoint, times: TimeRange, field: str | None = None

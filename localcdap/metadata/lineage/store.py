@@ -27,6 +27,7 @@ from localcdap.metadata.lineage.field_answers import (
     group_fields,
     list_fields,
     relate_fields,
+    to_end_point,
 )
 from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
 from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, FieldRecords
@@ -136,7 +137,7 @@ class LineageStore:
         :param include_current: whether fields come along that only the current schema has.
         """
         with self._store.snapshot() as tx:
-            known = FieldRecords(tx).find_fields(_to_end_point(dataset), times)
+            known = FieldRecords(tx).find_fields(to_end_point(dataset), times)
         schema = self._schema_fields(dataset) if include_current else ()
         return list_fields(known, schema, prefix)
 
@@ -144,7 +145,7 @@ class LineageStore:
         self, dataset: DatasetId, field: str, direction: Direction, times: TimeRange = ALL_TIMES
     ) -> FieldLineageSummary:
         """Return the fields that a field comes from, and those that come from it."""
-        end_point = _to_end_point(dataset)
+        end_point = to_end_point(dataset)
         with self._store.snapshot() as tx:
             records = FieldRecords(tx)
             incoming = outgoing = None
@@ -160,7 +161,7 @@ class LineageStore:
         self, dataset: DatasetId, field: str, direction: Direction, times: TimeRange = ALL_TIMES
     ) -> FieldLineageDetails:
         """Return the operations that compute a field, and those that use it."""
-        own = EndPointField(_to_end_point(dataset), field)
+        own = EndPointField(to_end_point(dataset), field)
         with self._store.snapshot() as tx:
             records = FieldRecords(tx)
             return FieldLineageDetails(
@@ -172,7 +173,7 @@ class LineageStore:
         self, dataset: DatasetId, direction: Direction, times: TimeRange = ALL_TIMES
     ) -> DatasetFieldLineage:
         """Return the lineage of all fields of a dataset."""
-        end_point = _to_end_point(dataset)
+        end_point = to_end_point(dataset)
         incoming: list[FieldLineageRelations] = []
         outgoing: list[FieldLineageRelations] = []
         with self._store.snapshot() as tx:
@@ -236,10 +237,6 @@ class LineageStore:
             )
 
 
-def _to_end_point(dataset: DatasetId) -> EndPoint:
-    return EndPoint(dataset.dataset, dataset.namespace)
-
-
 def _describe(
     records: FieldRecords, direction: str, field: EndPointField, times: TimeRange
 ) -> list[ProgramOperations]:
@@ -262,10 +259,7 @@ def _relate(
 ) -> list[FieldLineageRelations]:
     summaries = records.find_summaries(direction, end_point, times)
     others = {
-        DatasetId(each.end_point.namespace or "", each.end_point.name)
-        for fields in summaries.values()
-        for each in fields
-        if each is not None
+        each.end_point for fields in summaries.values() for each in fields if each is not None
     }
-    counts = {other: len(records.find_fields(_to_end_point(other), times)) for other in others}
+    counts = records.count_fields(others, times)
     return relate_fields(summaries, counts, incoming=direction == INCOMING)

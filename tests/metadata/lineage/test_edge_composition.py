@@ -282,6 +282,59 @@ def test_a_path_is_direct_when_all_of_its_edges_are(a, b):
     assert both.extend(Influence()) == Influence().extend(both) == both
 
 
+@st.composite
+def pipelines(draw):
+    """Stages s0, s1 … that take fields of stages before them or of a dataset, and write."""
+    names = st.sampled_from("xy")
+    stages, connections = [], []
+    for number in range(draw(st.integers(1, 5))):
+        before = draw(st.sets(st.integers(0, number - 1), max_size=2)) if number else set()
+        connections += [f"s{each}-s{number}" for each in sorted(before)]
+        sources = st.sampled_from([ORDERS, PEOPLE, *(f"s{each}" for each in sorted(before))])
+        edges = []
+        for _ in range(draw(st.integers(0, 4))):
+            to = draw(st.sampled_from(["x", "y", None]))
+            kinds = st.sampled_from(INDIRECT if to is None else list(EdgeKind))
+            influence = Influence(draw(kinds), draw(st.booleans()))
+            edges.append(StageEdge(draw(sources), draw(names), to, influence))
+        writes = {OUT: ["x", "y"]} if draw(st.booleans()) else {}
+        stages.append(StageEdges(f"s{number}", edges, writes))
+    return draw(st.permutations(stages)), connections
+
+
+def follow(stages, inputs, stage, field):
+    """All ways from fields of datasets to a field, or to all fields, of a stage, path by path."""
+    for each in stages[stage].edges:
+        if each.field != field:
+            continue
+        if isinstance(each.source, DatasetId):
+            yield DatasetField(each.source, each.source_field), [each.influence]
+        elif each.source in inputs[stage]:
+            for origin, way in follow(stages, inputs, each.source, each.source_field):
+                yield origin, [*way, each.influence]
+    if field is None:
+        for before in inputs[stage]:
+            yield from follow(stages, inputs, before, None)
+
+
+@given(pipelines())
+def test_composition_finds_what_following_each_path_finds(pipeline):
+    given_stages, connections = pipeline
+    stages = {stage.stage: stage for stage in given_stages}
+    inputs = {name: [] for name in stages}
+    for each in connect(*connections):
+        inputs[each.target].append(each.source)
+
+    expected = set()
+    for stage in given_stages:
+        for target in ("x", "y", None) if stage.writes else ():
+            for origin, (first, *others) in follow(stages, inputs, stage.stage, target):
+                for influence in others:
+                    first = first.extend(influence)
+                expected.add(ColumnEdge(origin, DatasetField(OUT, target), first))
+    assert compose(given_stages, *connections) == expected
+
+
 def test_recorded_operations_stand_for_edges():
     found = read_operation_edges(FieldLineageInfo(people()))
 

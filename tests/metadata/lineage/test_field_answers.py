@@ -398,6 +398,18 @@ def test_the_lineage_of_a_run_is_stored_once(lineage, store):
     assert store.read("SELECT count(*) FROM lineage_operations") == [(1,)]
 
 
+def test_a_renamed_dataset_is_another_one(lineage, add):
+    for milliseconds, name in ((1_000, "old"), (2_000, "new")):
+        out = write("write", end(name, "ns"), f"read.{name}")
+        add([read("read", SOURCE, "old", "new"), out], milliseconds)
+
+    assert names(lineage.list_fields(DatasetId("ns", "old"))) == ["old"]
+    assert names(lineage.list_fields(DatasetId("ns", "new"))) == ["new"]
+    assert lineage.list_fields(DatasetId("ns", "old"), until(3_000, 2_000)) == []
+    found = lineage.get_dataset_field_lineage(SOURCE_ID, Direction.OUTGOING, until(2_000))
+    assert [(each.entity_id.dataset, each.field_count) for each in found.outgoing] == [("old", 1)]
+
+
 def test_invalid_operations_are_not_stored(add, store):
     with pytest.raises(BadRequestError, match="of type 'WRITE'"):
         add(people()[:3])

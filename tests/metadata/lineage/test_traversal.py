@@ -292,6 +292,45 @@ def test_the_datasets_around_a_dataset(lineage, uses):
     assert dataset_distances(one) == {"c": 0, "b": 1}
 
 
+accesses = st.sampled_from([READ, WRITE, AccessType.READ_WRITE, UNKNOWN])
+programs = st.sampled_from("pqr")
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.sets(st.tuples(datasets, programs, accesses), max_size=12), st.booleans(), st.integers(1, 4)
+)
+def test_a_search_of_datasets_finds_what_a_naive_one_finds(lineage, store, rows, upstream, hops):
+    with store.transaction() as tx:
+        tx.execute("DELETE FROM lineage_relations")
+        relations = [
+            Relation(DatasetId("ns", data), program(name), access, make_run(1_000))
+            for data, name, access in rows
+        ]
+        lineage.add_relations(tx, relations)
+
+    graph = lineage.trace_datasets(DatasetId("ns", "a"), upstream=upstream, hops=hops)
+
+    writing, reading = (
+        (WRITE, AccessType.READ_WRITE, UNKNOWN),
+        (READ, AccessType.READ_WRITE, UNKNOWN),
+    )
+    near, far = (writing, reading) if upstream else (reading, writing)
+    steps = {
+        (one, other)
+        for one, using, access in rows
+        for other, used, other_access in rows
+        if using == used and access in near and other_access in far
+    }
+    expected = {"a": 0}
+    for hop in range(1, hops + 1):
+        ends = {other for one, other in steps if expected.get(one) == hop - 1}
+        expected |= dict.fromkeys(ends - expected.keys(), hop)
+    assert dataset_distances(graph) == expected
+
+
 def test_an_unknown_access_may_go_both_ways(lineage, uses):
     uses("p", unknown=["a", "b"])
 
