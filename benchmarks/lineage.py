@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.measure import Row, within
 
 if TYPE_CHECKING:
-    from localcdap.metadata.lineage.operations import PlatformOperation
+    from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
     from localcdap.metadata.lineage.relations import (
         DatasetId,
         ProgramId,
@@ -109,7 +109,10 @@ class _Sample:
         return {
             "lineage, a week": lambda: ask.get_lineage_record(one, week, 2),
             "lineage, all runs": lambda: ask.get_lineage_record(one, always, 2, by_run),
-            "lineage of fields": lambda: ask.get_dataset_field_lineage(one, Direction.BOTH),
+            "lineage of all fields": lambda: ask.get_dataset_field_lineage(last, Direction.BOTH),
+            "operations on a field": lambda: ask.get_field_operations(
+                last, _FIELDS[0], Direction.BOTH
+            ),
             "fields, 10 hops back": lambda: ask.trace_fields(field, upstream=True, hops=10),
             "datasets, 10 hops back": lambda: ask.trace_datasets(last, upstream=True, hops=10),
             "lineage, read by all pipelines": lambda: ask.get_lineage_record(hub, week, 2, by_run),
@@ -121,7 +124,7 @@ class _Sample:
             for number in range(PIPELINES):
                 self._write_edges(tx, number)
                 run = self._to_run(number)
-                self._lineage.add_operations(tx, run, self._list_operations(number))
+                self._lineage.add_operations(tx, run, self._build_info(number))
         for start in range(0, RUNS, 20_000):
             with self._store.transaction() as tx:
                 batch = range(start, start + 20_000)
@@ -145,10 +148,10 @@ class _Sample:
         times = []
         for number in range(RUNS, RUNS + NEW_RUNS):
             start = time.perf_counter()
+            info = self._build_info(number)
             with self._store.transaction() as tx:
                 self._lineage.add_relations(tx, self._list_relations(number))
-                operations = self._list_operations(number)
-                self._lineage.add_operations(tx, self._to_run(number), operations)
+                self._lineage.add_operations(tx, self._to_run(number), info)
             times.append(time.perf_counter() - start)
         return statistics.median(times)
 
@@ -184,8 +187,9 @@ class _Sample:
         read = [Relation(data, program, AccessType.READ, run) for data in (self._name(-1), source)]
         return [*read, Relation(target, program, AccessType.WRITE, run)]
 
-    def _list_operations(self, number: int) -> list[PlatformOperation]:
+    def _build_info(self, number: int) -> FieldLineageInfo:
         from localcdap.api.lineage import EndPoint
+        from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
         from localcdap.metadata.lineage.operations import (
             InputField,
             PlatformRead,
@@ -199,11 +203,9 @@ class _Sample:
             for name in _FIELDS
         ]
         taken = tuple(InputField(f"t.{name}", name) for name in _FIELDS)
-        return [
-            PlatformRead("in.Read", "", source, tuple(_FIELDS)),
-            *made,
-            PlatformWrite("out.Write", "", target, taken),
-        ]
+        read = PlatformRead("in.Read", "", source, tuple(_FIELDS))
+        write = PlatformWrite("out.Write", "", target, taken)
+        return FieldLineageInfo([read, *made, write], "default")
 
     def _write_edges(self, tx: Transaction, number: int) -> None:
         from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField

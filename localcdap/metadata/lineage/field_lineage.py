@@ -21,6 +21,7 @@ from localcdap.metadata.lineage.operations import (
     PlatformTransform,
     PlatformWrite,
     get_inputs,
+    resolve_operations,
     sort_operations,
 )
 
@@ -37,14 +38,18 @@ class FieldLineageInfo:
     """The operations of one run, validated, with summaries of which field comes from which.
 
     A path from a source to a destination need not exist; the lineage is incomplete then. Equal operations
-    have equal checksums, in whatever order they were recorded.
+    have equal checksums, in whatever order they were recorded. Building it takes milliseconds for hundreds of
+    operations: do it before the transaction that stores it.
 
+    :param namespace: the namespace of the program, for end points that name none.
     :raises BadRequestError: when names are repeated, an end point, a read or a write is missing, an origin
         does not name an operation, or the operations form a cycle.
     """
 
-    def __init__(self, operations: Iterable[PlatformOperation]) -> None:
-        self.operations: Sequence[PlatformOperation] = list(operations)
+    def __init__(
+        self, operations: Iterable[PlatformOperation], namespace: str | None = None
+    ) -> None:
+        self.operations: Sequence[PlatformOperation] = resolve_operations(operations, namespace)
         self._by_name: dict[str, PlatformOperation] = {}
         self._sources: dict[str, EndPoint] = {}
         """The end points of the reads, by the name of the operation; without properties."""

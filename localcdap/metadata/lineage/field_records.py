@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.errors import BadRequestError
 from localcdap.api.lineage import EndPoint
 from localcdap.decoders import decode_json
 from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
@@ -54,7 +55,7 @@ _TABLES: Final = (
 
 
 class RunOperations(msgspec.Struct, frozen=True):
-    """Operations, and the runs that performed exactly these."""
+    """Operations, and the latest run of each program that performed exactly these."""
 
     runs: frozenset[ProgramRunId]
     info: FieldLineageInfo
@@ -71,8 +72,13 @@ class FieldRecords:
 
         Nothing changes when the same lineage of the run is stored already.
 
-        :raises BadRequestError: when the id of the run is not a time-based UUID.
+        :raises BadRequestError: when an end point does not, or the id of the run is not a time-based UUID.
         """
+        unresolved = [e.name for e in info.sources | info.destinations if e.namespace is None]
+        if unresolved:
+            raise BadRequestError(
+                f"End points without a namespace: {', '.join(sorted(unresolved))}."
+            )
         start, checksum = run.start, info.checksum
         if not self._tx.execute("SELECT 1 FROM lineage_operations WHERE checksum = ?", (checksum,)):
             self._add_operations(info)
@@ -148,10 +154,10 @@ class FieldRecords:
     ) -> list[RunOperations]:
         """Return the different operations that wrote (``incoming``) or read (``outgoing``) an end point."""
         rows = self._tx.execute(
-            "SELECT checksum, program_namespace, application, program_type, program, run "
-            "FROM lineage_end_points "
+            "SELECT checksum, program_namespace, application, program_type, program, "
+            "arg_max(run, start) FROM lineage_end_points "
             "WHERE direction = ? AND namespace = ? AND name = ? AND start >= ? AND start < ? "
-            "ORDER BY start DESC",
+            "GROUP BY ALL ORDER BY max(start) DESC, checksum",
             _range(direction, end_point, times),
         )
         runs: dict[int, set[ProgramRunId]] = {}

@@ -65,9 +65,11 @@ def get_inputs(operation: PlatformOperation) -> tuple[InputField, ...]:
 
 
 def resolve_operations(
-    operations: Iterable[PlatformOperation], namespace: str
+    operations: Iterable[PlatformOperation], namespace: str | None
 ) -> list[PlatformOperation]:
-    """Return the operations with the namespace of the program in end points that name none."""
+    """Return the operations with the namespace of the program, if any, in end points that name none."""
+    if namespace is None:
+        return list(operations)
     return [_resolve(operation, namespace) for operation in operations]
 
 

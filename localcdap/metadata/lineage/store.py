@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from localcdap.api.lineage import EndPoint
 from localcdap.metadata.lineage.collapse import CollapseType
@@ -31,7 +31,6 @@ from localcdap.metadata.lineage.field_answers import (
 )
 from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
 from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, FieldRecords
-from localcdap.metadata.lineage.operations import PlatformOperation, resolve_operations
 from localcdap.metadata.lineage.relation_records import RelationRecords
 from localcdap.metadata.lineage.relations import DatasetId, ProgramRunId, Relation
 from localcdap.metadata.lineage.time_range import TimeRange
@@ -70,16 +69,13 @@ class LineageStore:
         """
         RelationRecords(tx).add(relations)
 
-    def add_operations(
-        self, tx: Transaction, run: ProgramRunId, operations: Iterable[PlatformOperation]
-    ) -> None:
-        """Write the operations of a run. End points without a namespace get that of the program.
+    def add_operations(self, tx: Transaction, run: ProgramRunId, info: FieldLineageInfo) -> None:
+        """Write the operations of a run, whose end points all name their namespace.
 
-        :raises BadRequestError: when the operations are invalid, see :class:`FieldLineageInfo`, or the id of
-            the run is not a time-based UUID; nothing is written.
+        :raises BadRequestError: when an end point does not, or the id of the run is not a time-based UUID;
+            nothing is written.
         """
-        resolved = resolve_operations(operations, run.program.namespace)
-        FieldRecords(tx).add(run, FieldLineageInfo(resolved))
+        FieldRecords(tx).add(run, info)
 
     def replace_edges(
         self, tx: Transaction, namespace: str, application: str, edges: Collection[ColumnEdge]

@@ -17,6 +17,7 @@ from localcdap.metadata.lineage.field_answers import (
     LineageField,
     parse_direction,
 )
+from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
 from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, FieldRecords
 from localcdap.metadata.lineage.operations import PlatformTransform
 from localcdap.metadata.lineage.relations import DatasetId, ProgramId, ProgramRunId
@@ -49,8 +50,9 @@ def add(lineage, store):
 
     def add_operations(operations, milliseconds=10_000, program=WORKFLOW):
         run = ProgramRunId(program, make_run(milliseconds))
+        info = FieldLineageInfo(operations, program.namespace)
         with store.transaction() as tx:
-            lineage.add_operations(tx, run, operations)
+            lineage.add_operations(tx, run, info)
         return run
 
     return add_operations
@@ -392,7 +394,7 @@ def test_the_lineage_of_a_run_is_stored_once(lineage, store):
     run = ProgramRunId(WORKFLOW, make_run(1_000))
     for _ in range(2):
         with store.transaction() as tx:
-            lineage.add_operations(tx, run, people())
+            lineage.add_operations(tx, run, FieldLineageInfo(people()))
 
     assert store.read("SELECT count(*) FROM lineage_end_points") == [(2,)]
     assert store.read("SELECT count(*) FROM lineage_operations") == [(1,)]
@@ -410,9 +412,13 @@ def test_a_renamed_dataset_is_another_one(lineage, add):
     assert [(each.entity_id.dataset, each.field_count) for each in found.outgoing] == [("old", 1)]
 
 
-def test_invalid_operations_are_not_stored(add, store):
-    with pytest.raises(BadRequestError, match="of type 'WRITE'"):
-        add(people()[:3])
+def test_end_points_without_a_namespace_are_not_stored(lineage, store):
+    operations = [read("read", EndPoint("in"), "a"), write("write", EndPoint("out"), "read.a")]
+    info = FieldLineageInfo(operations)
+    run = ProgramRunId(WORKFLOW, make_run(1_000))
+
+    with store.transaction() as tx, pytest.raises(BadRequestError, match=": in, out.$"):
+        lineage.add_operations(tx, run, info)
 
     assert store.read("SELECT count(*) FROM lineage_operations") == [(0,)]
 

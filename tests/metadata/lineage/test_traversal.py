@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, EdgeKind, Influence
+from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
 from localcdap.metadata.lineage.time_range import TimeRange
 from tests.metadata.lineage.run_ids import make_run
@@ -377,7 +378,7 @@ def add_everything(lineage, store, runs, namespace, start=1_000):
     operations = people(with_file_name=namespace == "two")
     with store.transaction() as tx:
         lineage.add_relations(tx, [Relation(own, run.program, READ, run.run)])
-        lineage.add_operations(tx, run, operations)
+        lineage.add_operations(tx, run, FieldLineageInfo(operations))
         edges = [ColumnEdge(DatasetField(own, "a"), DatasetField(own, "b"))]
         lineage.replace_edges(tx, namespace, "app", edges)
     return run
@@ -406,6 +407,24 @@ def test_the_lineage_of_the_datasets_of_a_namespace_is_removed_too(lineage, stor
     assert store.read(
         "SELECT count(*) FROM lineage_end_points WHERE namespace = ?", (namespace,)
     ) == [(0,)]
+
+
+@pytest.mark.parametrize("namespace", ["one", "two"])
+def test_what_leads_into_a_removed_namespace_is_removed(lineage, store, runs, namespace):
+    """A program of one namespace reads a dataset of another one."""
+    run = runs.add(ProgramId("one", "app", "Workflow", "w"), 1_000)
+    before, after = (
+        DatasetField(DatasetId("two", "t"), "a"),
+        DatasetField(DatasetId("one", "t"), "a"),
+    )
+    with store.transaction() as tx:
+        lineage.add_relations(tx, [Relation(before.dataset, run.program, READ, run.run)])
+        lineage.replace_edges(tx, "three", "app", [ColumnEdge(before, after)])
+
+    with store.transaction() as tx:
+        lineage.remove_namespace(tx, namespace)
+
+    assert set(count_rows(store).values()) == {0}
 
 
 def test_old_lineage_is_removed_on_request(lineage, store, runs):
