@@ -6,7 +6,7 @@ The rules are those of CDAP 6 ``data2/metadata/lineage/LineageCollapser``.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -69,6 +69,8 @@ def collapse_groups(
     by_access = CollapseType.ACCESS not in types
     by_component = CollapseType.COMPONENT not in types
     by_run = CollapseType.RUN not in types
+    if not types:
+        return [each for group in groups for each in _separate(group)]
     found: dict[tuple[object, ...], list[RelationGroup]] = {}
     for group in groups:
         key = (
@@ -84,6 +86,13 @@ def collapse_groups(
             one = msgspec.structs.replace(group, runs=frozenset([run]))
             found.setdefault((*key, run), []).append(one)
     return [_unite(alike) for alike in found.values()]
+
+
+def _separate(group: RelationGroup) -> Iterator[CollapsedRelation]:
+    """Return each relation of a group; there may be many."""
+    access, components = frozenset([group.access]), frozenset(group.components)
+    for run in group.runs:
+        yield CollapsedRelation(group.data, group.program, access, frozenset([run]), components)
 
 
 def _unite(groups: Sequence[RelationGroup]) -> CollapsedRelation:

@@ -19,6 +19,7 @@ from localcdap.metadata.lineage.relations import (
     ProgramRunId,
     Relation,
     RelationGroup,
+    find_scan_range,
     group_relations,
 )
 from localcdap.metadata.lineage.time_range import TimeRange
@@ -42,11 +43,18 @@ class LineageRuns(Protocol):
 class RelationReader(Protocol):
     """Reads relations, as :class:`localcdap.metadata.lineage.relation_records.RelationRecords` does."""
 
-    def find_by_datasets(self, datasets: Set[DatasetId], runs: Set[str]) -> list[RelationGroup]:
-        """Return the relations to datasets, of some runs."""
+    def find_programs(
+        self, datasets: Set[DatasetId], runs: Set[str], times: tuple[int, int]
+    ) -> set[ProgramId]:
+        """Return the programs that used datasets in some of the runs.
 
-    def find_by_programs(self, programs: Set[ProgramId], runs: Set[str]) -> list[RelationGroup]:
-        """Return the relations of programs, of some runs."""
+        :param times: the range of the runs' times, in milliseconds since 1970, without its end.
+        """
+
+    def find_relations(
+        self, programs: Set[ProgramId], runs: Set[str], times: tuple[int, int]
+    ) -> list[RelationGroup]:
+        """Return the relations of programs in some runs."""
 
 
 class RelationRecord(msgspec.Struct, frozen=True):
@@ -156,6 +164,7 @@ class _Query:
         self._reader = reader
         self._runs = runs
         self._running = runs.find_running(times)
+        self._times = find_scan_range(self._running)
         self._rollup = rollup
         self._workflows: dict[ProgramRunId, ProgramRunId] = {}
         self.found: dict[tuple[object, ...], RelationGroup] = {}
@@ -164,32 +173,32 @@ class _Query:
         datasets, visited_datasets = {dataset}, {dataset}
         visited_programs: set[ProgramId] = set()
         for _ in range(levels):
-            groups = self._reader.find_by_datasets(datasets, self._running)
-            programs = {group.program for group in groups} | self._find_inner_programs(groups)
-            self._add(groups)
+            programs = self._reader.find_programs(datasets, self._running, self._times)
             programs -= visited_programs
-            visited_programs |= programs
-            if not programs:
-                return
-            groups = self._reader.find_by_programs(programs, self._running)
+            groups = self._read(programs)
+            inner = self._find_inner_programs(g for g in groups if g.data in datasets)
+            inner -= visited_programs | programs
+            groups += self._read(inner)
+            visited_programs |= programs | inner
             datasets = self._add(groups) - visited_datasets
             visited_datasets |= datasets
             if not datasets:
                 return
 
+    def _read(self, programs: Set[ProgramId]) -> list[RelationGroup]:
+        groups = self._reader.find_relations(programs, self._running, self._times)
+        if self._rollup:
+            runs = {ProgramRunId(group.program, run) for group in groups for run in group.runs}
+            self._workflows.update(self._runs.find_workflows(runs))
+        return groups
+
     def _find_inner_programs(self, groups: Iterable[RelationGroup]) -> set[ProgramId]:
-        """Return the other programs of the workflows that these relations belong to."""
+        """Return the programs of the workflows that these relations belong to."""
         if not self._rollup:
             return set()
-        inner = {ProgramRunId(group.program, run) for group in groups for run in group.runs}
-        found = self._runs.find_workflows(inner)
-        self._workflows.update(found)
-        programs = set()
-        for workflow in set(found.values()):
-            for run in self._runs.list_inner_runs(workflow):
-                self._workflows[run] = workflow
-                programs.add(run.program)
-        return programs
+        runs = (ProgramRunId(group.program, run) for group in groups for run in group.runs)
+        workflows = {self._workflows[run] for run in runs if run in self._workflows}
+        return {run.program for each in workflows for run in self._runs.list_inner_runs(each)}
 
     def _add(self, groups: list[RelationGroup]) -> set[DatasetId]:
         """Keep relations, and return their datasets."""

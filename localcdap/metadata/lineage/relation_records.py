@@ -18,6 +18,9 @@ from localcdap.store.store import Transaction
 
 _DATASET: Final = ("namespace", "dataset")
 _PROGRAM: Final = ("program_namespace", "application", "program_type", "program")
+_RUNS: Final = "components, string_agg(run, ' ')"
+"""The runs as one text, which is read ten times faster than a list."""
+_ALL_TIMES: Final = (0, 2**63 - 1)
 _INSERT: Final = """
 INSERT INTO lineage_relations
 SELECT * FROM (
@@ -51,14 +54,29 @@ class RelationRecords:
             # The range of start times lets DuckDB skip nearly all stored relations.
             self._tx.execute(_INSERT, [*columns, min(starts), max(starts)])
 
-    def find_by_datasets(self, datasets: Set[DatasetId], runs: Set[str]) -> list[RelationGroup]:
-        """Return the relations to datasets, of some runs."""
-        return self._find(_DATASET, [(each.namespace, each.dataset) for each in datasets], runs)
+    def find_programs(
+        self, datasets: Set[DatasetId], runs: Set[str], times: tuple[int, int]
+    ) -> set[ProgramId]:
+        """Return the programs that used datasets in some of the runs.
 
-    def find_by_programs(self, programs: Set[ProgramId], runs: Set[str]) -> list[RelationGroup]:
-        """Return the relations of programs, of some runs."""
+        :param times: the range of the runs' times, in milliseconds since 1970, without its end.
+        """
+        keys = [(each.namespace, each.dataset) for each in datasets]
+        rows = self._select(_RUNS, _DATASET, keys, times)
+        return {_to_key(row)[1] for row in rows if not runs.isdisjoint(row[8].split(" "))}
+
+    def find_relations(
+        self, programs: Set[ProgramId], runs: Set[str], times: tuple[int, int]
+    ) -> list[RelationGroup]:
+        """Return the relations of programs in some runs, see :meth:`find_programs`."""
         keys = [(p.namespace, p.application, p.type, p.program) for p in programs]
-        return self._find(_PROGRAM, keys, runs)
+        wanted = frozenset(runs)
+        groups = []
+        for row in self._select(_RUNS, _PROGRAM, keys, times):
+            found = wanted.intersection(row[8].split(" "))
+            if found:
+                groups.append(RelationGroup(*_to_key(row), tuple(row[7]), found))
+        return groups
 
     def find_dataset_edges(self, datasets: Collection[DatasetId]) -> list[DatasetEdge]:
         """Return the programs that use datasets, of all runs."""
@@ -80,26 +98,17 @@ class RelationRecords:
         """Remove the relations of runs that were asked for before a time in milliseconds since 1970."""
         self._tx.execute("DELETE FROM lineage_relations WHERE start < ?", (time,))
 
-    def _find(
-        self, columns: Sequence[str], keys: Collection[tuple[str, ...]], runs: Set[str]
-    ) -> list[RelationGroup]:
-        # One text with all runs is read ten times faster than a list of them.
-        rows = self._select("components, string_agg(run, ' ')", columns, keys)
-        wanted = frozenset(runs)
-        groups = []
-        for row in rows:
-            found = wanted.intersection(row[8].split(" "))
-            if found:
-                groups.append(RelationGroup(*_to_key(row), tuple(row[7]), found))
-        return groups
-
     def _find_edges(
         self, columns: Sequence[str], keys: Collection[tuple[str, ...]]
     ) -> list[DatasetEdge]:
         return [DatasetEdge(*_to_key(row)) for row in self._select("max(1)", columns, keys)]
 
     def _select(
-        self, more: str, columns: Sequence[str], keys: Collection[tuple[str, ...]]
+        self,
+        more: str,
+        columns: Sequence[str],
+        keys: Collection[tuple[str, ...]],
+        times: tuple[int, int] = _ALL_TIMES,
     ) -> list[tuple[Any, ...]]:
         """Return groups of the rows whose columns have one of the keys, which may be many."""
         if not keys:
@@ -107,8 +116,9 @@ class RelationRecords:
         wanted = ", ".join(f"unnest(?::VARCHAR[]) AS {column}" for column in columns)
         return self._tx.execute(
             f"SELECT {', '.join((*_DATASET, *_PROGRAM))}, access, {more} FROM lineage_relations "  # noqa: S608
-            f"SEMI JOIN (SELECT {wanted}) wanted USING ({', '.join(columns)}) GROUP BY ALL",
-            [list(column) for column in zip(*keys, strict=True)],
+            f"SEMI JOIN (SELECT {wanted}) wanted USING ({', '.join(columns)}) "
+            "WHERE start >= ? AND start < ? GROUP BY ALL",
+            [*(list(column) for column in zip(*keys, strict=True)), *times],
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -142,3 +142,16 @@ def read_run_time(run: str) -> int:
     if found is None or found.version != 1:
         raise BadRequestError(f"The id '{run}' of a run is not a time-based UUID.")
     return (found.time - _UUID_EPOCH) // 10_000
+
+
+def find_scan_range(runs: Collection[str]) -> tuple[int, int]:
+    """Return the range of the times in the ids of runs (CDAP 6 ``LineageAdmin.getScanRange``).
+
+    :returns: the first time, and the millisecond after the last one; 0 and 0 without runs.
+    :raises BadRequestError: when an id is not a time-based UUID.
+    """
+    if not runs:
+        return 0, 0
+    # The parts of the id from the highest digits of its time to the lowest.
+    times = {run[14:18] + run[9:13] + run[:8]: run for run in runs}
+    return read_run_time(times[min(times)]), read_run_time(times[max(times)]) + 1

@@ -15,6 +15,7 @@ from localcdap.metadata.lineage.relations import (
     ProgramId,
     ProgramRunId,
     Relation,
+    find_scan_range,
     read_run_time,
 )
 from localcdap.metadata.lineage.time_range import TimeRange
@@ -252,6 +253,16 @@ def test_levels_are_positive(lineage):
         lineage.get_lineage(D[1], TIMES, 0)
 
     assert str(raised.value) == "Invalid levels (0), should be greater than 0."
+
+
+def test_scan_range():
+    runs = {make_run(time) for time in (500, 400, 600, 200, 700, 100)}
+
+    assert find_scan_range(runs) == (100, 701)
+    assert find_scan_range({make_run(100)}) == (100, 101)
+    assert find_scan_range(set()) == (0, 0)
+    far = {make_run(time) for time in (2**33, 2**40, 2**41, 2**42)}
+    assert find_scan_range(far) == (2**33, 2**42 + 1)
 
 
 def test_a_run_has_a_time(lineage, add):
