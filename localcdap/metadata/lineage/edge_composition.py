@@ -42,13 +42,20 @@ class StageEdge(msgspec.Struct, frozen=True):
             )
 
 
+class DatasetWrite(msgspec.Struct, frozen=True):
+    """The fields of a stage that it writes to a dataset."""
+
+    dataset: DatasetId
+    fields: Sequence[str]
+
+
 class StageEdges(msgspec.Struct, frozen=True):
     """What is known of the fields of one stage."""
 
     stage: str
     edges: Sequence[StageEdge]
-    writes: Mapping[DatasetId, Sequence[str]] = {}
-    """The fields of the stage that it writes, by the dataset, as sinks do."""
+    writes: Sequence[DatasetWrite] = ()
+    """What the stage writes, as sinks do."""
 
 
 _Influences: TypeAlias = dict[DatasetField, set[Influence]]
@@ -106,8 +113,8 @@ def compose_edges(
     found: dict[ColumnEdge, None] = {}
     for name in _sort(inputs):
         states[name] = _trace_stage(by_name[name], {each: states[each] for each in inputs[name]})
-        for dataset, fields in by_name[name].writes.items():
-            found.update(dict.fromkeys(_end_edges(states[name], dataset, fields)))
+        for write in by_name[name].writes:
+            found.update(dict.fromkeys(_end_edges(states[name], write)))
     return list(found)
 
 
@@ -146,12 +153,10 @@ def _merge(into: _Influences, others: _Influences) -> None:
         into.setdefault(origin, set()).update(influences)
 
 
-def _end_edges(
-    state: _StageState, dataset: DatasetId, fields: Iterable[str]
-) -> Iterable[ColumnEdge]:
-    for field in fields:
-        yield from _edges_to(DatasetField(dataset, field), state.fields.get(field, {}))
-    yield from _edges_to(DatasetField(dataset), state.records)
+def _end_edges(state: _StageState, write: DatasetWrite) -> Iterable[ColumnEdge]:
+    for field in write.fields:
+        yield from _edges_to(DatasetField(write.dataset, field), state.fields.get(field, {}))
+    yield from _edges_to(DatasetField(write.dataset), state.records)
 
 
 def _edges_to(target: DatasetField, influences: _Influences) -> Iterable[ColumnEdge]:

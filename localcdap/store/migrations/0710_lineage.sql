@@ -12,9 +12,10 @@ CREATE TABLE lineage_relations (
     components VARCHAR[] NOT NULL
 );
 
--- Many runs have the same operations: they are stored once, by their checksum.
+-- Many runs have the same operations: they are stored once, by their checksum. No index: the writer looks first,
+-- and DuckDB would refuse a key that was deleted in the same transaction.
 CREATE TABLE lineage_operations (
-    checksum BIGINT PRIMARY KEY,
+    checksum BIGINT NOT NULL,
     operations VARCHAR NOT NULL           -- JSON
 );
 

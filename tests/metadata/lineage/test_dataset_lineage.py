@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from localcdap.api.errors import BadRequestError
+from localcdap.decoders import decode_json
 from localcdap.metadata.lineage.collapse import CollapseType
+from localcdap.metadata.lineage.dataset_lineage import LineageRecord
 from localcdap.metadata.lineage.relations import (
     AccessType,
     DatasetId,
@@ -232,6 +234,7 @@ def test_the_answer_has_the_shape_of_the_original(lineage, add, runs):
         "version": "-SNAPSHOT",
     }
     key = {"data": "dataset.default.dataset1", "program": "spark.default.app2.spark2"}
+    assert decode_json(msgspec.json.encode(record), LineageRecord) == record
     assert json.loads(msgspec.json.encode(record)) == {
         "start": 0,
         "end": 20,

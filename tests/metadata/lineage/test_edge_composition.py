@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.pipeline import StageConnection
+from localcdap.decoders import decode_json
 from localcdap.metadata.lineage.column_edges import (
     ColumnEdge,
     DatasetField,
@@ -17,6 +19,7 @@ from localcdap.metadata.lineage.column_edges import (
     read_operation_edges,
 )
 from localcdap.metadata.lineage.edge_composition import (
+    DatasetWrite,
     StageEdge,
     StageEdges,
     assume_edges,
@@ -43,7 +46,7 @@ def source(stage, dataset, *fields):
 
 
 def sink(stage, before, *fields):
-    return StageEdges(stage, connect_fields(before, fields), {OUT: list(fields)})
+    return StageEdges(stage, connect_fields(before, fields), [DatasetWrite(OUT, fields)])
 
 
 def edge(before, taken, made, kind=EdgeKind.IDENTITY, **flags):
@@ -233,6 +236,18 @@ def test_masking_anywhere_masks():
     assert found == {column("a", "a", EdgeKind.TRANSFORMATION, masking=True)}
 
 
+def test_edges_travel_between_processes():
+    stage = StageEdges(
+        "out",
+        [edge("in", "a", None, EdgeKind.SORT), edge(PEOPLE, "id", "id", assumed=True)],
+        [DatasetWrite(OUT, ["id"])],
+    )
+    column_edge = column("a", "b", EdgeKind.AGGREGATION, masking=True)
+
+    assert decode_json(msgspec.json.encode(stage), StageEdges) == stage
+    assert decode_json(msgspec.json.encode(column_edge), ColumnEdge) == column_edge
+
+
 def test_a_cycle_is_refused():
     stages = [sink("a", "b", "x"), sink("b", "a", "x")]
 
@@ -297,7 +312,7 @@ def pipelines(draw):
             kinds = st.sampled_from(INDIRECT if to is None else list(EdgeKind))
             influence = Influence(draw(kinds), draw(st.booleans()))
             edges.append(StageEdge(draw(sources), draw(names), to, influence))
-        writes = {OUT: ["x", "y"]} if draw(st.booleans()) else {}
+        writes = [DatasetWrite(OUT, ["x", "y"])] if draw(st.booleans()) else []
         stages.append(StageEdges(f"s{number}", edges, writes))
     return draw(st.permutations(stages)), connections
 

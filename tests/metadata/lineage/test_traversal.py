@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
+from localcdap.decoders import decode_msgpack
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, EdgeKind, Influence
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
 from localcdap.metadata.lineage.time_range import TimeRange
+from localcdap.metadata.lineage.traversal import FieldGraph
 from tests.metadata.lineage.run_ids import make_run
 from tests.metadata.lineage.samples import DESTINATION, SOURCE, people
 
@@ -118,6 +121,12 @@ def test_upstream_of_a_field(lineage, chain):
         "orders.id",
     }
     assert direct(graph) == {"report.total", "sales.price", "clean.price", "orders.price"}
+
+
+def test_a_graph_travels_between_processes(lineage, chain):
+    graph = lineage.trace_fields(field("report.total"), upstream=True, hops=9)
+
+    assert decode_msgpack(msgspec.msgpack.encode(graph), FieldGraph) == graph
 
 
 def test_only_direct_edges(lineage, chain):
@@ -425,6 +434,17 @@ def test_what_leads_into_a_removed_namespace_is_removed(lineage, store, runs, na
         lineage.remove_namespace(tx, namespace)
 
     assert set(count_rows(store).values()) == {0}
+
+
+def test_lineage_is_removed_and_written_again_in_one_transaction(lineage, store, runs):
+    run = add_everything(lineage, store, runs, "one")
+    before = count_rows(store)
+
+    with store.transaction() as tx:
+        lineage.remove_namespace(tx, "one")
+        lineage.add_operations(tx, run, FieldLineageInfo(people()))
+
+    assert count_rows(store) == before | {"relations": 0, "column_edges": 0}
 
 
 def test_old_lineage_is_removed_on_request(lineage, store, runs):
