@@ -29,7 +29,7 @@ class CollapseType(enum.StrEnum):
     COMPONENT = "component"
 
 
-class CollapsedRelation(msgspec.Struct, frozen=True):
+class CollapsedRelation(msgspec.Struct, frozen=True, gc=False):
     """Relations that became one, with all of their accesses, runs and components."""
 
     data: DatasetId

@@ -43,10 +43,8 @@ class LineageRuns(Protocol):
 class RelationReader(Protocol):
     """Reads relations, as :class:`localcdap.metadata.lineage.relation_records.RelationRecords` does."""
 
-    def find_programs(
-        self, datasets: Set[DatasetId], runs: Set[str], times: tuple[int, int]
-    ) -> set[ProgramId]:
-        """Return the programs that used datasets in some of the runs.
+    def find_programs(self, datasets: Set[DatasetId], times: tuple[int, int]) -> set[ProgramId]:
+        """Return the programs that used datasets in any run of a range of time.
 
         :param times: the range of the runs' times, in milliseconds since 1970, without its end.
         """
@@ -57,7 +55,7 @@ class RelationReader(Protocol):
         """Return the relations of programs in some runs."""
 
 
-class RelationRecord(msgspec.Struct, frozen=True):
+class RelationRecord(msgspec.Struct, frozen=True, gc=False):
     """A collapsed relation as the REST API has it; the texts are in alphabetical order."""
 
     data: str
@@ -173,9 +171,7 @@ class _Query:
         datasets, visited_datasets = {dataset}, {dataset}
         visited_programs: set[ProgramId] = set()
         for _ in range(levels):
-            programs = self._reader.find_programs(datasets, self._running, self._times)
-            programs -= visited_programs
-            groups = self._read(programs)
+            programs, groups = self._find_programs(datasets, visited_programs)
             inner = self._find_inner_programs(g for g in groups if g.data in datasets)
             inner -= visited_programs | programs
             groups += self._read(inner)
@@ -184,6 +180,15 @@ class _Query:
             visited_datasets |= datasets
             if not datasets:
                 return
+
+    def _find_programs(
+        self, datasets: Set[DatasetId], visited: Set[ProgramId]
+    ) -> tuple[set[ProgramId], list[RelationGroup]]:
+        """Return the other programs that used datasets while they were running, with their relations."""
+        candidates = self._reader.find_programs(datasets, self._times) - visited
+        groups = self._read(candidates)
+        programs = {group.program for group in groups if group.data in datasets}
+        return programs, [group for group in groups if group.program in programs]
 
     def _read(self, programs: Set[ProgramId]) -> list[RelationGroup]:
         groups = self._reader.find_relations(programs, self._running, self._times)

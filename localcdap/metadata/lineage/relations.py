@@ -1,6 +1,8 @@
 """Relations between datasets and the programs that read and write them.
 
 The terms are those of CDAP 6 ``cdap-data-fabric`` (``data2/metadata/lineage/Relation``, ``AccessType``).
+The Structs are not tracked by the garbage collector (``gc=False``): none can be part of a cycle, and a query
+may make a hundred thousand of them.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class AccessType(enum.StrEnum):
     UNKNOWN = "unknown"
 
 
-class DatasetId(msgspec.Struct, frozen=True, order=True, tag_field="entity", tag="DATASET"):
+class DatasetId(
+    msgspec.Struct, frozen=True, gc=False, order=True, tag_field="entity", tag="DATASET"
+):
     """A dataset. Its JSON is that of the original, ``{"entity": "DATASET", …}``."""
 
     namespace: str
@@ -52,7 +56,9 @@ class DatasetId(msgspec.Struct, frozen=True, order=True, tag_field="entity", tag
         return MetadataEntity.of_dataset(self.dataset, self.namespace)
 
 
-class ProgramId(msgspec.Struct, frozen=True, order=True, tag_field="entity", tag="PROGRAM"):
+class ProgramId(
+    msgspec.Struct, frozen=True, gc=False, order=True, tag_field="entity", tag="PROGRAM"
+):
     """A program of an application. Lineage does not tell apart the versions of an application."""
 
     namespace: str
@@ -73,7 +79,7 @@ class ProgramId(msgspec.Struct, frozen=True, order=True, tag_field="entity", tag
         return MetadataEntity.of_program(self.program, self.type, self.application, self.namespace)
 
 
-class ProgramRunId(msgspec.Struct, frozen=True, order=True):
+class ProgramRunId(msgspec.Struct, frozen=True, gc=False, order=True):
     """A run of a program."""
 
     program: ProgramId
@@ -86,7 +92,7 @@ class ProgramRunId(msgspec.Struct, frozen=True, order=True):
         return read_run_time(self.run)
 
 
-class Relation(msgspec.Struct, frozen=True, order=True):
+class Relation(msgspec.Struct, frozen=True, gc=False, order=True):
     """One access of a run to a dataset. A run that reads and writes a dataset has two relations to it."""
 
     data: DatasetId
@@ -97,7 +103,7 @@ class Relation(msgspec.Struct, frozen=True, order=True):
     """The parts of the program that made the access, distinct and in alphabetical order."""
 
 
-class DatasetEdge(msgspec.Struct, frozen=True, order=True):
+class DatasetEdge(msgspec.Struct, frozen=True, gc=False, order=True):
     """A program that reads or writes a dataset, in whatever run."""
 
     data: DatasetId
@@ -105,7 +111,7 @@ class DatasetEdge(msgspec.Struct, frozen=True, order=True):
     access: AccessType
 
 
-class RelationGroup(msgspec.Struct, frozen=True):
+class RelationGroup(msgspec.Struct, frozen=True, gc=False):
     """Relations that differ in their runs only."""
 
     data: DatasetId

@@ -189,6 +189,16 @@ def test_only_runs_that_were_running_in_the_range_count(lineage, add, runs):
     assert found(2_000, 3_000) == first | second
 
 
+def test_a_program_counts_only_with_runs_that_were_running(lineage, add, runs):
+    """The program used the dataset in another run of the same range of start times."""
+    over, still = runs.add(P[1], 1_000, 1_100), runs.add(P[1], 900)
+    other = runs.add(P[2], 1_200)
+    add(relate(over, (D[1], READ)) + relate(still, (D[2], READ)))
+    expected = add(relate(other, (D[1], READ)))
+
+    assert lineage.get_lineage(D[1], TimeRange(1_500, 9_000)).relations == expected
+
+
 def test_unknown_is_left_out_beside_another_access_of_the_same_run_only(lineage, add, runs):
     first, second = runs.add(P[1], 1_000), runs.add(P[1], 1_000)
     add(relate(first, (D[1], UNKNOWN), (D[1], READ)))
