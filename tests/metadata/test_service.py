@@ -293,3 +293,26 @@ def test_the_command_shows_changes_and_finds(
     for wrong in (["add", "apps/x"], ["remove", "apps/x"], ["add", "apps", "--tag", "x"]):
         assert call(home, *wrong) == 2
     assert call(home, "get", "apps/nope") == 1
+
+
+def test_the_audit_log_is_shown_and_pruned(
+    cdap: Cdap, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def audit(*options: str) -> int:
+        return run_command(["audit", *options, "--home", str(home.path)])
+
+    cdap.metadata.add(APP, {"owner": "Anna"}, ["audited"])
+    cdap.metadata.remove(APP, ["owner"])
+    assert audit(f"apps/{APP.name}", "--since", "now-1h", "--limit", "2") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].endswith("-USER owner")
+    assert lines[2].endswith("+USER audited; +USER owner")
+    assert f"METADATA_CHANGE  apps/{APP.name}" in lines[1]
+    assert audit("--type", "create", "--json") == 0
+    created = json.loads(capsys.readouterr().out)
+    assert {each["type"] for each in created} == {"CREATE"}
+    assert APP.name in {each["metadataEntity"]["details"].get("application") for each in created}
+    assert audit("--user", "nobody") == 1
+    assert audit("--prune") == audit("--since", "yesterday") == 2
+    assert audit("--prune", "--until", "now-1d") == 0
+    assert "0 messages deleted." in capsys.readouterr().out
