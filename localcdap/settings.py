@@ -21,6 +21,7 @@ from localcdap.api.errors import SettingsError
 from localcdap.artifacts.capabilities import CapabilityRequirement
 from localcdap.decoders import convert
 from localcdap.engine.endpoint import find_address_error, hide_parameters
+from localcdap.security.privileges import UserPrivileges, read_user_privileges
 from localcdap.text import nearest_name
 
 NATIVE: Final = "native"
@@ -96,6 +97,10 @@ class Settings(msgspec.Struct, kw_only=True):
     """The number of runs of each pipeline that are kept; 0: no limit."""
     preview_records: int = 100
     """The number of records that a preview reads from each source."""
+    security_enabled: bool = False
+    """Whether the privileges of users are checked."""
+    security_privileges: dict[str, UserPrivileges] = {}
+    """The permissions of each user by the path of an entity."""
     locations: dict[str, str] = {}
     """The local folders of foreign paths, by prefix of a path in a pipeline."""
     profiles: dict[str, Profile] = {}
@@ -126,10 +131,12 @@ OPTIONS: Final[dict[str, str]] = {
     "runs.keep_days": "runs_keep_days",
     "runs.keep_newest": "runs_keep_newest",
     "preview.records": "preview_records",
+    "security.enabled": "security_enabled",
 }
 """Attributes of :class:`Settings` by key."""
 _STRUCTS: Final[dict[str, Any]] = {"profiles": Profile, "namespaces": NamespaceSettings}
-_TABLES: Final = ("locations", *_STRUCTS)
+_PRIVILEGES: Final = "security.privileges"
+_TABLES: Final = ("locations", *_STRUCTS, _PRIVILEGES)
 _TYPES: Final = {f.encode_name: f.type for f in msgspec.structs.fields(Settings)}
 _LISTS: Final = frozenset(name for name, type in _TYPES.items() if type == list[str])
 
@@ -156,9 +163,8 @@ def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.env
     for key, value in _flatten(document):
         position = f"{file.name}:{_find_line(text, key)}"
         if key in _TABLES and isinstance(value, dict):
-            setattr(
-                settings, key, _read_table(key, value, _PositionFinder(file.name, text), problems)
-            )
+            entries = _read_table(key, value, _PositionFinder(file.name, text), problems)
+            setattr(settings, key.replace(".", "_"), entries)
             settings.origins[key] = position
         else:
             _assign(settings, key, value, position, problems)
@@ -194,6 +200,7 @@ def describe_settings(settings: Settings) -> dict[str, Any]:
         for name, profile in settings.profiles.items()
     }
     values["namespaces"] = msgspec.to_builtins(settings.namespaces)
+    values[_PRIVILEGES] = msgspec.to_builtins(settings.security_privileges)
     return values
 
 
@@ -210,7 +217,7 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 def _assign(
     settings: Settings, key: str, value: object, position: str, problems: list[str]
 ) -> None:
-    attribute = OPTIONS.get(key, key if key in _TABLES else None)
+    attribute = OPTIONS.get(key, key.replace(".", "_") if key in _TABLES else None)
     if attribute is None:
         problems.append(f"{position}: unknown setting '{key}'.{_suggest_key(key)}")
         return
@@ -260,6 +267,8 @@ def _read_table(
         found: list[tuple[str, str]] = []
         if table in _STRUCTS:
             values[name] = _read_entry(table, name, entry, found)
+        elif table == _PRIVILEGES:
+            values[name] = read_user_privileges(entry, found)
         else:
             try:
                 values[name] = convert(entry, str)

@@ -48,10 +48,7 @@ def test_defaults_are_not_shared(file):
     assert load_settings(file, {}) == Settings(origins={})
 
 
-def test_every_setting_can_be_set_in_the_file(file):
-    settings = load(
-        file,
-        """
+EVERY_SETTING = """
         plugin.directories = ["plugins", "more"]
         plugin.required.capabilities = ["native", "PII"]
         plugin.capabilities.known = ["PII", "gcp"]
@@ -60,6 +57,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1}
         runs = {keep_days = 30, keep_newest = 100}
         host.idle_seconds = 0
+        security.enabled = true
         locations."gs://sales" = "data/sales"
         preview.records = 7
         [engine]
@@ -74,8 +72,11 @@ def test_every_setting_can_be_set_in_the_file(file):
         locations = {"gs://sales" = "/mnt/sales"}
         [namespaces.eu]
         profile = "cluster"
-        """,
-    )
+"""
+
+
+def test_every_setting_can_be_set_in_the_file(file):
+    settings = load(file, EVERY_SETTING)
 
     assert describe_settings(settings) == {
         "plugin.directories": ["plugins", "more"],
@@ -97,6 +98,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "runs.keep_days": 30,
         "runs.keep_newest": 100,
         "preview.records": 7,
+        "security.enabled": True,
         "locations": {"gs://sales": "data/sales"},
         "profiles": {
             "cluster": {
@@ -107,11 +109,41 @@ def test_every_setting_can_be_set_in_the_file(file):
             }
         },
         "namespaces": {"eu": {"profile": "cluster"}},
+        "security.privileges": {},
     }
 
 
+def test_privileges_are_read_and_every_problem_has_its_line(file):
+    settings = load(
+        file, '[security.privileges.alice]\n"namespaces/eu" = ["READ", "write"]\n"*" = "admin"'
+    )
+    assert settings.security_privileges == {
+        "alice": {"namespaces/eu": ["READ", "WRITE"], "*": ["ADMIN"]}
+    }
+
+    with pytest.raises(SettingsError) as wrong:
+        load(
+            file,
+            '[security]\nenabled = "perhaps"\n[security.privileges."a.b"]\n"namespaces/eu" = ["FLY"]\n'
+            '"tables/eu" = ["READ"]\n[security.privileges]\nbob = 3',
+        )
+    lines = wrong.value.message.splitlines()
+    assert [line.split(": ")[:2] for line in lines] == [
+        ["localcdap.toml:2", "security.enabled"],
+        ["localcdap.toml:4", "security.privileges.a.b.namespaces/eu"],
+        ["localcdap.toml:5", "security.privileges.a.b.tables/eu"],
+        ["localcdap.toml:7", "security.privileges.bob"],
+    ]
+
+
 def test_every_setting_is_declared_and_has_a_default_of_its_type(file):
-    fields = set(Settings.__struct_fields__) - {"locations", "profiles", "namespaces", "origins"}
+    fields = set(Settings.__struct_fields__) - {
+        "locations",
+        "profiles",
+        "namespaces",
+        "security_privileges",
+        "origins",
+    }
 
     assert set(OPTIONS.values()) == fields
     assert load(file, "engine.cores = '*'").engine_cores == "*"

@@ -30,6 +30,7 @@ from localcdap.rpc.host_record import HostRecord, get_socket_address
 from localcdap.rpc.server import Server
 from localcdap.sandbox.descendants import end_group, list_descendants
 from localcdap.sandbox.process_limits import IS_LINUX
+from localcdap.security.access import perform_as_system
 from localcdap.umask import read_user_umask
 
 _LOG: Final = logging.getLogger(__name__)
@@ -82,7 +83,9 @@ class AppProcess:
         unique = home / f"{os.getpid()}-{next(_numbers)}"
         address, own = get_socket_address(unique / "host"), get_socket_address(unique / "app")
         self._addresses = (address, own)
-        self._server = Server(address, key, {**services, TRANSACTIONS: transactions})
+        self._server = Server(
+            address, key, {**services, TRANSACTIONS: transactions}, perform_as_system
+        )
         host = HostRecord(os.getpid(), "", address, key.hex())
         self._start(AppStartRequest(app, host, own, memory_mb))
         try:

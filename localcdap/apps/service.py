@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.errors import NotFoundError
+from localcdap.api.metadata import MetadataEntity
+from localcdap.api.security import Permission
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.model import AppAnswer, AppDetail, AppRequest, AppSummary, ListenerState
 from localcdap.apps.processes import AppProcesses
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.rpc.methods import non_idempotent
+from localcdap.security.access import OF_INSTANCE, Target, open_to_all, requires
+
+_OF_APP: Final = Target(
+    "application system/{name}",
+    lambda _, given: [MetadataEntity.of_application(given["name"], SYSTEM_NAMESPACE)],
+)
 
 
 class AppService:
@@ -29,10 +40,12 @@ class AppService:
         self._listeners = listeners
         self._limit_s = limit_s
 
+    @open_to_all("the system applications are those of the whole instance")
     def list_applications(self) -> list[AppSummary]:
         """Return the deployed applications, by name."""
         return [self._summarize(app) for app in self._artifacts.list_applications()]
 
+    @open_to_all("the system applications are those of the whole instance")
     def describe(self, name: str) -> AppDetail:
         """Return an application with its services, routes, tables and listeners.
 
@@ -55,6 +68,7 @@ class AppService:
             listeners,
         )
 
+    @requires(_OF_APP, Permission.EXECUTE)
     @non_idempotent
     def call(self, name: str, request: AppRequest) -> AppAnswer:
         """Call a service of an application, and start the application's process if necessary.
@@ -68,6 +82,7 @@ class AppService:
             self._find(name), lambda process: process.answer(request, self._limit_s)
         )
 
+    @requires(OF_INSTANCE, Permission.ADMIN)
     @non_idempotent
     def stop(self, name: str) -> None:
         """End the process of an application; the next call starts it again.

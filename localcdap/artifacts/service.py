@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
+from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.capability import SYSTEM_CAPABILITIES, normalize_capability
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.api.metadata import MetadataEntity
+from localcdap.api.security import Permission
 from localcdap.artifacts.capabilities import CapabilityRequirement, CapabilityVocabulary
 from localcdap.artifacts.catalog import (
     AnyNamespace,
@@ -48,7 +52,13 @@ from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.artifacts.selection import Candidate, choose, filter_usable, look_up, narrow
 from localcdap.artifacts.version import VersionRange
 from localcdap.rpc.methods import non_idempotent
+from localcdap.security.access import Target, of_namespace, open_to_all, requires
 from localcdap.store.store import Store, Transaction
+
+_OF_PATH: Final = Target(
+    "namespace of {path}",
+    lambda service, given: [MetadataEntity.of_namespace(service.get_path_namespace(given["path"]))],
+)
 
 
 class ArtifactService:
@@ -101,6 +111,7 @@ class ArtifactService:
         self._state: ArtifactIndexState | None = None
         self._current: Catalog | None = None
 
+    @open_to_all("the index follows the folders in any case")
     def sync(
         self,
         retry_errors: bool = False,
@@ -140,6 +151,7 @@ class ArtifactService:
             self._synchronizer.save(state, old, announce)
             return report
 
+    @requires(of_namespace())
     def list_artifacts(
         self, namespace: str, scope: str | None = None, errors: bool = False
     ) -> list[ArtifactDetail]:
@@ -161,6 +173,7 @@ class ArtifactService:
             if (scope is None or detail.scope == scope.upper()) and (detail.error or not errors)
         ]
 
+    @requires(of_namespace())
     def list_plugins(
         self,
         namespace: str,
@@ -192,6 +205,7 @@ class ArtifactService:
             if asked <= set(candidate.plugin.capabilities)
         ]
 
+    @requires(of_namespace())
     def list_capabilities(self, namespace: str) -> list[CapabilityCount]:
         """Return the capabilities in alphabetical order: the system's, those that the settings list, and
         those of visible plugins.
@@ -212,6 +226,7 @@ class ArtifactService:
             for capability in sorted(counts)
         ]
 
+    @requires(of_namespace())
     def get_plugin(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
     ) -> PluginInfo:
@@ -238,6 +253,7 @@ class ArtifactService:
             methods=plugin.methods,
         )
 
+    @requires(of_namespace())
     def find_plugin(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
     ) -> PluginLookup:
@@ -251,6 +267,7 @@ class ArtifactService:
         names = catalog.list_names(namespace, type) if not candidates else []
         return look_up(candidates, names, name, selector or ArtifactSelector())
 
+    @requires(of_namespace())
     def read_documentation(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
     ) -> str | None:
@@ -266,10 +283,12 @@ class ArtifactService:
             raise self._make_not_found_error(namespace, type, name, selector)
         return read_documentation(Path(found.path), type, name)
 
+    @open_to_all("they are those of the whole instance")
     def list_required_capabilities(self) -> list[str]:
         """Return the capabilities and expressions that the instance requires, in alphabetical order."""
         return sorted(self._required.texts)
 
+    @requires(of_namespace())
     def list_capability_warnings(self, namespace: str) -> list[str]:
         """Return a warning for each use of a capability that the instance does not know.
 
@@ -281,11 +300,13 @@ class ArtifactService:
         details = self.list_artifacts(namespace)
         return [*([warning] if warning else ()), *(w for each in details for w in each.warnings)]
 
+    @requires(of_namespace())
     def list_hidden(self, namespace: str) -> list[HiddenPlugin]:
         """Return the plugins that are hidden because they lack required capabilities."""
         self._namespaces.require(namespace)
         return list(self._get_catalog().list_hidden(namespace))
 
+    @requires(_OF_PATH)
     def trace(self, path: str) -> list[str]:
         """Inspect a broken artifact again; return the frames of its code, innermost last, and the exception.
 
@@ -303,6 +324,7 @@ class ArtifactService:
             return []
         return self._inspector.inspect(str(copy), entry.digest).trace
 
+    @requires(of_namespace())
     def get_plugin_folder(self, namespace: str) -> str:
         """Return the absolute path of the plugin folder of a namespace, which need not exist yet.
 
@@ -318,6 +340,7 @@ class ArtifactService:
         folder = self._plugin_directories[0]
         return str(folder if namespace == DEFAULT_NAMESPACE else folder / namespace)
 
+    @requires(_OF_PATH, Permission.ADMIN)
     @non_idempotent
     def remove(self, path: str) -> str:
         """Move an artifact of a plugin folder to the trash; return its new path.
@@ -339,6 +362,7 @@ class ArtifactService:
         self.sync()
         return str(kept)
 
+    @requires(_OF_PATH, Permission.ADMIN)
     @non_idempotent
     def put_back(self, kept: str, path: str) -> None:
         """Undo :meth:`remove`.
@@ -355,6 +379,14 @@ class ArtifactService:
         put_back(Path(kept), place)
         self.sync()
 
+    def get_path_namespace(self, path: str) -> str:
+        """Return the namespace of an artifact by its path, whether or not there is one."""
+        folder = Path(path).parent
+        if folder in self._plugin_directories:
+            return DEFAULT_NAMESPACE
+        return folder.name if folder.parent in self._plugin_directories else SYSTEM_NAMESPACE
+
+    @open_to_all("the system applications are those of the whole instance")
     def list_applications(self) -> list[ApplicationRef]:
         """Return the system applications in use, by name."""
         return list(self._get_catalog().applications.values())

@@ -21,6 +21,7 @@ from localcdap.settings import Profile, Settings, describe_settings, load_settin
 
 if TYPE_CHECKING:
     from localcdap.metadata.service import SetAsideMetadata
+    from localcdap.security.service import SecurityStatus
 
 _LOW_DISK = 2 * 1024**3
 
@@ -187,6 +188,7 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
     with instance.connect() as cdap:
         yield Finding("instance", True, str(instance.home.path))
         yield _check_database(instance.home, cdap.database.find_damage())
+        yield from _check_privileges(cdap.security.describe())
         broken = cdap.artifacts.list_artifacts(instance.namespace, errors=True)
         found = f"{len(broken)} with errors" if broken else "no errors"
         fix = "See 'localcdap artifacts --errors'." if broken else None
@@ -218,6 +220,15 @@ def _check_metadata(set_aside: list[SetAsideMetadata]) -> Iterator[Finding]:
             f"stored: {each.error}",
             "Add it with 'localcdap metadata add', or run the pipeline again.",
         )
+
+
+def _check_privileges(status: SecurityStatus) -> Iterator[Finding]:
+    """Check that the privileges of the settings file are those in effect."""
+    if status.problem:
+        found = f"the last good privileges are in effect: {status.problem}"
+        yield Finding("privileges", False, found, "Correct the settings.")
+    elif status.enabled:
+        yield Finding("privileges", True, f"are checked; you are {status.principal.name}")
 
 
 def _check_database(home: Home, damage: list[str]) -> Finding:

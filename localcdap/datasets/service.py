@@ -7,11 +7,14 @@ from typing import Any
 
 import msgspec
 
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.record_json import encode_json_record
+from localcdap.api.security import Permission
 from localcdap.api.tables import TableShape
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
+from localcdap.security.access import of_dataset, of_namespace, requires, shows_visible
 from localcdap.store.store import Store
 from localcdap.store.tables import NamespaceTables, TableDetail, TableSnapshot
 
@@ -33,11 +36,14 @@ class TableService:
         self._namespaces = namespaces
         namespaces.register_resource(NamespaceResource("tables", remove=self._tables.drop_all))
 
+    @requires(of_namespace())
+    @shows_visible(lambda each: MetadataEntity.of_dataset(each.name, each.namespace))
     def list_tables(self, namespace: str) -> list[TableDetail]:
         """Return the tables and views of a namespace, by name."""
         self._namespaces.require(namespace)
         return list(self._tables.list_tables(namespace))
 
+    @requires(of_namespace())
     def read_shapes(self, namespace: str) -> dict[str, TableShape]:
         """Return the columns and keys of a namespace's tables and views by name.
 
@@ -45,6 +51,7 @@ class TableService:
         """
         return self._tables.read_shapes(namespace)
 
+    @requires(of_dataset(), Permission.READ)
     def read_rows(self, namespace: str, name: str, limit: int) -> TableRows:
         """Return the first rows of a table, ordered by its key, or of a view.
 
@@ -56,6 +63,7 @@ class TableService:
         plain = [list(map(encode_json_record, row)) for row in rows]
         return TableRows(list(columns), plain)
 
+    @requires(of_dataset(), Permission.ADMIN)
     @non_idempotent
     def drop(self, namespace: str, name: str) -> None:
         """Remove a table and its rows, or a view.
@@ -66,6 +74,7 @@ class TableService:
         with self._store.transaction() as tx:
             self._tables.drop(tx, namespace, name)
 
+    @requires(of_dataset(), Permission.READ)
     def export(self, namespace: str, name: str, directory: str) -> TableSnapshot:
         """Write the current rows of a table or view to Parquet files in ``directory``.
 

@@ -11,7 +11,17 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError
+from localcdap.api.metadata import MetadataEntity
+from localcdap.datasets.access import STRUCTURED, refuse_unreadable
 from localcdap.namespaces.service import NamespaceService
+from localcdap.security.access import (
+    SwitchedAuthorizer,
+    of_namespace,
+    open_to_all,
+    requires,
+    shows_visible,
+)
+from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.columns import quote_identifier
 from localcdap.store.query import Query, QueryColumn, QueryLimits, to_arrow_stream
 from localcdap.store.query_tables import QueryTable
@@ -21,8 +31,6 @@ from localcdap.store.structured.sql import PREFIX
 from localcdap.store.table_catalog import list_entries
 from localcdap.store.views import ViewDescription, ViewQuery
 
-STRUCTURED: Final = "structured"
-"""The schema of the structured tables of system applications in queries."""
 MOST_ROWS: Final = 100_000
 LONGEST_S: Final = 600.0
 _MOST_CANCELLED: Final = 100
@@ -91,9 +99,19 @@ class SqlTable(msgspec.Struct):
 
 
 class SqlService:
-    """Runs read-only queries. Threads may share it; each query has its own DuckDB (see ``store.query``)."""
+    """Runs read-only queries. Threads may share it; each query has its own DuckDB (see ``store.query``).
 
-    def __init__(self, store: Store, namespaces: NamespaceService, structured: TableAdmin) -> None:
+    :param authorizer: decides which tables a caller may read.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        namespaces: NamespaceService,
+        structured: TableAdmin,
+        authorizer: SwitchedAuthorizer = ALLOW_ALL,
+    ) -> None:
+        self._authorizer = authorizer
         self._store = store
         self._namespaces = namespaces
         self._structured = structured
@@ -102,9 +120,11 @@ class SqlService:
         self._cancelled_ids: deque[str] = deque(maxlen=_MOST_CANCELLED)
         """The ids of queries that were cancelled before they arrived."""
 
+    @requires(of_namespace("request.namespace"))
     def query(self, request: SqlRequest) -> SqlResult:
         """Run one query, which can read the tables of all namespaces and those of system applications.
 
+        :raises UnauthorizedError: when it reads a table that the caller may not read.
         :raises QueryError: when the text is not a query or is wrong, when the query was cancelled, or when it
             exceeds a limit.
         :raises NotFoundError: when there is no such namespace.
@@ -127,7 +147,8 @@ class SqlService:
             self._running[id] = query
         try:
             with self._store.snapshot() as tx:
-                tables = [table for table, _ in self._list_query_tables(tx)]
+                found_tables = (table for table, _ in self._list_query_tables(tx))
+                tables = refuse_unreadable(found_tables, self._authorizer)
             tables += _alias_dataset_tables(tables, request.namespace)
             found = query.run(self._store, tables, request.namespace)
         finally:
@@ -141,6 +162,7 @@ class SqlService:
             to_arrow_stream(found.table),
         )
 
+    @open_to_all("only its caller has the id of a query")
     def cancel(self, id: str) -> bool:
         """Cancel a query, whose caller gets a QueryError; return False when no query of that id is running.
 
@@ -154,6 +176,7 @@ class SqlService:
             query.cancel()
         return query is not None
 
+    @shows_visible(lambda each: MetadataEntity.of_dataset(each.name, each.schema))
     def list_tables(self, namespace: str | None = None) -> list[SqlTable]:
         """Return the tables that queries can read, by schema and name.
 
@@ -203,7 +226,7 @@ def _alias_dataset_tables(tables: Sequence[QueryTable], namespace: str) -> Itera
         dataset, dot, name = table.name.partition(".")
         if table.schema == namespace and dot and name and dataset.lower() not in taken:
             query = f"FROM {table.source}" if table.query is not None else None
-            yield QueryTable(dataset, name, table.source, query)
+            yield QueryTable(dataset, name, table.source, query, table.refusal)
 
 
 def _to_sql_table(view: QueryTable, described: ViewDescription) -> SqlTable:

@@ -9,11 +9,16 @@ from typing import Final
 
 from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.errors import ConflictError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
+from localcdap.api.security import Permission
 from localcdap.api.tables import CreatedTable, TableWrite
+from localcdap.datasets.access import refuse_unreadable
 from localcdap.engine.messages.host import StatementBatch, StatementResult
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
+from localcdap.security.access import SwitchedAuthorizer, Target, of_namespace, requires
+from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.change_query import ChangedTable, ChangeQuery, ChangeResult
 from localcdap.store.columns import to_column_type
 from localcdap.store.query import QueryLimits, to_arrow_stream
@@ -25,19 +30,40 @@ _LIMITS: Final = QueryLimits(rows=1, seconds=120.0, memory_mb=1024)
 """The limits are strict because no other transaction can write to the database meanwhile."""
 
 
-class StatementService:
-    """Runs statements; either all statements of a call take effect or none. Threads may share it."""
+_OF_CHANGES: Final = Target(
+    "changed datasets of {statements}",
+    lambda _, given: [
+        MetadataEntity.of_dataset(name, given["statements"].namespace)
+        for name in given["statements"].changes
+    ],
+)
 
-    def __init__(self, store: Store, namespaces: NamespaceService) -> None:
+
+class StatementService:
+    """Runs statements; either all statements of a call take effect or none. Threads may share it.
+
+    :param authorizer: decides which tables a caller may read.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        namespaces: NamespaceService,
+        authorizer: SwitchedAuthorizer = ALLOW_ALL,
+    ) -> None:
+        self._authorizer = authorizer
         self._store = store
         self._tables = NamespaceTables(store)
         self._namespaces = namespaces
 
+    @requires(of_namespace("statements.namespace"))
+    @requires(_OF_CHANGES, Permission.WRITE)
     @non_idempotent
     def carry_out(self, statements: StatementBatch) -> StatementResult:
         """Run statements, which see only the tables of one namespace.
 
         :raises NotFoundError: when there is no such namespace.
+        :raises UnauthorizedError: when the caller may not read or change one of their tables.
         :raises QueryError: when a statement is wrong or exceeds a limit.
         :raises ConflictError: when a statement would change a table with a key, which only sinks keep unique.
         """
@@ -69,7 +95,7 @@ class StatementService:
             if name in held
         }
         change = ChangeQuery(statements.sql, required, _LIMITS)
-        tables = [entry.query_table for entry in entries]
+        tables = refuse_unreadable((entry.query_table for entry in entries), self._authorizer)
         return change.carry_out(self._store, tables, statements.namespace, Path(directory))
 
     def _write_changes(

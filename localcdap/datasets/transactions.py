@@ -16,7 +16,9 @@ from typing import Any, Final, cast
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
+from localcdap.api.security import Permission
 from localcdap.rpc.methods import non_idempotent
+from localcdap.security.access import OF_INSTANCE, open_to_all, requires
 from localcdap.store.structured.monitor import TransactionMonitor
 from localcdap.store.structured.operations import AnyOperation, Operation, Result, Rows
 from localcdap.store.structured.runner import RetryingTransactionRunner
@@ -39,6 +41,7 @@ class TransactionService:
         self._leased: dict[str, _LeasedTransaction] = {}
         self._watch = TransactionMonitor()
 
+    @requires(OF_INSTANCE, Permission.READ, Permission.WRITE)
     def begin(self, kind: TransactionKind, timeout_s: float | None) -> str:
         """Begin a transaction with a time limit in seconds, and return its token."""
         token = secrets.token_hex(16)
@@ -48,6 +51,7 @@ class TransactionService:
         self._watch.add(leased)
         return token
 
+    @open_to_all("only its opener has the token of a transaction")
     def get_specification(self, token: str, table: str) -> StructuredTableSpecification:
         """Return the specification of a table as the transaction sees it.
 
@@ -55,6 +59,7 @@ class TransactionService:
         """
         return self._find(token).session.get_specification(table)
 
+    @open_to_all("only its opener has the token of a transaction")
     @non_idempotent
     def perform(self, token: str, table: str, operation: AnyOperation) -> Result:
         """Execute an operation. If its rows do not fit into one answer, :meth:`fetch_rows` returns the
@@ -64,11 +69,13 @@ class TransactionService:
         sql = TableSql(leased.session.get_specification(table))
         return leased.first_page(leased.session.perform(sql, operation))
 
+    @open_to_all("only its opener has the token of a transaction")
     @non_idempotent
     def fetch_rows(self, token: str, rest: int) -> Rows:
         """Return further rows of an answer that has a rest; each rest can be fetched once."""
         return self._find(token).page(rest)
 
+    @open_to_all("only its opener has the token of a transaction")
     @non_idempotent
     def commit(self, token: str) -> None:
         """Commit the transaction.
@@ -79,6 +86,7 @@ class TransactionService:
         self._forget(token)
         leased.session.commit()
 
+    @open_to_all("only its opener has the token of a transaction")
     def rollback(self, token: str) -> None:
         """Roll back the transaction, if it is not over."""
         leased = self._leased.get(token)
@@ -86,6 +94,7 @@ class TransactionService:
         if leased is not None:
             leased.session.rollback()
 
+    @open_to_all("only its opener has the token of a transaction")
     def renew(self, token: str) -> None:
         """Renew the lease of the transaction, if it is not over."""
         leased = self._leased.get(token)

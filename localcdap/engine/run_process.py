@@ -18,7 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
 from localcdap.engine.messages.orders import wait_for_order
+from localcdap.security.principals import set_process_principal
 
 _FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
 _EXIT_CODES = {"COMPLETED": 0, "FAILED": 1, "KILLED": 143}
@@ -65,6 +67,7 @@ def main(arguments: list[str]) -> int:
     order = wait_for_order(directory, sys.stdin.fileno())
     if order is None:
         return 0
+    set_process_principal(Principal(order.user) if order.user else SYSTEM_PRINCIPAL)
     # Two threads that import pandas or pyspark at the same time may deadlock.
     warming.join()
     if order.cases:

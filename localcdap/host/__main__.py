@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.security import SYSTEM_PRINCIPAL
 from localcdap.home import Home
 from localcdap.host.host import Host
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.rpc.host_start import EXPECTS_RUN, HostReport
+from localcdap.security.principals import set_process_principal
 from localcdap.settings import load_settings
 from localcdap.umask import protect_new_files
 
@@ -68,6 +70,7 @@ def main() -> None:
     given = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
     protect_new_files()
+    set_process_principal(SYSTEM_PRINCIPAL)
     serve(Home(given.home), HostReport(given.report), expects_run=given.expects_run)
 
 

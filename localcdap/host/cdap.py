@@ -149,13 +149,16 @@ class _HostLink:
         return end.host.pid if isinstance(end, Client) else os.getpid()
 
     def get_service(self, name: str, service: type[_S]) -> _S:
-        """Return the service itself in the host process, elsewhere a proxy that calls it."""
+        """Return the service itself in the host process, elsewhere a proxy that calls it.
+
+        While privileges are checked, the host process gets an object that checks each call too.
+        """
         end = self._endpoint
         if isinstance(end, Client):
             return make_proxy(self, name, service)
         found = end.by_name[name]
         assert isinstance(found, service)
-        return found
+        return end.checks.guard(found) if end.checks.are_enabled else found
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
         """Make a call. If the host is lost meanwhile, repeat the call unless it may have taken effect and

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from localcdap.security.access import open_to_all
+
 CONTROL: Final = "host"
 """The name of the service among those of the host."""
 
@@ -23,10 +25,12 @@ class HostControl:
         self._leave = leave
         self._sync = sync
 
+    @open_to_all("the index follows the folders in any case")
     def look_again(self) -> None:
         """Look at the plugin folders, as a host that starts does."""
         self._sync()
 
+    @open_to_all("the host stays while somebody needs it")
     def leave(self, without_pid: int | None = None, keep_for_runs: bool = True) -> list[str]:
         """Have the host end unless somebody else needs it; return who does. It ends after this answer.
 

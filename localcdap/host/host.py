@@ -14,6 +14,7 @@ from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.host_lock import HostLock
 from localcdap.rpc.host_record import remove_host_record
 from localcdap.rpc.host_start import HostStart
+from localcdap.security.access import AccessChecks
 
 
 class Host:
@@ -46,8 +47,14 @@ class Host:
             lock.listen(
                 {**self.by_name, CONTROL: HostControl(self.leave, self._services.artifacts.sync)},
                 fingerprint,
+                self._services.checks.perform,
             )
             undo.pop_all()
+
+    @property
+    def checks(self) -> AccessChecks:
+        """The checks of calls, also of those from this process."""
+        return self._services.checks
 
     @property
     def is_needed(self) -> bool:

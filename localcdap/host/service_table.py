@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from localcdap.runs.debug.service import DebugService
     from localcdap.runs.preview.service import PreviewService
     from localcdap.runs.service import RunService
+    from localcdap.security.service import SecurityService
     from localcdap.store.service import DatabaseService
     from localcdap.store.structured.admin import TableAdmin
 
@@ -148,6 +149,10 @@ class ServiceTable:
     )
     secure_keys: ServiceEntry[SecureKeyService] = ServiceEntry(
         SECURE_KEYS, "localcdap.namespaces.secure_keys:SecureKeyService"
+    )
+
+    security: ServiceEntry[SecurityService] = ServiceEntry(
+        "security", "localcdap.security.service:SecurityService"
     )
 
     def get_service(self, entry: ServiceEntry[_S]) -> _S:

@@ -67,6 +67,10 @@ from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.retention import RunRetention
 from localcdap.runs.service import RunService
 from localcdap.sandbox.pool import PluginWorkers
+from localcdap.security.access import AccessChecks
+from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
+from localcdap.security.privileges import Privileges
+from localcdap.security.service import SecurityService
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store, Transaction
@@ -89,6 +93,7 @@ class HostServices:
     def __init__(self, home: Home, *, expects_run: bool = False) -> None:
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as unowned:
             settings = load_settings(home.settings_file)
+            self._open_security(home)
             engine = make_engine_server(home, settings)
             spare = RunProcess(home.runs, engine.directory) if expects_run else None
             if spare is not None:
@@ -109,7 +114,7 @@ class HostServices:
             plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
             self.artifacts = self._open_artifacts(store, worker, home, plugin_directories, settings)
             self.tables = self.table_exports = TableService(store, self.namespaces)
-            self.table_statements = StatementService(store, self.namespaces)
+            self.table_statements = StatementService(store, self.namespaces, self._authorizer)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             provisioners = Provisioners(
                 read_profiles(settings),
@@ -126,7 +131,7 @@ class HostServices:
             self._open_previews(processes, worker, home, settings.preview_records)
             undo.callback(self.previews.close)
             undo.callback(self.cases.close)
-            self.sql = SqlService(store, self.namespaces, structured.admin)
+            self.sql = SqlService(store, self.namespaces, structured.admin, self._authorizer)
             self._open_metadata(store)
             self.database = DatabaseService(store, home.backups)
             self._sync_artifacts()
@@ -137,6 +142,15 @@ class HostServices:
             self.runs.resume()
             self.namespaces.resume()
             self._undo = undo.pop_all()
+
+    def _open_security(self, home: Home) -> None:
+        """Build what decides on the calls of front ends and runs."""
+        file = PrivilegeFile(
+            home.settings_file, lambda: read_privileges(load_settings(home.settings_file))
+        )
+        self._authorizer = PrivilegeAuthorizer(file.read)
+        self.checks = AccessChecks(self._authorizer)
+        self.security = SecurityService(self._authorizer, file)
 
     def _sync_artifacts(self) -> None:
         """Bring the index up to date; on a full disk, what is stored can be read with the index as it is."""
@@ -280,6 +294,7 @@ class HostServices:
             engine=engine.directory,
             origins=self.preferences.find_origins,
             spare=spare,
+            authorizer=self._authorizer,
             retention=RunRetention(settings.runs_keep_days, settings.runs_keep_newest),
         )
 
@@ -377,6 +392,11 @@ def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> 
         return keyring.name if has_keyring() else file.name
 
     return SecureKeyService(store, namespaces, [keyring, file], choose)
+
+
+def read_privileges(settings: Settings) -> Privileges:
+    """Return the privileges of the settings."""
+    return Privileges.of(settings.security_enabled, settings.security_privileges)
 
 
 def read_profiles(settings: Settings) -> Profiles:

@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, TOPICS
 from localcdap.api.errors import BadRequestError, ConflictError
+from localcdap.api.security import Permission
 from localcdap.messaging import retention
 from localcdap.messaging.listeners import EventDispatcher, ListenerStatus
 from localcdap.messaging.topics import Retention, Topic, TopicMessage, Topics
 from localcdap.rpc.methods import non_idempotent
+from localcdap.security.access import OF_INSTANCE, of_namespace, open_to_all, requires
 from localcdap.store.store import Store
 
 LONGEST_WAIT_S: Final = 30.0
@@ -37,12 +39,14 @@ class MessagingService:
         self._delivery = delivery
         self._check_namespace = check_namespace
 
+    @requires(of_namespace())
     def list_topics(self, namespace: str) -> list[Topic]:
         """Return the topics of a namespace, by name."""
         self._check_namespace(namespace)
         with self._store.snapshot() as tx:
             return list(self._topics.list(tx, namespace))
 
+    @requires(of_namespace())
     def describe_topic(self, namespace: str, name: str) -> Topic:
         """Return a topic.
 
@@ -52,6 +56,7 @@ class MessagingService:
         with self._store.snapshot() as tx:
             return self._topics.describe(tx, namespace, name)
 
+    @requires(of_namespace(), Permission.ADMIN)
     @non_idempotent
     def create_topic(self, namespace: str, name: str, retention: Retention | None = None) -> Topic:
         """Create a topic; without a retention it keeps messages for a week.
@@ -63,6 +68,7 @@ class MessagingService:
         with self._store.transaction() as tx:
             return self._topics.create(tx, namespace, name, retention)
 
+    @requires(of_namespace(), Permission.ADMIN)
     @non_idempotent
     def delete_topic(self, namespace: str, name: str) -> None:
         """Delete a topic with its messages.
@@ -75,6 +81,7 @@ class MessagingService:
         with self._store.transaction() as tx:
             self._topics.delete(tx, namespace, name)
 
+    @requires(of_namespace(), Permission.WRITE)
     @non_idempotent
     def publish(self, namespace: str, topic: str, payloads: list[Any]) -> list[int]:
         """Publish messages, all or none; return their ids in the order of the payloads.
@@ -87,6 +94,7 @@ class MessagingService:
         with self._store.transaction() as tx:
             return list(self._topics.publish(tx, namespace, topic, payloads))
 
+    @requires(of_namespace(), Permission.READ)
     def fetch(
         self,
         namespace: str,
@@ -111,15 +119,18 @@ class MessagingService:
         most, wait = min(limit, MOST_MESSAGES), min(wait_s, LONGEST_WAIT_S)
         return list(self._topics.fetch(namespace, names, after, most, wait))
 
+    @open_to_all("it reveals no content")
     def get_newest_id(self) -> int:
         """Return the id of the newest message in any topic; later messages have larger ids."""
         with self._store.snapshot() as tx:
             return self._topics.get_newest_id(tx)
 
+    @open_to_all("it reveals no content")
     def list_listeners(self) -> list[ListenerStatus]:
         """Return the progress of the listeners to system events, by name."""
         return self._delivery.list_statuses()
 
+    @requires(OF_INSTANCE, Permission.ADMIN)
     def save_listener_position(self, name: str, topics: list[str], position: int) -> None:
         """Store the position of a listener in another process, so that later messages are kept for it.
 
@@ -129,10 +140,12 @@ class MessagingService:
         with self._store.transaction() as tx:
             retention.save_position(tx, name, topics, position)
 
+    @requires(OF_INSTANCE, Permission.ADMIN)
     def forget_listener(self, name: str) -> None:
         """Delete the position of a listener, if it exists, so that no messages are kept for it."""
         self._delivery.forget(name)
 
+    @requires(OF_INSTANCE, Permission.ADMIN)
     @non_idempotent
     def skip_event(self, listener: str) -> None:
         """Let a listener skip the event on which it fails.

@@ -9,10 +9,12 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.security import Permission
 from localcdap.decoders import convert, decode_json
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
+from localcdap.security.access import of_namespace, requires
 from localcdap.store.store import Store, Transaction
 from localcdap.text import format_available
 
@@ -68,6 +70,7 @@ class ConnectionService:
         self._secure_keys = secure_keys
         namespaces.register_resource(NamespaceResource("connections", remove=_remove_all))
 
+    @requires(of_namespace(), Permission.ADMIN)
     def put(self, namespace: str, connection: Connection) -> Connection:
         """Store a connection under its name, and replace the previous one.
 
@@ -97,6 +100,7 @@ class ConnectionService:
             _write(tx, namespace, kept)
         return kept
 
+    @requires(of_namespace(), Permission.ADMIN)
     def load(self, namespace: str, document: Any) -> Connection:
         """Store a connection from the decoded JSON that Data Fusion exports, or that its REST API accepts.
 
@@ -104,6 +108,7 @@ class ConnectionService:
         """
         return self.put(namespace, _read(document))
 
+    @requires(of_namespace(), Permission.READ)
     def get(self, namespace: str, name: str) -> Connection:
         """Return a connection, without secret values.
 
@@ -121,6 +126,7 @@ class ConnectionService:
             )
         return found
 
+    @requires(of_namespace(), Permission.READ)
     def get_properties(self, namespace: str, name: str) -> dict[str, str]:
         """Return the properties that ``${conn(name)}`` expands to, with ``${secure(key)}`` for secret values.
 
@@ -136,12 +142,14 @@ class ConnectionService:
                 return dict(_PREDEFINED_PROPERTIES)
             raise
 
+    @requires(of_namespace())
     def list_connections(self, namespace: str) -> list[Connection]:
         """Return the connections of a namespace, by name."""
         self._namespaces.require(namespace)
         rows = self._store.read(f"{_SELECT} ORDER BY name", (namespace,))
         return [_to_connection(row) for row in rows]
 
+    @requires(of_namespace(), Permission.ADMIN)
     def delete(self, namespace: str, name: str) -> None:
         """Delete a connection and the secure keys of its values.
 

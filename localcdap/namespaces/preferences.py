@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from localcdap.api.errors import BadRequestError
+from localcdap.api.metadata import MetadataEntity
+from localcdap.api.security import Permission
 from localcdap.decoders import decode_json
+from localcdap.namespaces.model import SYSTEM
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
+from localcdap.security.access import Target, of_namespace, requires
 from localcdap.store.store import Store, Transaction
 
 PROGRAM_TYPES: Final = ("mapreduce", "services", "spark", "workers", "workflows")
@@ -31,6 +35,18 @@ class PreferenceLevel(msgspec.Struct, frozen=True):
     """``type/name``, such as ``workflows/DataPipelineWorkflow``."""
 
 
+def _find_entity(_service: object, given: Mapping[str, Any]) -> Sequence[MetadataEntity]:
+    level: PreferenceLevel = given["level"]
+    if level.namespace is None:
+        return [MetadataEntity.of_namespace(SYSTEM)]
+    if level.application is None:
+        return [MetadataEntity.of_namespace(level.namespace)]
+    return [MetadataEntity.of_application(level.application, level.namespace)]
+
+
+_OF_ENTITY: Final = Target("application or namespace of {level}, or namespace system", _find_entity)
+
+
 class PreferenceService:
     """Stores preferences. A value of a lower level overrides one of a higher level. Threads may share it."""
 
@@ -39,6 +55,7 @@ class PreferenceService:
         self._namespaces = namespaces
         namespaces.register_resource(NamespaceResource("preferences", remove=_remove_all))
 
+    @requires(_OF_ENTITY, Permission.READ)
     def get(self, level: PreferenceLevel) -> dict[str, str]:
         """Return the preferences of one level alone; empty where none were set.
 
@@ -49,6 +66,7 @@ class PreferenceService:
         with self._store.snapshot() as tx:
             return _read(tx, level)
 
+    @requires(_OF_ENTITY, Permission.READ)
     def resolve(self, level: PreferenceLevel) -> dict[str, str]:
         """Return the preferences that apply at a level: its own, and those of higher levels."""
         self._check(level)
@@ -58,12 +76,14 @@ class PreferenceService:
                 found |= _read(tx, each)
         return found
 
+    @requires(_OF_ENTITY, Permission.ADMIN)
     def replace(self, level: PreferenceLevel, preferences: dict[str, str]) -> int:
         """Replace all preferences of a level; return its sequence number."""
         self._check(level)
         with self._store.transaction() as tx:
             return self._write(tx, level, preferences)
 
+    @requires(_OF_ENTITY, Permission.ADMIN)
     def update(
         self,
         level: PreferenceLevel,
@@ -79,22 +99,26 @@ class PreferenceService:
             self._write(tx, level, changed)
         return changed
 
+    @requires(_OF_ENTITY, Permission.ADMIN)
     def delete(self, level: PreferenceLevel) -> None:
         """Remove all preferences of a level; lower levels keep theirs."""
         self.replace(level, {})
 
+    @requires(_OF_ENTITY, Permission.READ)
     def get_sequence(self, level: PreferenceLevel) -> int:
         """Return a number that is larger after each change of the level; 0 before the first."""
         self._check(level)
         rows = self._store.read(f"SELECT sequence {_OF_LEVEL}", _to_key(level))
         return int(rows[0][0]) if rows else 0
 
+    @requires(of_namespace(), Permission.READ)
     def resolve_for_pipeline(self, namespace: str, pipeline: str | None) -> dict[str, str]:
         """Return the default values of a pipeline's macros, which runtime arguments override."""
         if not pipeline:
             return self.resolve(PreferenceLevel(namespace))
         return self.resolve(PreferenceLevel(namespace, pipeline, PIPELINE_PROGRAM))
 
+    @requires(of_namespace(), Permission.READ)
     def find_origins(self, namespace: str, pipeline: str | None) -> dict[str, str]:
         """Return the level of each value of :meth:`of_pipeline` is: ``instance``, ``namespace`` or
         ``pipeline``.

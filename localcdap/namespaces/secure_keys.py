@@ -10,10 +10,12 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.security import Permission
 from localcdap.decoders import decode_json
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import Vault
+from localcdap.security.access import of_namespace, requires
 from localcdap.store.store import Store, Transaction
 from localcdap.text import format_available
 
@@ -55,6 +57,7 @@ class SecureKeyService:
             NamespaceResource("secure keys", remove_files=self._remove_values, remove=_remove_all)
         )
 
+    @requires(of_namespace(), Permission.ADMIN)
     def put(
         self,
         namespace: str,
@@ -89,6 +92,7 @@ class SecureKeyService:
         vault.put(namespace, name, data)
         return key
 
+    @requires(of_namespace(), Permission.READ)
     def get(self, namespace: str, name: str) -> str:
         """Return the value of a key.
 
@@ -103,6 +107,7 @@ class SecureKeyService:
             )
         return value
 
+    @requires(of_namespace())
     def describe(self, namespace: str, name: str) -> SecureKey:
         """Return a key without its value.
 
@@ -119,12 +124,14 @@ class SecureKeyService:
             )
         return found
 
+    @requires(of_namespace())
     def list_keys(self, namespace: str) -> list[SecureKey]:
         """Return the keys of a namespace without their values, by name."""
         self._namespaces.require(namespace)
         rows = self._store.read(f"{_SELECT} ORDER BY name", (namespace,))
         return [_to_secure_key(row) for row in rows]
 
+    @requires(of_namespace(), Permission.ADMIN)
     def delete(self, namespace: str, name: str) -> None:
         """Delete a key with its value.
 

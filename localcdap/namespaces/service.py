@@ -13,6 +13,7 @@ import msgspec
 from localcdap.api.app.events import EntityCreated, EntityDeleted
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
+from localcdap.api.security import Permission
 from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.model import (
@@ -25,6 +26,7 @@ from localcdap.namespaces.model import (
     make_missing_error,
 )
 from localcdap.namespaces.resources import NamespaceResource
+from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
 from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)
@@ -54,10 +56,12 @@ class NamespaceService:
         self._deleting = threading.Lock()
         """Held during a deletion, so that a running deletion is not resumed."""
 
+    @shows_visible(lambda each: MetadataEntity.of_namespace(each.name))
     def list_namespaces(self) -> list[Namespace]:
         """Return all namespaces except ``system``, by name."""
         return [each for name, each in self._get_active().items() if name != SYSTEM]
 
+    @requires(of_namespace("name"))
     def describe(self, name: str) -> Namespace:
         """Return a namespace.
 
@@ -68,10 +72,12 @@ class NamespaceService:
             raise make_missing_error(name, (each.name for each in self.list_namespaces()))
         return found
 
+    @open_to_all("it answers no more than whether there is such a namespace")
     def exists(self, name: str) -> bool:
         """Return whether there is a namespace of that name, from memory."""
         return name in self._get_active()
 
+    @open_to_all("it answers no more than whether there is such a namespace")
     def require(self, name: str) -> None:
         """Check that a namespace exists, from memory, which is cheap enough for every call.
 
@@ -107,6 +113,7 @@ class NamespaceService:
         generation: int = rows[0][0]
         return generation
 
+    @requires(of_namespace("name"), Permission.ADMIN)
     def create(
         self, name: str, description: str = "", config: dict[str, str] | None = None
     ) -> NamespaceCreation:
@@ -136,6 +143,7 @@ class NamespaceService:
                 tx.on_commit(self._forget)
         return NamespaceCreation(made, created=True)
 
+    @requires(of_namespace("name"), Permission.ADMIN)
     def update(
         self, name: str, description: str | None = None, config: dict[str, str] | None = None
     ) -> Namespace:
@@ -158,6 +166,7 @@ class NamespaceService:
             tx.on_commit(self._forget)
         return after
 
+    @requires(of_namespace("name"), Permission.ADMIN)
     def delete(self, name: str, force: bool = False) -> NamespaceDeletion:
         """Delete a namespace with everything in it. The user's plugin files are moved to the trash.
 

@@ -8,11 +8,13 @@ from typing import Any, Protocol
 import msgspec
 
 from localcdap.api.failures import ArtifactId
+from localcdap.api.security import Permission
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.evaluation import evaluate
 from localcdap.sandbox.plugin_methods import MethodAnswer, MethodRequest, call_method
+from localcdap.security.access import of_namespace, requires
 
 
 class Worker(Protocol):
@@ -68,6 +70,7 @@ class MethodService:
         self._environments = environments
         self._worker = worker
 
+    @requires(of_namespace("call.namespace"), Permission.EXECUTE)
     def call(self, call: MethodCall) -> MethodResult:
         """Call a method of a plugin.
 

@@ -20,6 +20,7 @@ from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.specification import create_stage_spec
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
+from localcdap.security.access import of_namespace, requires
 
 
 class PipelineRequest(msgspec.Struct, rename="camel"):
@@ -78,6 +79,7 @@ class StudioService:
     def __init__(self, resolver: PipelineResolver) -> None:
         self._resolver = resolver
 
+    @requires(of_namespace("request.namespace"))
     def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
         """Return every failure of a pipeline, or its specification.
 
@@ -89,6 +91,7 @@ class StudioService:
             resolved.errors, resolved.spec, resolved.warnings, resolved.detected
         )
 
+    @requires(of_namespace("request.namespace"))
     def validate_pipeline_stage(self, request: PipelineRequest, stage: str) -> StageValidation:
         """Return every failure of one stage of a pipeline, or its specification in that pipeline.
 
@@ -108,6 +111,7 @@ class StudioService:
         detected = {name: at for name, at in resolved.detected.items() if name == stage}
         return StageValidation(errors, spec, warnings, detected)
 
+    @requires(of_namespace("request.namespace"))
     def validate_stage(self, request: StageRequest) -> StageValidation:
         """Return every failure of a stage, or its specification.
 

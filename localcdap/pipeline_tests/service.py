@@ -5,7 +5,6 @@ Results are kept in memory only, and end with the host.
 
 from __future__ import annotations
 
-import getpass
 import threading
 import uuid
 from collections import OrderedDict
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import LocalcdapError, NotFoundError
+from localcdap.api.security import Permission
 from localcdap.engine.messages.orders import PipelineTestCase, WorkOrder
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment
@@ -34,6 +34,8 @@ from localcdap.runs.capabilities import (
 )
 from localcdap.runs.model import RunError, get_now
 from localcdap.runs.preview.process import PreviewProcesses
+from localcdap.security.access import of_namespace, open_to_all, requires
+from localcdap.security.principals import get_current_user
 
 _KEPT: Final = 5
 """The most sets of cases whose results are kept."""
@@ -61,6 +63,7 @@ class PipelineTestService:
         self._sets: OrderedDict[str, _CaseSet] = OrderedDict()
         self._changed = threading.Condition()
 
+    @requires(of_namespace("request.namespace"), Permission.EXECUTE)
     @non_idempotent
     def start(self, request: CasesRequest) -> str:
         """Start a set of cases; return its id for :meth:`progress` at once.
@@ -80,6 +83,7 @@ class PipelineTestService:
         made.thread.start()
         return name
 
+    @open_to_all("only its starter has the id of a set")
     def wait_for_progress(self, cases: str, seen: int, timeout_s: float) -> CasesProgress:
         """Return the results after the first ``seen`` ones, as soon as there is one, or after the timeout.
 
@@ -90,6 +94,7 @@ class PipelineTestService:
             self._changed.wait_for(lambda: made.is_ended or len(made.results) > seen, timeout_s)
             return CasesProgress(made.results[seen:], made.is_ended)
 
+    @open_to_all("only its starter has the id of a set")
     def stop(self, cases: str) -> None:
         """Stop a set: the running case and those that wait are KILLED.
 
@@ -208,7 +213,7 @@ class PipelineTestService:
         )
         process = self._processes.start()
         try:
-            order = self._create_order(made.request.namespace, [orders[each] for each in numbers])
+            order = self._create_order(made, [orders[each] for each in numbers])
             process.carry_out(
                 order, collector.on_message, lambda: made.is_stopped or collector.is_out_of_time()
             )
@@ -219,10 +224,10 @@ class PipelineTestService:
         for each in collector.done:
             del orders[each]
 
-    def _create_order(self, namespace: str, cases: list[PipelineTestCase]) -> WorkOrder:
+    def _create_order(self, made: _CaseSet, cases: list[PipelineTestCase]) -> WorkOrder:
         return WorkOrder(
             run_id="",
-            namespace=namespace,
+            namespace=made.request.namespace,
             pipeline="tests",
             document="{}",
             plugins={},
@@ -230,7 +235,7 @@ class PipelineTestService:
             logical_start_ms=get_now(),
             engine_url="",
             base_directory=str(self._home),
-            user=getpass.getuser(),
+            user=made.user,
             host_directory=str(self._home),
             cases=cases,
         )
@@ -248,6 +253,7 @@ class _CaseSet:
 
     def __init__(self, request: CasesRequest) -> None:
         self.request: Final = request
+        self.user: Final = get_current_user() or ""
         self.results: Final[list[CaseResult]] = []
         self.thread: threading.Thread | None = None
         self.failure: RunError | None = None

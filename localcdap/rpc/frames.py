@@ -29,6 +29,8 @@ class Call(msgspec.Struct, array_like=True, frozen=True):
     method: str
     arguments: dict[str, msgspec.Raw]
     """The packed arguments by parameter name; parameters with a default may be missing."""
+    user: str = ""
+    """The name of the user who calls; empty when the caller acts as localcdap itself."""
 
 
 class Result(msgspec.Struct, array_like=True, frozen=True, tag="result"):

@@ -25,6 +25,7 @@ from localcdap.rpc.host_record import (
     write_host_record,
 )
 from localcdap.rpc.host_start import LOCK_FILE
+from localcdap.rpc.peer import Perform, perform_call
 from localcdap.rpc.server import Server
 from localcdap.store.disk_space import is_disk_full, make_disk_full_error
 
@@ -46,13 +47,19 @@ class HostLock:
         """The number of open connections of clients; 0 while not listening."""
         return self._server.connections if self._server else 0
 
-    def listen(self, services: Mapping[str, object], fingerprint: str = "") -> HostRecord:
+    def listen(
+        self,
+        services: Mapping[str, object],
+        fingerprint: str = "",
+        perform: Perform = perform_call,
+    ) -> HostRecord:
         """Start to answer the calls of clients, each connection in its own thread.
 
         Clients wait only some seconds for the host to listen, so the services must start quickly.
 
         :param services: thread-safe services, by name.
         :param fingerprint: see :attr:`HostRecord.fingerprint`.
+        :param perform: makes the calls.
         :raises ConflictError: when listening already, or closed.
         :raises HostError: when the socket cannot be created.
         """
@@ -61,7 +68,7 @@ class HostLock:
         address, key = get_socket_address(self.home), secrets.token_bytes(32)
         Path(address).unlink(missing_ok=True)
         try:
-            self._server = Server(address, key, services)
+            self._server = Server(address, key, services, perform)
         except OSError as error:
             raise HostError(f"The socket {address} cannot be created: {error}.") from error
         record = HostRecord(os.getpid(), self._version, address, key.hex(), fingerprint)

@@ -16,6 +16,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.rpc.frames import Call
+from localcdap.security.principals import get_current_user
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _ONCE: Final = "__called_once__"
@@ -133,7 +134,8 @@ class _Proxy:
         method = get_remote_method(self._service, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            frame = Call(self._name, name, method.pack_arguments(args, kwargs))
+            user = get_current_user() or ""
+            frame = Call(self._name, name, method.pack_arguments(args, kwargs), user)
             return self._calls.call(frame, method.result, self._timeout_s)
 
         self.__dict__[name] = call  # the next look-up does not need __getattr__

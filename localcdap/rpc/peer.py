@@ -17,17 +17,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
 import msgspec
 
 from localcdap.api.errors import HostError, HostLostError, NotFoundError
+from localcdap.api.security import Principal
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.rpc.frames import Answer, Call, Fault, Result, receive, send, to_error, to_fault
 from localcdap.rpc.methods import get_remote_method
+from localcdap.security.principals import act_as
 
+Perform = Callable[[object, str, dict[str, Any]], Any]
+"""Calls a method of a service with the arguments by name."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -98,13 +102,21 @@ class Caller:
             raise HostLostError(f"{self._other} sent an invalid answer: {error}.") from error
 
 
-def answer_calls(connection: Connection, services: Mapping[str, object]) -> None:
+def perform_call(service: object, method: str, arguments: dict[str, Any]) -> Any:
+    """Call a method of a service."""
+    return getattr(service, method)(**arguments)
+
+
+def answer_calls(
+    connection: Connection, services: Mapping[str, object], perform: Perform = perform_call
+) -> None:
     """Answer calls until the other end closes the connection, which is then closed here too.
 
     A method's exceptions, SystemExit included, go to the caller; only KeyboardInterrupt ends the loop. A
     frame that is not a call ends the connection, because further frames cannot be trusted.
 
     :param services: any objects, by name; see :mod:`localcdap.rpc.methods`.
+    :param perform: makes the calls; the user whom a call names acts meanwhile.
     """
     with connection:
         while True:
@@ -116,13 +128,13 @@ def answer_calls(connection: Connection, services: Mapping[str, object]) -> None
                 _LOG.warning("connection closed: a frame is not a call: %s", error)
                 return
             try:
-                send(connection, _answer(call, services))
+                send(connection, _answer(call, services, perform))
             except ConnectionError:
                 _LOG.info("the caller of %s.%s is gone", call.service, call.method)
                 return
 
 
-def _answer(call: Call, services: Mapping[str, object]) -> Answer:
+def _answer(call: Call, services: Mapping[str, object], perform: Perform) -> Answer:
     try:
         service = services.get(call.service)
         if service is None:
@@ -130,7 +142,9 @@ def _answer(call: Call, services: Mapping[str, object]) -> Answer:
             raise NotFoundError(f"There is no service '{call.service}'; available: {known}.")
         kind: type = type(service)
         method = get_remote_method(kind, call.method)
-        value = getattr(service, call.method)(**method.unpack_arguments(call.arguments))
+        arguments = method.unpack_arguments(call.arguments)
+        with act_as(Principal(call.user) if call.user else None):
+            value = perform(service, call.method, arguments)
         return Result(msgspec.Raw(pack(value)))
     except KeyboardInterrupt:
         raise

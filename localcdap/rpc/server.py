@@ -17,7 +17,7 @@ from typing import Final
 
 from localcdap.api.errors import HostError
 from localcdap.rpc.handshake import greet_client
-from localcdap.rpc.peer import answer_calls
+from localcdap.rpc.peer import Perform, answer_calls, perform_call
 
 _LOG: Final = logging.getLogger(__name__)
 _BACKLOG: Final = 128
@@ -30,10 +30,18 @@ class Server:
 
     :param address: the path of the socket, at most about 100 bytes, which must not exist.
     :param services: thread-safe services, by name.
+    :param perform: makes the calls.
     """
 
-    def __init__(self, address: str, authkey: bytes, services: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        address: str,
+        authkey: bytes,
+        services: Mapping[str, object],
+        perform: Perform = perform_call,
+    ) -> None:
         self.address: Final = address
+        self._perform = perform
         self._authkey = authkey
         self._services = services
         self._listener = Listener(address, "AF_UNIX", backlog=_BACKLOG)
@@ -123,7 +131,7 @@ class Server:
         """Perform the handshake of one connection and answer its calls until it ends, in its own thread."""
         try:
             greet_client(session.connection, self._authkey, GREETING_S)
-            answer_calls(session.connection, self._services)
+            answer_calls(session.connection, self._services, self._perform)
         except HostError as error:
             _LOG.warning("a connection was refused: %s", error)
         finally:

@@ -8,6 +8,8 @@ from pathlib import Path
 from msgspec import UNSET
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.metadata import MetadataEntity
+from localcdap.api.security import SYSTEM_PRINCIPAL, Authorizer, Permission, Principal
 from localcdap.api.serialization.structs import unpack
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import (
@@ -35,14 +37,25 @@ from localcdap.runs.model import (
     to_run_error,
 )
 from localcdap.runs.records import RunRecords
+from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store, Transaction
 from localcdap.store.tables import NamespaceTables
 
 
 class RunEffects:
-    """Applies the messages of one run."""
+    """Applies the messages of one run.
 
-    def __init__(self, store: Store, records: RunRecords, run: str) -> None:
+    :param authorizer: decides which tables the user of the run may write.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        records: RunRecords,
+        run: str,
+        authorizer: Authorizer = ALLOW_ALL,
+    ) -> None:
+        self._authorizer = authorizer
         self._store = store
         self._records = records
         self._tables = NamespaceTables(store)
@@ -116,14 +129,18 @@ class RunEffects:
     def _load(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:
         if not loads or not self._records.mark_loaded(transaction, self._id):
             return
+        run = self._records.get_in(transaction, self._id)
+        principal = Principal(run.user) if run.user else SYSTEM_PRINCIPAL
+        for load in loads:
+            table = MetadataEntity.of_dataset(load.name, load.namespace)
+            self._authorizer.enforce(principal, table, [Permission.WRITE])
         for load in loads:
             files = sorted(Path(load.directory).glob("*.parquet"))
-            table = (transaction, load.namespace, load.name, load.schema)
+            target = (transaction, load.namespace, load.name, load.schema)
             if load.key is None:
-                self._tables.write_parquet(*table, load.how, files)
+                self._tables.write_parquet(*target, load.how, files)
             else:
-                self._tables.upsert_parquet(*table, load.key, files)
-        run = self._records.get_in(transaction, self._id)
+                self._tables.upsert_parquet(*target, load.key, files)
         run.tables += [load.name for load in loads if load.name not in run.tables]
         self._records.change(transaction, run)
 

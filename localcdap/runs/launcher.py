@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.runs.capabilities import require_capabilities
 from localcdap.runs.model import Run
+from localcdap.runs.new_run import create_order
 from localcdap.runs.processes import RunProcess, is_alive
 from localcdap.runs.provisioners import Provisioner, Provisioners
 from localcdap.runs.records import ProcessIdentity
@@ -75,7 +75,8 @@ class RunLauncher:
         )
         watched = self._watch(run, process.identity)
         text, _ = environment.write_out_templates(document)
-        arguments = (process, self._order(run, text, resolved), provisioner, watched)
+        order = create_order(run, text, resolved.plugins, self._home, counts=self._counts)
+        arguments = (process, order, provisioner, watched)
         thread = threading.Thread(target=self._send_order, args=arguments)
         self._starting.add(thread)
         thread.start()
@@ -118,19 +119,3 @@ class RunLauncher:
         record = self._wait(run, -1, 0.0)
         while record.status is RunStatus.PENDING and is_alive(process.identity):
             record = self._wait(run, record.version, 0.2)
-
-    def _order(self, run: Run, document: str, resolved: ResolvedPipeline) -> WorkOrder:
-        return WorkOrder(
-            run_id=run.run,
-            namespace=run.namespace,
-            pipeline=run.pipeline,
-            document=document,
-            plugins=resolved.plugins,
-            arguments=run.arguments,
-            logical_start_ms=run.starting,
-            engine_url="",
-            base_directory=str(self._home),
-            counts=self._counts,
-            user=getpass.getuser(),
-            host_directory=str(self._home),
-        )

@@ -115,6 +115,8 @@ class Run(msgspec.Struct, rename="camel"):
     """The directories that sinks wrote, set when the run commits."""
     tables: list[str] = []
     """Names of the tables that sinks have written."""
+    user: str | None = None
+    """The user who started it; None when localcdap itself did, and for runs of earlier versions."""
 
     def get_latest_counts(self, stage: str) -> StageCounts:
         """Return the final counts of a stage, or its counts so far while it is running."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError
 from localcdap.api.failures import ARTIFACT_NOT_FOUND
+from localcdap.artifacts.model import PluginRef
+from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.runs.model import Run, RunRequest, StageCounts, get_now
+from localcdap.security.principals import get_current_user
 from localcdap.text import plural
 
 
@@ -56,6 +61,31 @@ def build_run(
         version=0,
         application_version=request.application_version,
         repairs=resolved.repairs,
+        user=get_current_user(),
+    )
+
+
+def create_order(
+    run: Run, document: str, plugins: dict[str, PluginRef], home: Path, *, counts: bool
+) -> WorkOrder:
+    """Return the order for the process of a run, in which the engine's address is missing.
+
+    :param home: the instance's folder.
+    :param counts: whether records are counted per stage.
+    """
+    return WorkOrder(
+        run_id=run.run,
+        namespace=run.namespace,
+        pipeline=run.pipeline,
+        document=document,
+        plugins=plugins,
+        arguments=run.arguments,
+        logical_start_ms=run.starting,
+        engine_url="",
+        base_directory=str(home),
+        counts=counts,
+        user=run.user or "",
+        host_directory=str(home),
     )
 
 

@@ -13,6 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import LocalcdapError, StoreError
+from localcdap.api.metadata import MetadataEntity
+from localcdap.api.security import Authorizer, Permission
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
@@ -22,6 +24,7 @@ from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
+from localcdap.runs.access import OF_REQUEST, OF_RUN, get_run_entity
 from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
 from localcdap.runs.deployed import explain_lost_artifacts, pin_plugins
 from localcdap.runs.effects import RunEffects
@@ -42,6 +45,8 @@ from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.retention import RunPruner, RunRetention
 from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
+from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
+from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
 
 Origins = Callable[[str, str | None], Mapping[str, str]]
@@ -60,6 +65,7 @@ class RunService:
     :param counts: whether records are counted per stage.
     :param engine: directory of the local engine.
     :param origins: of the values of macros that arguments do not define.
+    :param authorizer: decides which tables the users of runs may write.
     :param spare: a run process without an order, started ahead for the next run.
     """
 
@@ -77,9 +83,11 @@ class RunService:
         engine: Path,
         origins: Origins = lambda _, __: {},
         spare: RunProcess | None = None,
+        authorizer: Authorizer = ALLOW_ALL,
         retention: RunRetention = RunRetention(),  # noqa: B008 - frozen
     ) -> None:
         self._store = store
+        self._authorizer = authorizer
         self._records = RunRecords(store, topics, namespaces)
         self._history = RunHistory(store)
         self._logs = RunLogs(store)
@@ -106,6 +114,7 @@ class RunService:
             on_launch=self._pruner.apply_settings,
         )
 
+    @requires(OF_REQUEST, Permission.EXECUTE)
     @non_idempotent
     def start(self, request: RunRequest) -> Run:
         """Validate a pipeline and start its run.
@@ -154,6 +163,7 @@ class RunService:
             return self._refuse_run(run, error)
         return run
 
+    @requires(of_namespace(), Permission.EXECUTE)
     def warm_up(self, namespace: str) -> bool:
         """Start the local Spark server in the background if runs of a namespace use it by default.
 
@@ -167,12 +177,19 @@ class RunService:
         is_local = self._provisioners.profiles.get_remote(profile) is None
         return is_local and self._provisioners.warm_up()
 
+    @requires(of_namespace())
     def list_profiles(self, namespace: str) -> list[ProfileSummary]:
         """Return the compute profiles for runs of a namespace, with its default marked."""
         environment = self._resolver.environments.create(namespace)
         preferences = environment.merge_arguments(None, {})
         return self._provisioners.profiles.list_summaries(namespace, preferences)
 
+    @open_to_all("it names the entity of other checks")
+    def get_entity(self, run: str, namespace: str | None = None) -> MetadataEntity:
+        """Return the application of a run; with a namespace, ``run`` is as for :meth:`get`."""
+        return get_run_entity(self.get(namespace, run) if namespace else self._records.get(run))
+
+    @requires(OF_RUN)
     def get(self, namespace: str, run: str) -> Run:
         """Return a run by its id, the beginning of its id, or ``last``.
 
@@ -181,6 +198,7 @@ class RunService:
         self._namespaces.require(namespace)
         return self._records.find(namespace, run)
 
+    @requires(OF_RUN)
     def wait(self, run: str, version: int, timeout_s: float) -> Run:
         """Return the run as soon as it differs from ``version``, or unchanged after the timeout."""
 
@@ -191,11 +209,14 @@ class RunService:
             self._changed.wait_for(differs, timeout_s)
         return self._records.get(run)
 
+    @requires(of_namespace())
+    @shows_visible(get_run_entity)
     def list_runs(self, namespace: str, pipeline: str | None = None, limit: int = 0) -> list[Run]:
         """Return the runs of a namespace, newest first; at most ``limit``, 0 for all."""
         self._namespaces.require(namespace)
         return self._records.list_newest(namespace, pipeline, limit)
 
+    @requires(of_namespace(), Permission.READ)
     def list_page(
         self, namespace: str, filter: RunFilter, after: str | None = None, limit: int = 100
     ) -> RunPage:
@@ -207,6 +228,7 @@ class RunService:
         self._namespaces.require(namespace)
         return self._history.read_page(namespace, filter, after, limit)
 
+    @requires(of_namespace(), Permission.READ)
     def list_by_pipeline(self, namespace: str, recent: int = 40) -> list[PipelineRuns]:
         """Return the pipelines that were run, the one with the newest run first.
 
@@ -215,6 +237,7 @@ class RunService:
         self._namespaces.require(namespace)
         return self._history.group_by_pipeline(namespace, recent)
 
+    @requires(of_namespace(), Permission.ADMIN)
     @non_idempotent
     def prune(
         self,
@@ -231,6 +254,7 @@ class RunService:
         self._namespaces.require(namespace)
         return self._pruner.prune(namespace, retention, pipeline, only_list=only_list)
 
+    @requires(OF_RUN)
     def get_document(self, run: str) -> str:
         """Return the document of a run, with plugin templates as they are named in it.
 
@@ -238,6 +262,7 @@ class RunService:
         """
         return self._records.read_document_text(run)
 
+    @requires(of_namespace())
     def get_arguments(
         self,
         namespace: str,
@@ -258,20 +283,24 @@ class RunService:
         origins = {**self._origins(namespace, name), **dict.fromkeys(given, GIVEN)}
         return list_arguments(read, environment.merge_arguments(name, given), origins)
 
+    @requires(OF_RUN)
     def summarize_log(self, run: str) -> LogSummary:
         """Return the number of lines of each level in a log, and the stages that have lines."""
         return self._logs.summarize(run)
 
+    @requires(OF_RUN)
     def read_log_outline(self, run: str, filter: LogFilter, since: int = 0) -> LogOutline:
         """Return where the rows of a filtered log begin, from the line ``since`` on."""
         return self._logs.create_outline(run, filter, since)
 
+    @requires(OF_RUN)
     def read_log_page(
         self, run: str, filter: LogFilter, since: int, limit: int
     ) -> list[StoredLogLine]:
         """Return lines of a filtered log from the line ``since`` on; long texts are cut."""
         return self._logs.read_page(run, filter, since, limit)
 
+    @requires(OF_RUN)
     def get_log_line(self, run: str, number: int) -> StoredLogLine:
         """Return a line with its full text.
 
@@ -279,10 +308,12 @@ class RunService:
         """
         return self._logs.get_line(run, number)
 
+    @requires(OF_RUN)
     def find_log_row(self, run: str, filter: LogFilter, number: int) -> int:
         """Return the row of a line in a filtered log, or of the next line that matches the filter."""
         return self._logs.find_row(run, filter, number)
 
+    @requires(OF_RUN)
     def find_in_log(
         self, run: str, filter: LogFilter, text: str, number: int = 0, *, backwards: bool = False
     ) -> LogHit | None:
@@ -292,6 +323,7 @@ class RunService:
         """
         return self._logs.find(run, filter, text, number, backwards=backwards)
 
+    @requires(OF_RUN)
     def wait_for_log(self, run: str, newest: int, timeout_s: float) -> int:
         """Wait until the log has lines after ``newest``, the run has ended, or the timeout; return the
         last number.
@@ -304,10 +336,12 @@ class RunService:
             self._changed.wait_for(lambda: not goes_on(), timeout_s)
         return self._logs.get_newest(run)
 
+    @requires(OF_RUN)
     def read_log(self, run: str, after: int = 0, limit: int = 0) -> list[StoredLogLine]:
         """Return the log lines of a run after the line ``after``; at most ``limit``, 0 for all."""
         return self._records.read_log(run, after, limit)
 
+    @requires(OF_RUN)
     def drain_spool(self, run: str) -> None:
         """Apply everything that an active run has reported so far; it would be applied a moment later anyway.
 
@@ -327,6 +361,7 @@ class RunService:
         if error is not None:
             raise StoreError(error.message, error.corrective_action)
 
+    @requires(OF_RUN, Permission.EXECUTE)
     def stop(self, run: str) -> Run:
         """Stop a run and wait until it has ended; do nothing for a run that has ended.
 
@@ -413,6 +448,7 @@ class RunService:
             process,
             self._directory / run.run,
             self._announce,
+            self._authorizer,
         )
         self._watch.add(watched)
         return watched

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.security import Authorizer
 from localcdap.engine.driver.recovery import recover_run, stop_spark_work
 from localcdap.engine.messages.orders import SPOOL
 from localcdap.engine.messages.spool import Message
@@ -24,6 +25,7 @@ from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import Run
 from localcdap.runs.processes import OUTPUT_FILE, interrupt, is_alive, kill, take_exit_code
 from localcdap.runs.records import ProcessIdentity, RunRecords
+from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)
@@ -46,11 +48,12 @@ class WatchedRun:
         process: ProcessIdentity,
         directory: Path,
         on_change: Callable[[], None],
+        authorizer: Authorizer = ALLOW_ALL,
     ) -> None:
         self.run: Final = run.run
         self.process: Final = process
         self.directory: Final = directory
-        self.effects: Final = RunEffects(store, records, run.run)
+        self.effects: Final = RunEffects(store, records, run.run, authorizer)
         self._store = store
         self._records = records
         self._on_change = on_change

@@ -19,7 +19,7 @@ import msgspec
 from localcdap.api.errors import QueryError
 from localcdap.store.database_errors import find_file_fault
 from localcdap.store.query_errors import query_error
-from localcdap.store.query_tables import QueryTable, UnreadableView, create_query_tables
+from localcdap.store.query_tables import QueryTable, UnreadableTable, create_query_tables
 from localcdap.store.store import Store
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Query:
         self._lock = threading.Lock()
         self._engine: duckdb.DuckDBPyConnection | None = None
         self._ended: QueryError | None = None
-        self._unreadable: Sequence[UnreadableView] = ()
+        self._unreadable: Sequence[UnreadableTable] = ()
 
     def cancel(self) -> None:
         """End the query; :meth:`run` raises QueryError."""
@@ -159,7 +159,7 @@ class Query:
             batches, truncated = _read_first_batches(reader, self._limits.rows)
             return columns, pa.Table.from_batches(batches, reader.schema), truncated
 
-    def _find_unreadable(self) -> UnreadableView | None:
+    def _find_unreadable(self) -> UnreadableTable | None:
         """Return the view whose failed query is why a statement failed; None when no such view was read."""
         return next((view for view in self._unreadable if view.was_read), None)
 

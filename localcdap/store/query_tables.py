@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from localcdap.api.errors import QueryError
+from localcdap.api.errors import LocalcdapError, QueryError
 from localcdap.store.columns import quote_identifier
 from localcdap.store.query_errors import extract_message
 
@@ -33,35 +33,27 @@ class QueryTable(msgspec.Struct, frozen=True):
     """The SQL identifier of the table in the store; of a view, its identifier in the query's DuckDB."""
     query: str | None = None
     """The query of a view, in which names without a schema are those of ``schema``; None for a table."""
+    refusal: LocalcdapError | None = None
+    """Why the caller may not read it; None when they may."""
 
 
-class UnreadableView:
-    """A view whose query fails. Every statement that reads it fails too.
+class UnreadableTable:
+    """A table or view that the caller may not read. Every statement that reads it fails.
 
     DuckDB scans this object, and asks for its columns whenever a statement reads it.
-
-    :param reason: why the query fails.
     """
 
-    def __init__(self, view: QueryTable, reason: str) -> None:
+    def __init__(self, view: QueryTable) -> None:
         self.view: Final = view
         self.was_read = False
-        """Whether a statement has tried to read the view."""
-        self._reason = reason
-        self._cause: UnreadableView | None = None
+        """Whether a statement has tried to read it."""
         self._raises = False
 
     @property
-    def error(self) -> QueryError:
-        """The error of whatever reads the view; if the view reads another unreadable one, that one's."""
-        at, seen = self, {self.view}
-        while at._cause is not None and at._cause.view not in seen:
-            at = at._cause
-            seen.add(at.view)
-        return QueryError(
-            f"View '{at.view.name}' cannot be read: {at._reason}",
-            "Correct the view with CREATE OR REPLACE VIEW, or the tables that it reads.",
-        )
+    def error(self) -> LocalcdapError:
+        """The error of whatever reads it."""
+        assert self.view.refusal is not None
+        return self.view.refusal
 
     def register(self, engine: duckdb.DuckDBPyConnection) -> None:
         """Create a view that raises the error."""
@@ -70,8 +62,49 @@ class UnreadableView:
         _create_view(engine, self.view, f"FROM {quote_identifier(registered)}")
         self._raises = True
 
+    def retry(self, engine: duckdb.DuckDBPyConnection, unchanged: str) -> None:
+        """Do nothing: no statement can lift the refusal."""
+
+    def __arrow_c_schema__(self) -> object:
+        import pyarrow as pa
+
+        if self._raises:
+            self.was_read = True
+            raise self.error
+        return pa.schema([("unreadable", pa.int32())]).__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        self.was_read = True
+        raise self.error
+
+
+class UnreadableView(UnreadableTable):
+    """A view whose query fails. Every statement that reads it fails too.
+
+    :param reason: why the query fails.
+    """
+
+    def __init__(self, view: QueryTable, reason: str) -> None:
+        super().__init__(view)
+        self._reason = reason
+        self._cause: UnreadableTable | None = None
+
+    @property
+    def error(self) -> LocalcdapError:
+        """The error of whatever reads the view; if the view reads another unreadable one, that one's."""
+        at, seen = self, {self.view}
+        while at._cause is not None and at._cause.view not in seen:
+            if not isinstance(at._cause, UnreadableView):
+                return at._cause.error
+            at = at._cause
+            seen.add(at.view)
+        return QueryError(
+            f"View '{at.view.name}' cannot be read: {at._reason}",
+            "Correct the view with CREATE OR REPLACE VIEW, or the tables that it reads.",
+        )
+
     def find_cause(
-        self, engine: duckdb.DuckDBPyConnection, others: Sequence[UnreadableView]
+        self, engine: duckdb.DuckDBPyConnection, others: Sequence[UnreadableTable]
     ) -> None:
         """Find out whether the query fails because it reads another unreadable view."""
         import duckdb
@@ -95,18 +128,6 @@ class UnreadableView:
         if list_view_sql(engine, self.view.schema).get(self.view.name) == unchanged:
             _try_create_view(engine, self.view, is_replaced=True)
 
-    def __arrow_c_schema__(self) -> object:
-        import pyarrow as pa
-
-        if self._raises:
-            self.was_read = True
-            raise self.error
-        return pa.schema([("unreadable", pa.int32())]).__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        self.was_read = True
-        raise self.error
-
 
 class _Stream:
     """A table as an Arrow stream for DuckDB; each scan opens a new stream."""
@@ -128,22 +149,27 @@ def create_query_tables(
     tables: Sequence[QueryTable],
     stream: Callable[[str], Any],
     schema: str,
-) -> list[UnreadableView]:
+) -> list[UnreadableTable]:
     """Create the tables and views, make ``schema`` that of names without one, and lock the configuration.
 
-    :returns: the views whose query fails.
+    :returns: what the caller may not read, and the views whose query fails.
     """
     for name in dict.fromkeys([schema, *(table.schema for table in tables)]):
         engine.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(name)}")
-    for table in tables:
+    refused = [UnreadableTable(table) for table in tables if table.refusal is not None]
+    for each in refused:
+        each.register(engine)
+    allowed = [table for table in tables if table.refusal is None]
+    for table in allowed:
         if table.query is None:
             registered = f"{table.schema}.{table.name}"
             engine.register(registered, _Stream(stream, table.source))
             _create_view(engine, table, f"FROM {quote_identifier(registered)}")
-    unreadable = _create_views(engine, [table for table in tables if table.query is not None])
+    views = [table for table in allowed if table.query is not None]
+    unreadable = _create_views(engine, views, refused)
     engine.execute(f"SET schema = {quote_identifier(schema)}")
     engine.execute("SET lock_configuration = true")
-    return unreadable
+    return [*refused, *unreadable]
 
 
 def list_view_sql(engine: duckdb.DuckDBPyConnection, schema: str) -> dict[str, str]:
@@ -152,7 +178,9 @@ def list_view_sql(engine: duckdb.DuckDBPyConnection, schema: str) -> dict[str, s
 
 
 def _create_views(
-    engine: duckdb.DuckDBPyConnection, views: Iterable[QueryTable]
+    engine: duckdb.DuckDBPyConnection,
+    views: Iterable[QueryTable],
+    refused: Sequence[UnreadableTable],
 ) -> list[UnreadableView]:
     """Create views in the order in which they depend on each other; return those whose query fails."""
     pending = list(views)
@@ -166,8 +194,10 @@ def _create_views(
         if len(failed) == len(pending):
             for each in failed:
                 each.register(engine)
+            for table in refused:
+                table.was_read = False
             for each in failed:
-                each.find_cause(engine, failed)
+                each.find_cause(engine, [*refused, *failed])
             return failed
         pending = [each.view for each in failed]
     return []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from localcdap.api.security import Permission
+from localcdap.security.access import OF_INSTANCE, open_to_all, requires
 from localcdap.store.backup import Backup, format_timestamp
 from localcdap.store.store import Store
 
@@ -18,6 +20,7 @@ class DatabaseService:
         self._store = store
         self._backups = backups
 
+    @requires(OF_INSTANCE, Permission.ADMIN)
     def back_up(self, file: str | None = None) -> Backup:
         """Copy the committed state of the database into a new file, while it is in use.
 
@@ -27,6 +30,7 @@ class DatabaseService:
         target = Path(file) if file else self._backups / f"localcdap-{format_timestamp()}.duckdb"
         return self._store.back_up(target)
 
+    @open_to_all("it reveals no content")
     def find_damage(self) -> list[str]:
         """Read all tables; return a text for each table that cannot be read.
 

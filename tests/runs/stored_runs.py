@@ -26,6 +26,7 @@ def write_run(
     arguments: dict[str, str] | None = None,
     error: RunError | None = None,
     document: str = DOCUMENT,
+    user: str | None = None,
 ) -> Run:
     """Add a run to the records of the host in this process."""
     began = get_now() if starting is None else starting
@@ -44,6 +45,7 @@ def write_run(
         else stages,
         error=error,
         version=0,
+        user=user,
         origins=dict.fromkeys(arguments or {}, "given"),
     )
     cdap.runs._records.add(run, GONE, document)

@@ -12,6 +12,7 @@ import pytest
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
+from localcdap.api.security import Authorizer, Permission
 from localcdap.api.tables import TableWrite
 from localcdap.engine.driver.progress_report import create_status
 from localcdap.engine.exit_codes import EXIT_FILE
@@ -24,6 +25,8 @@ from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import StageCounts
 from localcdap.runs.processes import RunProcess
 from localcdap.runs.watcher import RunWatcher, WatchedRun
+from localcdap.security.authorizer import ALLOW_ALL, PrivilegeAuthorizer
+from localcdap.security.privileges import Privileges
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.program import wait_until
 from tests.runs.stored_runs import GONE, write_run
@@ -37,7 +40,15 @@ def instance(tmp_path_factory: pytest.TempPathFactory):
         yield made
 
 
-def said(instance: TemporaryInstance, folder: Path, table: str, how: TableWrite) -> str:
+def said(
+    instance: TemporaryInstance,
+    folder: Path,
+    table: str,
+    how: TableWrite,
+    *,
+    user: str | None = None,
+    authorizer: Authorizer = ALLOW_ALL,
+) -> str:
     """A run that nobody looks at, and that has reported a row for a table, and its end."""
     rows = folder / "rows"
     rows.mkdir()
@@ -45,11 +56,11 @@ def said(instance: TemporaryInstance, folder: Path, table: str, how: TableWrite)
         pa.Table.from_batches([RecordCodec(ROW).encode([{"id": 1}])]), rows / "a.parquet"
     )
     runs = instance.cdap.runs
-    run = write_run(instance.cdap, status=RunStatus.RUNNING)
+    run = write_run(instance.cdap, status=RunStatus.RUNNING, user=user)
     load = TableLoad("default", table, ROW, None, str(rows), how)
     with SpoolWriter(folder / SPOOL) as spool:
         spool.append(TableLoads(run.run, [load]), create_status(RunStatus.COMPLETED))
-    watched = WatchedRun(runs._store, runs._records, run, GONE, folder, lambda: None)
+    watched = WatchedRun(runs._store, runs._records, run, GONE, folder, lambda: None, authorizer)
     runs._watch._runs[run.run] = watched
     return run.run
 
@@ -69,6 +80,24 @@ def test_what_cannot_take_effect_is_reported(instance, tmp_path):
     assert "The rows for table wrong could not be written" in raised.value.message
     assert 'does not have a column named "nil"' in raised.value.message
     assert instance.cdap.runs.get("default", run).status is RunStatus.FAILED
+
+
+def test_a_run_writes_only_what_its_user_may_write(instance, tmp_path):
+    held = Privileges.of(True, {"alice": {"namespaces/default/datasets/hers": [Permission.WRITE]}})
+    for table, user in (("hers", "alice"), ("his", "alice"), ("any", None)):
+        folder = tmp_path / table
+        folder.mkdir()
+        authorizer = PrivilegeAuthorizer(lambda: held)
+        run = said(instance, folder, table, TableWrite(), user=user, authorizer=authorizer)
+        if table == "his":
+            with pytest.raises(StoreError, match="'WRITE' on entity 'dataset:default.his'"):
+                instance.cdap.runs.drain_spool(run)
+            assert instance.cdap.runs.get("default", run).status is RunStatus.FAILED
+        else:
+            instance.cdap.runs.drain_spool(run)
+    names = {each.name for each in instance.cdap.tables.list_tables("default")}
+    assert {"hers", "any"} <= names
+    assert "his" not in names
 
 
 def test_a_run_that_has_ended_has_had_its_effect(instance):

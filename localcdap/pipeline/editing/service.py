@@ -23,6 +23,7 @@ from localcdap.pipeline.validation.stage_configuration import Configurer, StageC
 from localcdap.rpc.methods import non_idempotent
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.sandbox.stage_configuration import ConfigureRequest
+from localcdap.security.access import of_namespace, open_to_all, requires
 
 PATIENCE_S: Final = 0.006
 """Seconds for which an edit waits for plugins by default: with the edit itself it fits a frame of 16 ms."""
@@ -69,6 +70,7 @@ class EditingService:
         self._lock = threading.Lock()
         self._has_frozen = False
 
+    @requires(of_namespace("request.namespace"))
     @non_idempotent
     def open(self, request: OpenRequest, wait_s: float = 0.25) -> OpenedSession:
         """Open a session on a pipeline.
@@ -97,6 +99,7 @@ class EditingService:
             self._freeze_loaded_objects()
         return OpenedSession(key, session.wait_until_checked(-1, min(wait_s, _LONGEST_WAIT_S)))
 
+    @open_to_all("only its opener has the id of a session")
     @non_idempotent
     def apply(self, id: str, edit: Edit, wait_s: float = PATIENCE_S) -> EditResult:
         """Apply an edit, and return what it changed.
@@ -109,6 +112,7 @@ class EditingService:
         """
         return self._session(id).apply(edit, min(wait_s, _LONGEST_WAIT_S))
 
+    @open_to_all("only its opener has the id of a session")
     def get_changes(self, id: str, after: int = -1, wait_s: float = 0.0) -> EditResult:
         """Return what changed after a revision, as soon as anything did; with -1 the whole state.
 
@@ -116,12 +120,14 @@ class EditingService:
         """
         return self._session(id).get_changes(after, min(wait_s, _LONGEST_WAIT_S))
 
+    @open_to_all("only its opener has the id of a session")
     def wait_until_checked(
         self, id: str, after: int = -1, wait_s: float = _LONGEST_WAIT_S
     ) -> EditResult:
         """Return what changed after a revision, once all plugins have answered or at the timeout."""
         return self._session(id).wait_until_checked(after, min(wait_s, _LONGEST_WAIT_S))
 
+    @open_to_all("only its opener has the id of a session")
     def detect(self, id: str, stages: list[str] | None = None) -> EditResult:
         """Make the connected checks of stages, by default of all that have any; results come as changes.
 
@@ -132,16 +138,19 @@ class EditingService:
         session.detect(stages)
         return session.get_changes(-1, 0)
 
+    @open_to_all("only its opener has the id of a session")
     def refresh(self, id: str) -> EditResult:
         """Validate the pipeline again, with the current preferences and plugins."""
         session = self._session(id)
         session.refresh()
         return session.get_changes(-1, 0)
 
+    @open_to_all("only its opener has the id of a session")
     def get_document(self, id: str) -> str:
         """Return the JSON text of the pipeline as it is now, to save or export it."""
         return self._session(id).get_text()
 
+    @open_to_all("only its opener has the id of a session")
     def close(self, id: str) -> None:
         """Close a session; no error when it has ended already."""
         with self._lock:

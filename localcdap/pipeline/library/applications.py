@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -13,6 +13,7 @@ from localcdap.api.app.events import EntityCreated, EntityDeleted
 from localcdap.api.errors import ConflictError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.pipeline import PipelineSpec
+from localcdap.api.security import Permission
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
@@ -43,10 +44,20 @@ from localcdap.pipeline.library.import_problems import find_import_problems
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.repairs import apply_repairs
 from localcdap.rpc.methods import non_idempotent
+from localcdap.security.access import Target, of_application, of_namespace, requires, shows_visible
 from localcdap.store.store import Store, Transaction
 
 ActiveRuns = Callable[[str, str], Sequence[str]]
 """The ids of the runs of an application that are active, by namespace and name."""
+
+
+def _find_entity(_service: object, given: Mapping[str, Any]) -> Sequence[MetadataEntity]:
+    request: DeployRequest = given["request"]
+    name = choose_application_name(request, read_document(request.document, request.file))
+    return [MetadataEntity.of_application(name, request.namespace)]
+
+
+_OF_DEPLOYMENT: Final = Target("application of the request or its document", _find_entity)
 
 
 class ApplicationService:
@@ -70,6 +81,7 @@ class ApplicationService:
         self._active_runs = active_runs
         namespaces.register_resource(NamespaceResource("applications", remove=records.remove_all))
 
+    @requires(_OF_DEPLOYMENT, Permission.ADMIN)
     @non_idempotent
     def deploy(self, request: DeployRequest) -> Deployment:
         """Validate a pipeline and store it as the latest version of an application.
@@ -108,6 +120,8 @@ class ApplicationService:
             answer.application = self._store_version(request, name, given, text, resolved.spec)
         return answer
 
+    @requires(of_namespace())
+    @shows_visible(lambda each: MetadataEntity.of_application(each.name, each.namespace))
     def list_applications(
         self,
         namespace: str,
@@ -130,12 +144,14 @@ class ApplicationService:
             and (name_filter or "").lower() in each.name.lower()
         ]
 
+    @requires(of_application())
     def has_application(self, namespace: str, name: str) -> bool:
         """Return whether there is an application of that name."""
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
             return bool(records.list_versions(tx, namespace, name))
 
+    @requires(of_application())
     def list_versions(self, namespace: str, name: str) -> list[Application]:
         """Return all versions of an application, newest first.
 
@@ -146,6 +162,7 @@ class ApplicationService:
             records.find(tx, namespace, name)
             return records.list_versions(tx, namespace, name)
 
+    @requires(of_application())
     def describe(self, namespace: str, name: str, version: str | None = None) -> ApplicationDetail:
         """Return a version of an application, by default the latest.
 
@@ -167,6 +184,7 @@ class ApplicationService:
             spec=spec,
         )
 
+    @requires(of_application())
     def export(
         self, namespace: str, name: str, version: str | None = None, upgrade: bool = False
     ) -> str:
@@ -182,6 +200,7 @@ class ApplicationService:
             encode_document(upgrade_document(read_document(text))) if upgrade else text
         )
 
+    @requires(of_application(), Permission.ADMIN)
     def delete(self, namespace: str, name: str) -> Application:
         """Delete an application with all of its versions, and return the latest. Its runs stay.
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError
+from localcdap.api.security import Permission
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.changes import copy_configuration
@@ -24,6 +25,7 @@ from localcdap.pipeline.library.draft_model import (
 from localcdap.pipeline.library.draft_records import DraftRecords, remove_all
 from localcdap.pipeline.library.export import format_json
 from localcdap.rpc.methods import non_idempotent
+from localcdap.security.access import of_namespace, requires
 from localcdap.store.store import Store
 
 
@@ -38,6 +40,7 @@ class DraftService:
         self._namespaces = namespaces
         namespaces.register_resource(NamespaceResource("drafts", remove=remove_all))
 
+    @requires(of_namespace(), Permission.WRITE)
     @non_idempotent
     def save(self, namespace: str, request: DraftRequest, draft: str | None = None) -> Draft:
         """Store a pipeline as the next revision of a draft, or as a new draft.
@@ -72,6 +75,7 @@ class DraftService:
             drafts.save(saved, document.to_json())
         return saved
 
+    @requires(of_namespace())
     def list_drafts(
         self,
         namespace: str,
@@ -95,6 +99,7 @@ class DraftService:
             ]
             return [_with_config(drafts, each) for each in found] if include_config else found
 
+    @requires(of_namespace())
     def get(self, namespace: str, draft: str, revision: int | None = None) -> Draft:
         """Return a revision of a draft with its configuration, by default the latest.
 
@@ -103,6 +108,7 @@ class DraftService:
         with self._open_snapshot(namespace) as drafts:
             return _with_config(drafts, drafts.get(draft, revision))
 
+    @requires(of_namespace())
     def export(self, namespace: str, draft: str, revision: int | None = None) -> str:
         """Return the JSON text of the document as it was saved, keys in their order, indented by two.
 
@@ -111,6 +117,7 @@ class DraftService:
         with self._open_snapshot(namespace) as drafts:
             return format_json(drafts.read_text(drafts.get(draft, revision)))
 
+    @requires(of_namespace())
     def list_revisions(self, namespace: str, draft: str) -> list[Draft]:
         """Return the revisions of a draft, newest first.
 
@@ -119,6 +126,7 @@ class DraftService:
         with self._open_snapshot(namespace) as drafts:
             return list(drafts.list_revisions(drafts.get(draft).id))
 
+    @requires(of_namespace(), Permission.WRITE)
     @non_idempotent
     def restore(self, namespace: str, draft: str, revision: int) -> Draft:
         """Save an earlier revision again, as the latest one.
@@ -133,6 +141,7 @@ class DraftService:
             drafts.save(saved, drafts.read_text(earlier))
         return saved
 
+    @requires(of_namespace(), Permission.WRITE)
     def delete(self, namespace: str, draft: str) -> Draft:
         """Delete a draft with all of its revisions, and return the latest.
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.api.security import Permission
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.decoders import decode_json
 from localcdap.namespaces.resources import NamespaceResource
@@ -15,6 +16,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.source import require_text
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, index_templates
 from localcdap.pipeline.validation.plugins import Artifacts
+from localcdap.security.access import of_namespace, requires
 from localcdap.store.store import Store, Transaction
 from localcdap.text import nearest_names
 
@@ -34,6 +36,7 @@ class TemplateService:
         self._artifacts = artifacts
         namespaces.register_resource(NamespaceResource("plugin templates", remove=_remove_all))
 
+    @requires(of_namespace(), Permission.ADMIN)
     def save(
         self, namespace: str, template: PluginTemplate, replace: bool = False
     ) -> PluginTemplate:
@@ -69,11 +72,13 @@ class TemplateService:
             )
         return template
 
+    @requires(of_namespace())
     def list_templates(self, namespace: str) -> list[PluginTemplate]:
         """Return the templates of a namespace, by type and name."""
         self._namespaces.require(namespace)
         return read_templates(self._store, namespace)
 
+    @requires(of_namespace())
     def get(self, namespace: str, name: str, type: str | None = None) -> PluginTemplate:
         """Return a template by its name, and its type where several have that name.
 
@@ -84,6 +89,7 @@ class TemplateService:
         with self._store.snapshot() as tx:
             return _find(tx, namespace, name, type)
 
+    @requires(of_namespace(), Permission.ADMIN)
     def delete(self, namespace: str, name: str, type: str | None = None) -> PluginTemplate:
         """Delete a template. Deployed pipelines that used it stay as they are.
 

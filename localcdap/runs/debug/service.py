@@ -16,6 +16,7 @@ from localcdap.api.errors import (
 )
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
+from localcdap.api.security import Permission
 from localcdap.engine.messages.flow import DATA_TYPES, SINKS, SOURCE, Stage
 from localcdap.engine.messages.orders import PreviewOrder, StageDebugOrder, WorkOrder
 from localcdap.engine.messages.samples import StageDebugResult, StageProblem
@@ -42,6 +43,7 @@ from localcdap.runs.model import get_now
 from localcdap.runs.preview.model import MOST_RECORDS
 from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.sandbox.pool import PluginWorkers
+from localcdap.security.access import of_namespace, requires
 
 _IN_PYTHON: Final = ("record", "batch")
 """Grains of plugins whose records go through Python."""
@@ -70,6 +72,7 @@ class DebugService:
         self._processes = processes
         self._home = home
 
+    @requires(of_namespace("request.namespace"), Permission.EXECUTE)
     def debug(self, request: DebugRequest) -> DebugAnswer:
         """Run a stage on records, and return its output, its error records and its exceptions.
 

@@ -5,7 +5,6 @@ They are kept in memory only, and end with the process that has the instance.
 
 from __future__ import annotations
 
-import getpass
 import threading
 import time
 import uuid
@@ -16,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
+from localcdap.api.security import Permission
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages.orders import PreviewOrder, WorkOrder
 from localcdap.engine.messages.spool import (
@@ -42,6 +42,8 @@ from localcdap.runs.capabilities import (
 from localcdap.runs.model import RunError, StoredLogLine, get_now, to_run_error
 from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
 from localcdap.runs.preview.process import PreviewProcess, PreviewProcesses
+from localcdap.security.access import of_namespace, requires
+from localcdap.security.principals import get_current_user
 
 _AT_ONCE: Final = 2
 """Previews that run at the same time; the others wait."""
@@ -78,6 +80,7 @@ class PreviewService:
         self._closed = False
         self._since: Final = time.time()
 
+    @requires(of_namespace("request.namespace"), Permission.EXECUTE)
     @non_idempotent
     def start(self, request: PreviewRequest) -> Preview:
         """Start a preview. Returns at once, also for a pipeline with failures; see :meth:`wait`.
@@ -107,6 +110,7 @@ class PreviewService:
         entry.thread.start()
         return self.get(request.namespace, preview.preview)
 
+    @requires(of_namespace(), Permission.EXECUTE)
     def get(self, namespace: str, preview: str) -> Preview:
         """Return a preview with its current state.
 
@@ -118,6 +122,7 @@ class PreviewService:
                 raise self._create_missing_error(namespace, preview)
             return self._snapshot(entry)
 
+    @requires(of_namespace(), Permission.EXECUTE)
     def wait(self, namespace: str, preview: str, version: int, timeout_s: float) -> Preview:
         """Return the preview as soon as it differs from ``version``, or unchanged after the timeout.
 
@@ -129,6 +134,7 @@ class PreviewService:
             )
             return self.get(namespace, preview)
 
+    @requires(of_namespace(), Permission.EXECUTE)
     def list_previews(self, namespace: str) -> list[Preview]:
         """Return the kept previews of a namespace, newest first, without their records and logs."""
         self._namespaces.require(namespace)
@@ -139,6 +145,7 @@ class PreviewService:
                 for each in reversed(entries)
             ]
 
+    @requires(of_namespace(), Permission.EXECUTE)
     def stop(self, namespace: str, preview: str) -> Preview:
         """Stop a preview and wait until it has ended; the records that it has shown stay.
 
@@ -243,7 +250,7 @@ class PreviewService:
             logical_start_ms=preview.submit_time,
             engine_url="",
             base_directory=str(self._home),
-            user=getpass.getuser(),
+            user=entry.user,
             host_directory=str(self._home),
             preview=PreviewOrder(records, max(records, 1000), explains=request.explains),
         )
@@ -372,6 +379,8 @@ class _Entry:
         self.process: Final = process
         self.request: Final = request
         self.document: Final = document
+        self.user: Final = get_current_user() or ""
+        """Who started it."""
         self.thread: threading.Thread | None = None
         self.places: dict[str, int] = {}
         """By stage, its place in the order in which the stages are shown."""

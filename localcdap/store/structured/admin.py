@@ -16,7 +16,9 @@ from localcdap.api.errors import (
     NotFoundError,
     TransactionConflictError,
 )
+from localcdap.api.security import Permission
 from localcdap.decoders import decode_json
+from localcdap.security.access import OF_INSTANCE, requires
 from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.sql import TYPES, TableSql
@@ -118,6 +120,7 @@ class TableAdmin:
         self._turn = threading.Lock()
         """Held until the registry has the change, so that changes of tables run one after the other."""
 
+    @requires(OF_INSTANCE, Permission.ADMIN)
     def create_or_update(self, specification: StructuredTableSpecification) -> None:
         """Create the table, or add the fields and indexes that it lacks; new fields are null.
 
@@ -127,10 +130,12 @@ class TableAdmin:
         """
         self._change(lambda tx: self._create_or_update(tx, specification))
 
+    @requires(OF_INSTANCE)
     def exists(self, table: str) -> bool:
         """Return whether there is such a table."""
         return self._registry.find(table) is not None
 
+    @requires(OF_INSTANCE)
     def get_schema(self, table: str) -> StructuredTableSpecification:
         """Return the specification of a table.
 
@@ -138,10 +143,12 @@ class TableAdmin:
         """
         return self._registry.get_specification(table)
 
+    @requires(OF_INSTANCE)
     def list_tables(self) -> list[StructuredTableSpecification]:
         """Return all tables, by name."""
         return [self._registry.get_specification(name) for name in self._registry.list_names()]
 
+    @requires(OF_INSTANCE, Permission.ADMIN)
     def drop(self, table: str) -> None:
         """Remove the table with its rows, if it exists."""
         self._change(lambda tx: self._drop(tx, table))
