@@ -208,7 +208,10 @@ class _Driver:
         return self._topics.fetch(SYSTEM_NAMESPACE, self._listener.topics, at, _BATCH, wait_s=0)
 
     def _is_handled(self, message: TopicMessage) -> bool:
-        return message.payload.get("kind") in self._listener.events
+        if message.payload.get("kind") not in self._listener.events:
+            return False
+        types, entity = self._listener.entity_types, message.payload.get("entity")
+        return not types or not isinstance(entity, dict) or entity.get("type") in types
 
     def _save_position(self, at: int) -> None:
         self._messaging.save_listener_position(self._name, self._listener.topics, at)

@@ -54,7 +54,11 @@ class AppService:
         app = self._find(name)
         listeners = [
             ListenerState(
-                each.name, each.events, each.topics, *self._listeners.get_failure(name, each.name)
+                each.name,
+                each.events,
+                each.topics,
+                each.entity_types,
+                *self._listeners.get_failure(name, each.name),
             )
             for each in app.application.listeners
         ]

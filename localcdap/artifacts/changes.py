@@ -8,8 +8,16 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.app.events import ArtifactChange, ArtifactsChanged
+from localcdap.api.app.events import (
+    ArtifactChange,
+    ArtifactsChanged,
+    EntityCreated,
+    EntityDeleted,
+    EntityEvent,
+    EntityUpdated,
+)
 from localcdap.api.failures import ArtifactId
+from localcdap.api.metadata import MetadataEntity
 from localcdap.artifacts.catalog import Catalog
 from localcdap.artifacts.model import ArtifactDetail, SyncReport
 from localcdap.messaging.topics import Topics
@@ -19,6 +27,13 @@ _MOST: Final = 500
 """The most changes in one event."""
 _LONGEST_ERROR: Final = 2000
 """The most characters of an error in an event; the list of artifacts has the whole error."""
+
+
+_ENTITY_EVENTS: Final[dict[str, type[EntityEvent]]] = {
+    "added": EntityCreated,
+    "updated": EntityUpdated,
+    "removed": EntityDeleted,
+}
 
 
 def compare_catalogs(before: Catalog, after: Catalog) -> list[ArtifactChange]:
@@ -51,6 +66,10 @@ def _to_change(change: str, detail: ArtifactDetail, error: str | None = None) ->
     )
 
 
+def _get_entity(change: ArtifactChange) -> MetadataEntity:
+    return MetadataEntity.of_artifact(change.name, change.version, change.namespace)
+
+
 def make_change_publisher(topics: Topics) -> Callable[[Transaction, SyncReport], None]:
     """Return a function that publishes a report as system events, in the transaction of the changes."""
 
@@ -62,5 +81,11 @@ def make_change_publisher(topics: Topics) -> Callable[[Transaction, SyncReport],
         ]
         for start in range(0, len(changes), _MOST):
             topics.publish_event(tx, ArtifactsChanged(changes[start : start + _MOST], now))
+        events = (
+            (_ENTITY_EVENTS[each.change], _get_entity(each))
+            for each in changes
+            if each.change in _ENTITY_EVENTS
+        )
+        topics.publish_entity_events(tx, events)
 
     return announce

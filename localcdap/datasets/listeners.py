@@ -21,6 +21,7 @@ from localcdap.api.app.events import (
     EntityDeleted,
     SystemEvent,
     SystemEventListener,
+    is_subscribed,
 )
 from localcdap.api.app.namespaces import GENERATION, NAMESPACE, is_namespaced
 from localcdap.decoders import convert
@@ -106,7 +107,7 @@ class TableListenerDelivery:
         except msgspec.ValidationError as error:  # published by a newer version of localcdap
             _LOG.warning("event %d cannot be decoded and is skipped: %s", message.id, error)
             event = None
-        if isinstance(event, self._listener.events):
+        if is_subscribed(type(self._listener), event):
             self._listener.on_event(event, context)
         context.table(POSITIONS.table).upsert({"listener": self._name, "position": message.id})
 
@@ -151,12 +152,13 @@ class DeletedNamespaceCleanup(SystemEventListener[Transaction]):
 
     name = "structured-table-sweep"
     events = (EntityDeleted,)
+    entity_types = (NAMESPACE,)
 
     def __init__(self, tables: TableAdmin) -> None:
         self._tables = tables
 
     def on_event(self, event: EntityDeleted, tx: Transaction) -> None:
-        if event.entity.type != NAMESPACE or event.generation is None:
+        if event.generation is None:
             return
         for spec in self._tables.list_tables():
             if is_namespaced(spec):

@@ -7,15 +7,18 @@ from typing import Any
 
 import msgspec
 
+from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityEvent, EntityUpdated
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.security import Permission
 from localcdap.api.tables import TableShape
+from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import of_dataset, of_namespace, requires, shows_visible
-from localcdap.store.store import Store
+from localcdap.store.store import Store, Transaction
+from localcdap.store.table_catalog import read_definition
 from localcdap.store.tables import NamespaceTables, TableDetail, TableSnapshot
 
 
@@ -30,11 +33,13 @@ class TableRows(msgspec.Struct):
 class TableService:
     """Lists tables, reads their rows, and exports snapshots for runs. Threads may share it."""
 
-    def __init__(self, store: Store, namespaces: NamespaceService) -> None:
+    def __init__(self, store: Store, namespaces: NamespaceService, topics: Topics) -> None:
         self._store = store
         self._tables = NamespaceTables(store)
         self._namespaces = namespaces
+        self._topics = topics
         namespaces.register_resource(NamespaceResource("tables", remove=self._tables.drop_all))
+        store.observe_tables(self._publish_changes)
 
     @requires(of_namespace())
     @shows_visible(lambda each: MetadataEntity.of_dataset(each.name, each.namespace))
@@ -82,3 +87,18 @@ class TableService:
         :raises QueryError: when a view cannot be read.
         """
         return self._tables.export_parquet(namespace, name, Path(directory))
+
+    def _publish_changes(self, tx: Transaction) -> None:
+        """Publish the tables and views that a transaction has created, redefined or dropped.
+
+        The deletion of a namespace is one event, without its tables.
+        """
+        for (namespace, name), before in tx.changed_tables.items():
+            after = read_definition(tx, namespace, name)
+            if before == after or not self._namespaces.exists_in_transaction(tx, namespace):
+                continue
+            kind: type[EntityEvent] = EntityUpdated
+            if before is None or after is None:
+                kind = EntityCreated if before is None else EntityDeleted
+            entity = MetadataEntity.of_dataset(name, namespace)
+            self._topics.publish_entity_event(tx, kind, entity)

@@ -113,7 +113,7 @@ class HostServices:
             self.namespaces.register_resource(create_structured_rows_resource(structured))
             plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
             self.artifacts = self._open_artifacts(store, worker, home, plugin_directories, settings)
-            self.tables = self.table_exports = TableService(store, self.namespaces)
+            self.tables = self.table_exports = TableService(store, self.namespaces, self._topics)
             self.table_statements = StatementService(store, self.namespaces, self._authorizer)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             provisioners = Provisioners(
@@ -200,7 +200,7 @@ class HostServices:
             self._resolver,
             self.runs.list_active,
         )
-        self.drafts = DraftService(store, self.namespaces)
+        self.drafts = DraftService(store, self._topics, self.namespaces)
 
     def _open_metadata(self, store: Store) -> None:
         log = AuditLog(self._topics, getpass.getuser)

@@ -14,7 +14,12 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent, SystemEventListener
+from localcdap.api.app.events import (
+    SYSTEM_NAMESPACE,
+    SystemEvent,
+    SystemEventListener,
+    is_subscribed,
+)
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
 from localcdap.decoders import convert
 from localcdap.messaging import retention
@@ -240,7 +245,7 @@ class ListenerThread:
         except msgspec.ValidationError as error:  # published by a newer version of localcdap
             _LOG.warning("event %d cannot be decoded and is skipped: %s", message.id, error)
             return
-        if isinstance(event, self._listener.events):
+        if is_subscribed(type(self._listener), event):
             self._listener.on_event(event, tx)
 
     def _move(self, tx: Transaction, position: int) -> None:

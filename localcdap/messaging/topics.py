@@ -14,10 +14,12 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent
+from localcdap.api.app.events import SYSTEM_NAMESPACE, EntityCreated, EntityEvent, SystemEvent
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.serialization.structs import encode_schema
 from localcdap.decoders import decode_json
+from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store, Transaction
 from localcdap.text import format_available
 
@@ -153,6 +155,28 @@ class Topics:
         change, nor the change without it.
         """
         self._observers.append(observe)
+
+    def publish_entity_event(
+        self,
+        tx: Transaction,
+        kind: type[EntityEvent],
+        entity: MetadataEntity,
+        generation: int | None = None,
+    ) -> None:
+        """Publish that the current user has created, changed or deleted an entity.
+
+        :param tx: the transaction of that change.
+        :param generation: of a namespace.
+        """
+        self.publish_event(tx, kind(entity, _get_time_ms(), generation, get_current_user()))
+
+    def publish_entity_events(
+        self, tx: Transaction, changes: Iterable[tuple[type[EntityEvent], MetadataEntity]]
+    ) -> None:
+        """Publish changes of many entities, as :meth:`publish_entity_event` does for one."""
+        now, user = _get_time_ms(), get_current_user()
+        events = [kind(entity, now, None, user) for kind, entity in changes]
+        self.publish(tx, SYSTEM_NAMESPACE, EntityCreated.topic, events)
 
     def read(
         self, tx: Transaction, namespace: str, names: Sequence[str], after: int, limit: int

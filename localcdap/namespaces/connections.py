@@ -172,11 +172,16 @@ class ConnectionService:
         kept = {}
         for key, value in plugin.properties.items():
             kept[key] = value
-            if _SECRET.search(key) and value.strip() and _MACRO not in value:
+            if is_secret_name(key) and value.strip() and _MACRO not in value:
                 own = _to_secure_key(name, key)
                 self._secure_keys.put(namespace, own, value, f"'{key}' of connection '{name}'")
                 kept[key] = _to_secure_macro(own)
         return kept
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether the name of a property or an argument suggests that its value is a secret."""
+    return _SECRET.search(name) is not None
 
 
 def _to_id(name: str) -> str:

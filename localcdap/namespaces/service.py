@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.app.events import EntityCreated, EntityDeleted
+from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityUpdated
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
@@ -113,6 +113,11 @@ class NamespaceService:
         generation: int = rows[0][0]
         return generation
 
+    def exists_in_transaction(self, tx: Transaction, name: str) -> bool:
+        """Return whether a transaction sees a namespace of that name."""
+        found = _find(tx, name)
+        return found is not None and found[1] == _ACTIVE
+
     @requires(of_namespace("name"), Permission.ADMIN)
     def create(
         self, name: str, description: str = "", config: dict[str, str] | None = None
@@ -134,12 +139,8 @@ class NamespaceService:
                 last = found[0].generation if found is not None else 0
                 made = Namespace(name, description, config or {}, max(_get_time_ms(), last + 1))
                 _write(tx, made, _ACTIVE)
-                self._topics.publish_event(
-                    tx,
-                    EntityCreated(
-                        MetadataEntity.of_namespace(name), _get_time_ms(), made.generation
-                    ),
-                )
+                entity = MetadataEntity.of_namespace(name)
+                self._topics.publish_entity_event(tx, EntityCreated, entity, made.generation)
                 tx.on_commit(self._forget)
         return NamespaceCreation(made, created=True)
 
@@ -163,6 +164,8 @@ class NamespaceService:
                 before.generation,
             )
             _write(tx, after, _ACTIVE)
+            entity = MetadataEntity.of_namespace(name)
+            self._topics.publish_entity_event(tx, EntityUpdated, entity, after.generation)
             tx.on_commit(self._forget)
         return after
 
@@ -230,9 +233,8 @@ class NamespaceService:
             for each in self._resources:
                 each.remove(tx, name)
             _set_state(tx, name, _DELETED)
-            self._topics.publish_event(
-                tx, EntityDeleted(MetadataEntity.of_namespace(name), _get_time_ms(), generation)
-            )
+            entity = MetadataEntity.of_namespace(name)
+            self._topics.publish_entity_event(tx, EntityDeleted, entity, generation)
         return NamespaceDeletion(name, generation, kept)
 
     def _release(self, name: str) -> None:

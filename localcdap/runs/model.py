@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.failures import ValidationFailure
+from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.engine.messages.spool import Failed, RunStatus
 from localcdap.pipeline.validation.repairs import Repair
+
+MANUAL: Final = "MANUAL"
+"""The start method of a run that a user has started (CDAP 6 ``ProgramStartMethod``)."""
 
 
 class StageCounts(msgspec.Struct, rename={"records_in": "in", "records_out": "out"}):
@@ -117,6 +120,10 @@ class Run(msgspec.Struct, rename="camel"):
     """Names of the tables that sinks have written."""
     user: str | None = None
     """The user who started it; None when localcdap itself did, and for runs of earlier versions."""
+    artifact: ArtifactId | None = None
+    """The artifact of its application; None for runs of earlier versions."""
+    start_method: str = MANUAL
+    """How it was started, as :attr:`localcdap.api.app.events.RunStatusChanged.start_method`."""
 
     def get_latest_counts(self, stage: str) -> StageCounts:
         """Return the final counts of a stage, or its counts so far while it is running."""

@@ -11,6 +11,7 @@ from localcdap.api.failures import ARTIFACT_NOT_FOUND
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.pipeline.library.application_model import get_application_artifact
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.runs.model import Run, RunRequest, StageCounts, get_now
 from localcdap.security.principals import get_current_user
@@ -62,6 +63,7 @@ def build_run(
         application_version=request.application_version,
         repairs=resolved.repairs,
         user=get_current_user(),
+        artifact=get_application_artifact(resolved.document),
     )
 
 

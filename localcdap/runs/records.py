@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from localcdap.api.app.events import MetadataEmitted, RunStatusChanged
+from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import NotFoundError
 from localcdap.api.metadata import PROGRAM_RUN, MetadataEntity
 from localcdap.decoders import decode_json
@@ -18,6 +17,7 @@ from localcdap.messaging.topics import Topics
 from localcdap.namespaces.preferences import PIPELINE_PROGRAM
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
+from localcdap.runs.status_events import describe_counts, describe_status
 from localcdap.store.store import Store, Transaction
 
 LAST: Final = "last"
@@ -26,6 +26,10 @@ _ALL: Final = 2**62
 _MOST_LOG_LINES: Final = 1_000_000
 """The most lines of a run that are kept. Later lines are kept only if they are errors."""
 _SERIOUS: Final = ("ERROR", "CRITICAL")
+_COUNT_SERIOUS: Final = (
+    "SELECT count(*) FILTER (level = 'WARNING'), count(*) FILTER (list_contains(?, level)) "
+    "FROM run_logs WHERE run = ?"
+)
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
@@ -219,7 +223,15 @@ class RunRecords:
         return [StoredLogLine(*row) for row in rows]
 
     def _publish_status(self, transaction: Transaction, run: Run) -> None:
-        event = RunStatusChanged(run.namespace, run.pipeline, run.run, run.status.value, get_now())
+        event = describe_status(run)
+        if run.status.is_end:
+            warnings, errors = transaction.execute(_COUNT_SERIOUS, (list(_SERIOUS), run.run))[0]
+            event = msgspec.structs.replace(
+                event,
+                counts=describe_counts(run),
+                log_warnings=warnings,
+                log_errors=errors,
+            )
         self._topics.publish_event(transaction, event)
 
     def publish_metadata(
@@ -231,7 +243,9 @@ class RunRecords:
             PIPELINE_PROGRAM.split("/")[1], "Workflow", run.pipeline, run.namespace
         ).append(PROGRAM_RUN, run_id)
         for operation in message.operations:
-            event = MetadataEmitted(entity, message.stage, operation, get_now(), getpass.getuser())
+            event = MetadataEmitted(
+                entity, message.stage, operation, get_now(), run.user or ""
+            )
             self._topics.publish_event(transaction, event)
 
 

@@ -53,6 +53,9 @@ class Transaction:
         self.failure: LocalcdapError | None = None
         """The error of the first statement that failed."""
         self._afterwards: list[Callable[[], None]] = []
+        self.changed_tables: Final[dict[tuple[str, str], tuple[Any, ...] | None]] = {}
+        """The catalog rows, before this transaction, of tables and views that it has changed, by namespace
+        and name; None where there was none."""
 
     def on_commit(self, action: Callable[[], None]) -> None:
         """Register a function to be called after the commit; it is not called after a rollback.
@@ -119,6 +122,7 @@ class Store:
         self._closed = False
         self._invalid = False
         """Whether DuckDB rejects all use of the open file, after a fatal error."""
+        self._observe_tables: Callable[[Transaction], None] | None = None
         self._writing = threading.Lock()
         self._writer: int | None = None
         try:
@@ -134,6 +138,13 @@ class Store:
             raise
         self._commits = CommitLog(path, self._invalidate)
         self._commits.note_migrations(self._root)
+
+    def observe_tables(self, observe: Callable[[Transaction], None]) -> None:
+        """Have a function called in each transaction that has changed tables, before it commits.
+
+        :param observe: reads :attr:`Transaction.changed_tables`; what it writes is part of the transaction.
+        """
+        self._observe_tables = observe
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -249,6 +260,8 @@ class Store:
                 transaction = Transaction(cursor, self._translate)
                 yield transaction
                 _require_success(transaction)
+                if transaction.changed_tables and self._observe_tables is not None:
+                    self._observe_tables(transaction)
                 with self._translate(), self._commits.commit(cursor):
                     cursor.commit()
             except BaseException:

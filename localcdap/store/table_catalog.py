@@ -7,7 +7,7 @@ name, so that SQL can read it as ``namespace.name``. A view is only an entry of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -152,6 +152,7 @@ def create(
     :raises StoreError: when it has no name or no fields.
     :raises ConflictError: when its name differs from another one in case only.
     """
+    _note_change(tx, namespace, name)
     _check_name(tx, namespace, name, schema)
     columns = ", ".join(f"{quote_identifier(f.name)} {to_column_type(f.schema)}" for f in schema)
     tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(_to_duckdb_schema(namespace))}")
@@ -169,6 +170,7 @@ def create_view(tx: Transaction, namespace: str, name: str, schema: Schema, quer
     :raises StoreError: when it has no name or no fields, or there is a table of that name.
     :raises ConflictError: when its name differs from another one in case only.
     """
+    _note_change(tx, namespace, name)
     delete(tx, namespace, name, views_only=True)
     if name in list_names(tx, namespace):
         raise StoreError(
@@ -184,11 +186,28 @@ def create_view(tx: Transaction, namespace: str, name: str, schema: Schema, quer
 
 def delete(tx: Transaction, namespace: str, name: str, *, views_only: bool = False) -> None:
     """Remove a table or view from the catalog, if it is there."""
+    _note_change(tx, namespace, name)
     more = " AND query IS NOT NULL" if views_only else ""
     tx.execute(
         f"DELETE FROM dataset_tables WHERE namespace = ? AND name = ?{more}",  # noqa: S608
         (namespace, name),
     )
+
+
+def read_definition(tx: Transaction, namespace: str, name: str) -> tuple[Any, ...] | None:
+    """Return schema, key, partitioning and query of a table or view; None if there is none."""
+    rows = tx.execute(
+        "SELECT document, key_field, partitioning, query FROM dataset_tables "
+        "WHERE namespace = ? AND name = ?",
+        (namespace, name),
+    )
+    return rows[0] if rows else None
+
+
+def _note_change(tx: Transaction, namespace: str, name: str) -> None:
+    """Keep what a table was before the transaction changed it for the first time."""
+    if (namespace, name) not in tx.changed_tables:
+        tx.changed_tables[namespace, name] = read_definition(tx, namespace, name)
 
 
 def _check_name(tx: Transaction, namespace: str, name: str, schema: Schema) -> None:
@@ -211,6 +230,7 @@ def _check_name(tx: Transaction, namespace: str, name: str, schema: Schema) -> N
 
 def widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Schema) -> None:
     """Add the columns that a table lacks, and give a type to columns that were always null."""
+    _note_change(tx, namespace, name)
     alter = f"ALTER TABLE {to_identifier(namespace, name)}"
     for field in merged:
         before, type = held.field(field.name), to_column_type(field.schema)

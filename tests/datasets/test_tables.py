@@ -10,7 +10,11 @@ import pytest
 
 from localcdap.api.errors import NotFoundError
 from localcdap.api.schema import Schema
+from localcdap.api.security import Principal
+from localcdap.api.tables import TableWrite
 from localcdap.datasets.service import TableService
+from localcdap.security.principals import act_as
+from localcdap.store.table_catalog import create_view
 from localcdap.store.tables import NamespaceTables
 
 from .conftest import Instance
@@ -19,7 +23,7 @@ ROW = Schema.record("r", [("id", Schema.LONG)])
 
 
 def test_a_dropped_table_can_be_written_again_with_another_key(instance: Instance, tmp_path: Path):
-    tables = TableService(instance.store, instance.namespaces)
+    tables = TableService(instance.store, instance.namespaces, instance.topics)
     file = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"id": [1, 2]}), file)
 
@@ -40,3 +44,57 @@ def test_a_dropped_table_can_be_written_again_with_another_key(instance: Instanc
     for namespace, name in (("default", "c"), ("nowhere", "a")):
         with pytest.raises(NotFoundError):
             tables.drop(namespace, name)
+
+
+def test_what_happens_to_tables_and_views_is_published_once_for_each_transaction(
+    instance: Instance, tmp_path: Path
+):
+    tables = TableService(instance.store, instance.namespaces, instance.topics)
+    held = NamespaceTables(instance.store)
+    file, wide = tmp_path / "rows.parquet", tmp_path / "wide.parquet"
+    pq.write_table(pa.table({"id": [1, 2]}), file)
+    pq.write_table(pa.table({"id": [3], "more": [4]}), wide)
+    wider = Schema.record("r", [("id", Schema.LONG), ("more", Schema.LONG.as_nullable)])
+    instance.namespaces.create("team")
+
+    def change(*actions) -> None:
+        with instance.store.transaction() as tx:
+            for action in actions:
+                action(tx)
+
+    change(lambda tx: held.append(tx, "default", "a", ROW, [file]))
+    change(lambda tx: held.append(tx, "default", "a", ROW, [file]))  # more rows, the same table
+    change(
+        lambda tx: held.write_parquet(tx, "default", "a", ROW, TableWrite(truncate=True), [file])
+    )
+    change(lambda tx: held.append(tx, "default", "a", wider, [wide]))
+    change(lambda tx: create_view(tx, "default", "v", ROW, "FROM a"))
+    change(lambda tx: create_view(tx, "default", "v", ROW, "SELECT 1 AS id"))
+    change(
+        lambda tx: held.append(tx, "default", "brief", ROW, [file]),
+        lambda tx: held.drop(tx, "default", "brief"),
+    )
+    with pytest.raises(ZeroDivisionError):
+        change(lambda tx: held.append(tx, "default", "never", ROW, [file]), lambda _: 1 / 0)
+    with act_as(Principal("alice")):
+        tables.drop("default", "a")
+    change(lambda tx: held.append(tx, "team", "b", ROW, [file]))
+    instance.namespaces.delete("team")
+
+    with instance.store.snapshot() as tx:
+        messages = [
+            each.payload for each in instance.topics.read(tx, "system", ["entities"], 0, 99)
+        ]
+    assert [
+        (each["kind"], each["entity"]["details"]["dataset"])
+        for each in messages
+        if each["entity"]["type"] == "dataset"
+    ] == [
+        ("entityCreated", "a"),
+        ("entityUpdated", "a"),
+        ("entityCreated", "v"),
+        ("entityUpdated", "v"),
+        ("entityDeleted", "a"),
+        ("entityCreated", "b"),
+    ]
+    assert messages[-3]["user"] == "alice"

@@ -40,7 +40,7 @@ DEAR = 'CREATE VIEW "s.dear" AS SELECT id, price FROM "s.items" AS items WHERE p
 class World:
     def __init__(self, instance: Instance, folder: Path) -> None:
         self.store: Store = instance.store
-        self.tables = TableService(self.store, instance.namespaces)
+        self.tables = TableService(self.store, instance.namespaces, instance.topics)
         self.held = NamespaceTables(self.store)
         self.statements = StatementService(self.store, instance.namespaces)
         self.queries = SqlService(self.store, instance.namespaces, instance.tables.admin)

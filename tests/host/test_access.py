@@ -102,6 +102,7 @@ INTERNAL = {
     "cases.close",
     "editing.close_all",
     "editing.refresh_soon",
+    "namespaces.exists_in_transaction",
     "namespaces.register_resource",
     "namespaces.require_generation",
     "namespaces.require_in_transaction",

@@ -107,6 +107,24 @@ def test_a_listener_gets_the_events_of_its_classes_in_order(store, topics, deliv
     ]
 
 
+class OfDatasets(Other):
+    name = "datasets"
+    entity_types = ("dataset",)
+
+
+def test_a_listener_gets_the_events_about_entities_of_its_types(store, topics, delivery):
+    delivery.add(OfDatasets())
+    dataset = MetadataEntity.of_dataset("orders", "team")
+    run = RunStatusChanged("n", "p", "r", "RUNNING", 4)
+    publish_changes(
+        store, topics, created("a"), EntityCreated(dataset, 1), EntityDeleted(dataset, 2), run
+    )
+
+    eventually(lambda: len(seen(store, "datasets")) == 3)
+    eventually(lambda: [s.waiting for s in delivery.list_statuses()] == [0])
+    assert seen(store, "datasets") == ["EntityCreated", "EntityDeleted", "RunStatusChanged"]
+
+
 def test_a_listener_goes_on_where_it_was(store, topics, delivery):
     delivery.add(Writer())
     publish_changes(store, topics, *[created(str(i)) for i in range(250)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from localcdap.api.failures import ArtifactId
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import Cdap
 from localcdap.runs.model import Run, RunError, StageCounts, StoredLogLine, get_now
@@ -46,6 +47,7 @@ def write_run(
         error=error,
         version=0,
         user=user,
+        artifact=ArtifactId("cdap-data-pipeline", "6.10.0", "SYSTEM"),
         origins=dict.fromkeys(arguments or {}, "given"),
     )
     cdap.runs._records.add(run, GONE, document)

@@ -92,6 +92,8 @@ class ListenerDetail(msgspec.Struct, rename="camel"):
     events: list[str]
     """The ``kind`` of each subscribed event, such as ``entityDeleted``."""
     topics: list[str]
+    entity_types: list[str] = []
+    """Of events about entities, only those about entities of these types; empty: all."""
 
 
 class ApplicationClass(msgspec.Struct, rename="camel"):
@@ -192,4 +194,6 @@ def _describe_listener(cls: Listener) -> ListenerDetail:
     if not events:
         raise TypeError(f"listener {cls.__qualname__} declares no events.")
     kinds = [each.__struct_config__.tag for each in events]
-    return ListenerDetail(cls.name, kinds, sorted({each.topic for each in events}))
+    return ListenerDetail(
+        cls.name, kinds, sorted({each.topic for each in events}), sorted(cls.entity_types)
+    )

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 import msgspec
 
 from localcdap.api.deprecation import build_getattr
+from localcdap.api.failures import ArtifactId
 from localcdap.api.metadata import MetadataEntity, MetadataOperation
 
 SYSTEM_NAMESPACE: Final = "system"
@@ -42,6 +43,8 @@ class EntityUpdated(
     topic: ClassVar[str] = "entities"
     entity: MetadataEntity
     time: int
+    generation: int | None = None
+    """The generation of a namespace."""
     user: str | None = None
 
 
@@ -58,6 +61,14 @@ class EntityDeleted(
     user: str | None = None
 
 
+class RunStageCounts(msgspec.Struct, rename="camel", frozen=True):
+    """The numbers of records of one stage. None: not counted."""
+
+    records_in: int | None = None
+    records_out: int | None = None
+    errors: int | None = None
+
+
 class RunStatusChanged(
     msgspec.Struct, tag="runStatusChanged", tag_field="kind", rename="camel", frozen=True
 ):
@@ -71,6 +82,26 @@ class RunStatusChanged(
     """The status in CDAP 6 ``ProgramRunStatus``: ``PENDING``, ``STARTING``, ``RUNNING``, …"""
     time: int
     """Milliseconds since 1970."""
+    application_version: str | None = None
+    """The version of the deployed application; None for a run of a file."""
+    program: str | None = None
+    """The program, such as ``DataPipelineWorkflow``; None in events of earlier versions, as all below."""
+    program_type: str | None = None
+    """The type of the program, such as ``Workflow``."""
+    artifact: ArtifactId | None = None
+    """The artifact of the application."""
+    user: str | None = None
+    """The user who started the run; None when localcdap itself did."""
+    start_method: str | None = None
+    """``MANUAL``, ``SCHEDULED`` or ``TRIGGERED`` (CDAP 6 ``ProgramStartMethod``)."""
+    arguments: dict[str, str] | None = None
+    """The runtime arguments, until the run is RUNNING; those whose names suggest a secret are hidden."""
+    counts: dict[str, RunStageCounts] | None = None
+    """The numbers of records by stage, when the run has ended."""
+    log_warnings: int | None = None
+    """The number of warnings in the log, when the run has ended."""
+    log_errors: int | None = None
+    """The number of errors in the log, when the run has ended."""
 
 
 class ArtifactChange(msgspec.Struct, frozen=True):
@@ -117,6 +148,7 @@ class MetadataEmitted(
     """The user of the run."""
 
 
+EntityEvent = EntityCreated | EntityUpdated | EntityDeleted
 SystemEvent = (
     EntityCreated
     | EntityUpdated
@@ -152,6 +184,9 @@ class SystemEventListener(Generic[Tx]):
     """The name of the listener, unique and never changed."""
     events: ClassVar[tuple[type[Any], ...]]
     """The classes of the subscribed events."""
+    entity_types: ClassVar[tuple[str, ...]] = ()
+    """Of events about entities, only those about entities of these types, such as ``dataset``; empty: all.
+    The entities may be of any namespace."""
 
     def on_event(self, event: Any, tx: Tx) -> None:
         """Handle an event, quickly: the database accepts no other writes meanwhile.
@@ -159,6 +194,14 @@ class SystemEventListener(Generic[Tx]):
         :param tx: the transaction that also stores the offset. Effects outside of it must be idempotent.
         """
         raise NotImplementedError
+
+
+def is_subscribed(listener: type[SystemEventListener[Any]], event: object) -> bool:
+    """Return whether a listener handles an event."""
+    if not isinstance(event, listener.events):
+        return False
+    types = listener.entity_types
+    return not types or not isinstance(event, EntityEvent) or event.entity.type in types
 
 
 __getattr__ = build_getattr(__name__, {"Entity": "MetadataEntity"})

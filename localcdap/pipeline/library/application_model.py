@@ -9,9 +9,11 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId, ValidationFailure
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.artifacts.parents import APP_VERSION
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.reader import STREAMING_ARTIFACTS
 from localcdap.pipeline.library.import_problems import ImportProblem
 from localcdap.pipeline.validation.plugin_templates import TemplateUse
 from localcdap.pipeline.validation.repairs import Repair
@@ -135,3 +137,23 @@ def check_name(name: str) -> None:
 def get_application_artifact(document: PipelineDocument) -> ArtifactId:
     """Return the application artifact of a pipeline, in the CDAP version that localcdap implements."""
     return ArtifactId(document.type.value, APP_VERSION.text, "SYSTEM")
+
+
+def get_program(artifact: ArtifactId) -> tuple[str, str]:
+    """Return the name and the type of the program that runs the pipelines of an application artifact.
+
+    They are those of CDAP 6 ``SmartWorkflow`` and ``DataStreamsSparkLauncher``.
+    """
+    if artifact.name.lower() in STREAMING_ARTIFACTS:
+        return "DataStreamsSparkStreaming", "Spark"
+    return "DataPipelineWorkflow", "Workflow"
+
+
+def list_entities(application: Application) -> list[MetadataEntity]:
+    """Return the entities of an application and of its program."""
+    name, namespace = application.name, application.namespace
+    program, type = get_program(application.artifact)
+    return [
+        MetadataEntity.of_application(name, namespace),
+        MetadataEntity.of_program(program, type, name, namespace),
+    ]

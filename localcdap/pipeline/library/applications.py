@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.app.events import EntityCreated, EntityDeleted
+from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityUpdated
 from localcdap.api.errors import ConflictError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.pipeline import PipelineSpec
@@ -33,6 +32,7 @@ from localcdap.pipeline.library.application_model import (
     DeployRequest,
     choose_application_name,
     get_application_artifact,
+    list_entities,
 )
 from localcdap.pipeline.library.export import (
     encode_document,
@@ -45,6 +45,7 @@ from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.repairs import apply_repairs
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import Target, of_application, of_namespace, requires, shows_visible
+from localcdap.security.principals import current_principal
 from localcdap.store.store import Store, Transaction
 
 ActiveRuns = Callable[[str, str], Sequence[str]]
@@ -217,9 +218,8 @@ class ApplicationService:
                     "Wait until that has ended, or stop it: localcdap stop RUN",
                 )
             records.remove(tx, namespace, name)
-            self._topics.publish_event(
-                tx, EntityDeleted(MetadataEntity.of_application(name, namespace), _get_now_ms())
-            )
+            for entity in list_entities(found):
+                self._topics.publish_entity_event(tx, EntityDeleted, entity)
         return found
 
     def _store_version(
@@ -243,14 +243,13 @@ class ApplicationService:
                 description=document.description,
                 artifact=get_application_artifact(document),
                 change=ChangeDetail(
-                    getpass.getuser(), _change(request, document), _get_now_ms(), True
+                    current_principal().name, _change(request, document), _get_now_ms(), True
                 ),
             )
             records.add(tx, application, text, spec)
-            if not before:
-                self._topics.publish_event(
-                    tx, EntityCreated(MetadataEntity.of_application(name, namespace), _get_now_ms())
-                )
+            for entity in list_entities(application):
+                kind = EntityUpdated if before else EntityCreated
+                self._topics.publish_entity_event(tx, kind, entity)
         return application
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId
+from localcdap.api.metadata import MetadataEntity
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.document.reader import BATCH_ARTIFACTS, STREAMING_ARTIFACTS
 from localcdap.pipeline.document.source import require_text
@@ -34,8 +35,15 @@ class Draft(msgspec.Struct, rename="camel"):
     """The application version that the draft edits."""
     created_time_millis: int
     updated_time_millis: int
+    user: str | None = None
+    """Who saved this revision; None for a revision of an earlier version."""
     config: Any = msgspec.UNSET
     """The configuration as it was saved; absent where it was not requested."""
+
+
+def get_draft_entity(namespace: str, draft: Draft) -> MetadataEntity:
+    """Return the custom entity of a draft, which has the type ``draft``."""
+    return MetadataEntity.of_namespace(namespace).append("draft", draft.id)
 
 
 class DraftRequest(msgspec.Struct, rename="camel"):

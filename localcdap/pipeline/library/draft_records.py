@@ -33,7 +33,8 @@ SORTABLE: Final = {
 """The columns of CDAP's table of drafts, and their columns here."""
 _SELECT: Final = (
     "SELECT d.id, r.name, r.description, r.artifact, r.revision, r.hash, r.parent_version, "
-    "d.created, r.updated FROM drafts d JOIN draft_revisions r USING (namespace, generation, owner, id)"
+    "d.created, r.updated, r.author FROM drafts d "
+    "JOIN draft_revisions r USING (namespace, generation, owner, id)"
 )
 _OF_ALL: Final = "d.namespace = ? AND d.generation = ? AND d.owner = ''"
 _LATEST: Final = "d.revision = r.revision"
@@ -123,7 +124,7 @@ class DraftRecords:
             (*self._space, OWNER, draft.id, draft.created_time_millis, draft.revision),
         )
         self._tx.execute(
-            "INSERT INTO draft_revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO draft_revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *self._space,
                 OWNER,
@@ -136,6 +137,7 @@ class DraftRecords:
                 draft.updated_time_millis,
                 draft.hash,
                 text,
+                draft.user,
             ),
         )
 
@@ -155,7 +157,7 @@ def remove_all(tx: Transaction, namespace: str) -> None:
 
 
 def _read_draft(row: Sequence[Any]) -> Draft:
-    id, name, description, artifact, revision, hash, parent, created, updated = row
+    id, name, description, artifact, revision, hash, parent, created, updated, user = row
     return Draft(
         id,
         name,
@@ -166,4 +168,5 @@ def _read_draft(row: Sequence[Any]) -> Draft:
         parent,
         created,
         updated,
+        user,
     )

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityUpdated
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.api.security import Permission
+from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.changes import copy_configuration
@@ -20,13 +22,15 @@ from localcdap.pipeline.library.draft_model import (
     DraftRequest,
     choose_draft_artifact,
     choose_draft_name,
+    get_draft_entity,
     hash_draft,
 )
 from localcdap.pipeline.library.draft_records import DraftRecords, remove_all
 from localcdap.pipeline.library.export import format_json
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import of_namespace, requires
-from localcdap.store.store import Store
+from localcdap.security.principals import get_current_user
+from localcdap.store.store import Store, Transaction
 
 
 class DraftService:
@@ -35,8 +39,9 @@ class DraftService:
     A draft is referred to by its id, or by its name where that is unique.
     """
 
-    def __init__(self, store: Store, namespaces: NamespaceService) -> None:
+    def __init__(self, store: Store, topics: Topics, namespaces: NamespaceService) -> None:
         self._store = store
+        self._topics = topics
         self._namespaces = namespaces
         namespaces.register_resource(NamespaceResource("drafts", remove=remove_all))
 
@@ -57,7 +62,7 @@ class DraftService:
         given = request.description
         description = document.description if given is None else given
         artifact, now = choose_draft_artifact(document), _get_now_ms()
-        with self._open_transaction(namespace) as drafts:
+        with self._open_transaction(namespace) as (tx, drafts):
             before = drafts.find(draft or name)
             _require_latest(name, before, request)
             saved = Draft(
@@ -71,8 +76,11 @@ class DraftService:
                 or (before.parent_version if before else None),
                 created_time_millis=before.created_time_millis if before is not None else now,
                 updated_time_millis=now,
+                user=get_current_user(),
             )
             drafts.save(saved, document.to_json())
+            kind = EntityCreated if before is None else EntityUpdated
+            self._topics.publish_entity_event(tx, kind, get_draft_entity(namespace, saved))
         return saved
 
     @requires(of_namespace())
@@ -133,12 +141,17 @@ class DraftService:
 
         :raises NotFoundError: when there is none; the message lists the drafts.
         """
-        with self._open_transaction(namespace) as drafts:
+        with self._open_transaction(namespace) as (tx, drafts):
             latest, earlier = drafts.get(draft), drafts.get(draft, revision)
             saved = msgspec.structs.replace(
-                earlier, revision=latest.revision + 1, updated_time_millis=_get_now_ms()
+                earlier,
+                revision=latest.revision + 1,
+                updated_time_millis=_get_now_ms(),
+                user=get_current_user(),
             )
             drafts.save(saved, drafts.read_text(earlier))
+            entity = get_draft_entity(namespace, saved)
+            self._topics.publish_entity_event(tx, EntityUpdated, entity)
         return saved
 
     @requires(of_namespace(), Permission.WRITE)
@@ -147,9 +160,11 @@ class DraftService:
 
         :raises NotFoundError: when there is none; the message lists the drafts.
         """
-        with self._open_transaction(namespace) as drafts:
+        with self._open_transaction(namespace) as (tx, drafts):
             found = drafts.get(draft)
             drafts.remove(found.id)
+            entity = get_draft_entity(namespace, found)
+            self._topics.publish_entity_event(tx, EntityDeleted, entity)
         return found
 
     @contextlib.contextmanager
@@ -160,11 +175,10 @@ class DraftService:
             )
 
     @contextlib.contextmanager
-    def _open_transaction(self, namespace: str) -> Iterator[DraftRecords]:
+    def _open_transaction(self, namespace: str) -> Iterator[tuple[Transaction, DraftRecords]]:
         with self._store.transaction() as tx:
-            yield DraftRecords(
-                tx, namespace, self._namespaces.require_in_transaction(tx, namespace)
-            )
+            generation = self._namespaces.require_in_transaction(tx, namespace)
+            yield tx, DraftRecords(tx, namespace, generation)
 
 
 def _require_latest(name: str, before: Draft | None, request: DraftRequest) -> None:

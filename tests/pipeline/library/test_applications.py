@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from localcdap.api.errors import BadRequestError, ConflictError, DocumentError, NotFoundError
+from localcdap.api.security import Principal
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.service import PipelineRequest, StudioService
+from localcdap.security.principals import act_as
 from localcdap.store.store import Store
 from tests.pipeline.pipelines import config, record
 
@@ -193,19 +195,26 @@ def test_a_running_application_is_not_deleted(applications: ApplicationService, 
         applications.delete("default", "orders")
 
 
-def test_creation_and_deletion_are_published(
+def test_what_happens_to_an_application_and_its_program_is_published_with_its_user(
     applications: ApplicationService, topics: Topics, store: Store
 ):
-    for _ in range(2):
-        deploy(applications, document())
-    applications.delete("default", "orders")
+    with act_as(Principal("alice")):
+        for _ in range(2):
+            deploy(applications, document())
+        assert applications.describe("default", "orders").change.author == "alice"
+        applications.delete("default", "orders")
     with store.snapshot() as tx:
         messages = topics.read(tx, "system", ["entities"], 0, 10)
 
-    assert [message.payload["kind"] for message in messages] == ["entityCreated", "entityDeleted"]
-    assert [message.payload["entity"] for message in messages] == 2 * [
-        {"type": "application", "details": {"namespace": "default", "application": "orders"}}
+    kinds = ["entityCreated", "entityUpdated", "entityDeleted"]
+    assert [each.payload["kind"] for each in messages] == [kind for kind in kinds for _ in "ab"]
+    application = {"namespace": "default", "application": "orders"}
+    program = {**application, "type": "Workflow", "program": "DataPipelineWorkflow"}
+    assert [message.payload["entity"] for message in messages] == 3 * [
+        {"type": "application", "details": application},
+        {"type": "program", "details": program},
     ]
+    assert {message.payload["user"] for message in messages} == {"alice"}
 
 
 def test_applications_go_with_their_namespace(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.serialization.structs import pack, unpack
+from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.application_model import (
@@ -38,7 +39,7 @@ ONCE = settings(
 
 @pytest.fixture
 def drafts(store: Store, namespaces: NamespaceService) -> DraftService:
-    return DraftService(store, namespaces)
+    return DraftService(store, Topics(store), namespaces)
 
 
 @ONCE

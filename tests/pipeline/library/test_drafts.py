@@ -11,9 +11,12 @@ import msgspec
 import pytest
 
 from localcdap.api.errors import BadRequestError, ConflictError, DocumentError, NotFoundError
+from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
+from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.drafts import DraftService
+from localcdap.security.principals import act_as
 from localcdap.store.store import Store
 
 ARTIFACT = {"name": "cdap-data-pipeline", "version": "6.2.0", "scope": "system"}
@@ -21,7 +24,7 @@ ARTIFACT = {"name": "cdap-data-pipeline", "version": "6.2.0", "scope": "system"}
 
 @pytest.fixture
 def drafts(store: Store, namespaces: NamespaceService) -> DraftService:
-    return DraftService(store, namespaces)
+    return DraftService(store, Topics(store), namespaces)
 
 
 def document(name: str | None = "orders", **config: Any) -> dict[str, Any]:
@@ -183,3 +186,28 @@ def test_every_real_pipeline_is_kept_as_it_is(drafts: DraftService, corpus: Path
         # The order of keys counts, too.
         assert json.dumps(json.loads(exported)) == json.dumps(json.loads(text)), file.name
     assert len(drafts.list_drafts("default")) == 156
+
+
+def test_what_happens_to_a_draft_is_published_with_its_user(
+    drafts: DraftService, store: Store, namespaces: NamespaceService
+):
+    with act_as(Principal("alice")):
+        first = drafts.save("default", DraftRequest(document()))
+    with act_as(Principal("bob")):
+        drafts.restore("default", "orders", 1)
+    with act_as(SYSTEM_PRINCIPAL):
+        assert [each.user for each in drafts.list_revisions("default", "orders")] == [
+            "bob",
+            "alice",
+        ]
+        drafts.delete("default", "orders")
+
+    with store.snapshot() as tx:
+        messages = [each.payload for each in Topics(store).read(tx, "system", ["entities"], 0, 10)]
+    assert [(each["kind"], each["user"]) for each in messages] == [
+        ("entityCreated", "alice"),
+        ("entityUpdated", "bob"),
+        ("entityDeleted", None),
+    ]
+    entity = {"type": "draft", "details": {"namespace": "default", "draft": first.id}}
+    assert [each["entity"] for each in messages] == 3 * [entity]
