@@ -53,6 +53,11 @@ class Home:
         return self.path / "cache" / "artifacts"
 
     @property
+    def app_files(self) -> Path:
+        """The files of system applications, by application and namespace."""
+        return self.path / "files"
+
+    @property
     def trash(self) -> Path:
         """The plugin folders of deleted namespaces; localcdap never deletes them."""
         return self.path / "trash"

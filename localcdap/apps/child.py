@@ -68,7 +68,7 @@ class AppEndpoint:
         """
         ref, host = self._order.app, Client(self._order.host)
         runner = HostTransactionRunner(lambda: host.make_proxy(TRANSACTIONS, TransactionService))
-        context = AppContext(host.make_proxy(PLATFORM, AppPlatform), runner)
+        context = AppContext(host.make_proxy(PLATFORM, AppPlatform), runner, ref.application.name)
         messaging = host.make_proxy(MESSAGING, MessagingService)
         admin = host.make_proxy(ADMIN, TableAdmin)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.app.context import (
@@ -34,10 +35,12 @@ class AppContext:
     """The :class:`localcdap.api.app.SystemContext` on the platform service of a host.
 
     :param platform: the service itself, or a proxy.
+    :param app: the name of the application.
     """
 
-    def __init__(self, platform: AppPlatform, transactions: TransactionRunner) -> None:
+    def __init__(self, platform: AppPlatform, transactions: TransactionRunner, app: str) -> None:
         self._platform = platform
+        self._app = app
         self.transactions: TransactionRunner = transactions
 
     def namespace_exists(self, namespace: str) -> bool:
@@ -77,6 +80,9 @@ class AppContext:
         arguments: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
         return self._platform.evaluate_macros(namespace, dict(properties), dict(arguments or {}))
+
+    def open_folder(self, namespace: str) -> Path:
+        return Path(self._platform.open_folder(self._app, namespace))
 
     def create_topic(self, namespace: str, topic: str) -> None:
         self._platform.create_topic(namespace, topic)

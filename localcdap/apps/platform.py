@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from localcdap.api.app.context import ArtifactSummary, Message
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.errors import ConflictError, MacroError, NotFoundError
+from localcdap.apps.files import AppFiles
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.messaging.service import MessagingService
@@ -45,7 +46,9 @@ class AppPlatform:
         messaging: MessagingService,
         plugins: PluginCaller,
         methods: MethodService,
+        files: AppFiles,
     ) -> None:
+        self._files = files
         self._namespaces = namespaces
         self._artifacts = artifacts
         self._preferences = preferences
@@ -131,6 +134,10 @@ class AppPlatform:
                 message = f"Property '{name}': {error.message}"
                 raise MacroError(message, error.corrective_action) from None
         return evaluated
+
+    def open_folder(self, app: str, namespace: str) -> str:
+        """See :meth:`localcdap.api.app.SystemContext.open_folder`."""
+        return str(self._files.open_folder(app, namespace))
 
     def create_topic(self, namespace: str, topic: str) -> None:
         """Create a topic, if it does not exist."""

@@ -14,6 +14,7 @@ from localcdap.api.errors import DiskFullError
 from localcdap.api.locations import Locations
 from localcdap.apps.child import MESSAGING, PLATFORM
 from localcdap.apps.deployer import AppDeployer
+from localcdap.apps.files import AppFiles
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.platform import AppPlatform
 from localcdap.apps.processes import AppProcesses
@@ -250,6 +251,7 @@ class HostServices:
             self.messaging,
             worker,
             self.methods,
+            AppFiles(home.app_files, self.namespaces),
         )
         processes = AppProcesses(
             home.path,

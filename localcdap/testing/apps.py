@@ -19,6 +19,7 @@ from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.serialization.structs import encode_schema
 from localcdap.apps.context import AppContext
 from localcdap.apps.deployer import AppDeployer
+from localcdap.apps.files import AppFiles
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import AppPlatform
 from localcdap.apps.runtime import AppRuntime
@@ -109,8 +110,10 @@ class AppTester:
                     EnvironmentFactory(self._artifacts, check_namespace=self.namespaces.require),
                     InProcessRunner(),
                 ),
+                AppFiles(folder / "files", self.namespaces),
             )
-            self.context: Final = AppContext(platform, tables.transactions)
+            name = describe_application(app, app.__qualname__).name
+            self.context: Final = AppContext(platform, tables.transactions, name)
             self._runtime = AppRuntime(app, self.context, self._create_delivery)
             self._undo = undo.pop_all()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -168,6 +169,15 @@ class SystemContext(Protocol):
 
         :param arguments: values of ``${key}``, which override the preferences.
         :raises MacroError: when a macro is malformed or has no value.
+        :raises NotFoundError: when there is no such namespace.
+        """
+        ...
+
+    def open_folder(self, namespace: str) -> Path:
+        """Return the folder for files of this application in a namespace, created when it does not exist.
+
+        It is removed with the namespace; a new namespace of that name has another one.
+
         :raises NotFoundError: when there is no such namespace.
         """
         ...
