@@ -22,6 +22,7 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records
         - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications
         - ``tables``, ``sql``: the tables of a namespace
+        - ``metadata``, ``audit``: tags and properties of entities; who did what
         - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges
         - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them

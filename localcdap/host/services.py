@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import getpass
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -204,11 +203,11 @@ class HostServices:
         self.drafts = DraftService(store, self._topics, self.namespaces)
 
     def _open_metadata(self, store: Store) -> None:
-        log = AuditLog(self._topics, getpass.getuser)
+        log = AuditLog(self._topics)
         metadata = MetadataStore(store, log.note_changes)
         self.audit = AuditService(store)
         self.metadata = MetadataService(
-            store, metadata, self.namespaces, create_checks(self.artifacts)
+            store, metadata, self.namespaces, create_checks(self.artifacts), self._authorizer
         )
         self._delivery.add(EmittedMetadataListener(self.metadata))
         writer = SystemMetadataWriter(metadata)

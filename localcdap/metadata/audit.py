@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -22,10 +22,13 @@ from localcdap.api.app.events import (
 )
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
+from localcdap.api.security import Permission
 from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.entities import from_key, to_key
 from localcdap.metadata.mutations import MetadataChange
+from localcdap.security.access import OF_INSTANCE, Target, requires
+from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store, Transaction
 
 VERSION: Final = 2
@@ -81,12 +84,11 @@ class AuditQuery(msgspec.Struct, frozen=True):
 class AuditLog:
     """Writes messages. :meth:`note_changes` and :meth:`observe` are called in transactions.
 
-    :param get_user: returns the name of the user who acts in this thread; empty for localcdap itself.
+    The user of a message is the principal who acts in the thread.
     """
 
-    def __init__(self, topics: Topics, get_user: Callable[[], str]) -> None:
+    def __init__(self, topics: Topics) -> None:
         self._topics = topics
-        self._get_user = get_user
 
     def write(self, tx: Transaction, messages: Sequence[AuditMessage]) -> None:
         """Write messages as part of a transaction."""
@@ -98,7 +100,7 @@ class AuditLog:
 
     def note_changes(self, tx: Transaction, changes: Sequence[MetadataChange]) -> None:
         """Write a message for each scope of metadata that changed."""
-        now, user = _get_time_ms(), self._get_user()
+        now, user = _get_time_ms(), get_current_user() or ""
         self.write(
             tx,
             [
@@ -116,8 +118,17 @@ class AuditLog:
             EntityDeleted: AuditType.DELETE,
         }
         if isinstance(event, EntityCreated | EntityUpdated | EntityDeleted):
-            user = self._get_user()
+            user = event.user or get_current_user() or ""
             self.write(tx, [AuditMessage(event.time, event.entity, user, kinds[type(event)], {})])
+
+
+_OF_QUERY: Final = Target(
+    "entity or namespace of {query}, or namespace system",
+    lambda _, given: [
+        given["query"].entity
+        or MetadataEntity.of_namespace(given["query"].namespace or SYSTEM_NAMESPACE)
+    ],
+)
 
 
 class AuditService:
@@ -126,6 +137,7 @@ class AuditService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @requires(_OF_QUERY, Permission.READ)
     def list_messages(self, query: AuditQuery) -> list[AuditMessage]:
         """Return messages, the newest first.
 
@@ -144,6 +156,7 @@ class AuditService:
             for at, key, user, type, payload in rows
         ]
 
+    @requires(OF_INSTANCE, Permission.ADMIN)
     def prune(self, before: int) -> int:
         """Delete the messages from before a time, in milliseconds since 1970; return how many they were."""
         with self._store.transaction() as tx:

@@ -24,8 +24,10 @@ from localcdap.api.metadata import (
     OperationKind,
     ScopedMetadata,
 )
+from localcdap.api.security import Principal
 from localcdap.metadata.mutations import Mutation, RemoveMutation, UpdateMutation
 from localcdap.metadata.service import MetadataService
+from localcdap.security.principals import act_as
 from localcdap.store.store import Transaction
 
 _LOG: Final = logging.getLogger(__name__)
@@ -48,7 +50,8 @@ class EmittedMetadataListener(SystemEventListener[Transaction]):
     def on_event(self, event: MetadataEmitted, tx: Transaction) -> None:
         """Store one operation."""
         try:
-            self._service.apply_emitted(tx, to_mutation(event.operation), event.user)
+            with act_as(Principal(event.user) if event.user else None):
+                self._service.apply_emitted(tx, to_mutation(event.operation), event.user)
         except StoreError:
             raise  # such as a full disk: the listener is called again
         except LocalcdapError as error:

@@ -46,11 +46,14 @@ class MetadataRow(msgspec.Struct, frozen=True):
 
 def read_metadata(tx: Transaction, keys: Iterable[str]) -> dict[str, tuple[int, ScopedMetadata]]:
     """Return the id and metadata of entities by their keys; entities without metadata are missing."""
+    wanted = list(keys)
+    if not wanted:
+        return {}
+    # The index of the table serves single keys only.
+    condition = "entity = ?" if len(wanted) == 1 else "list_contains(?::VARCHAR[], entity)"
     rows = tx.execute(
-        "SELECT entity, id, metadata FROM metadata WHERE list_contains(?::VARCHAR[], entity)"
-        if (wanted := list(keys)) and len(wanted) > 1
-        else "SELECT entity, id, metadata FROM metadata WHERE entity = ?",
-        ([*wanted] if len(wanted) == 1 else [wanted]),
+        f"SELECT entity, id, metadata FROM metadata WHERE {condition}",  # noqa: S608
+        (wanted[0] if len(wanted) == 1 else wanted,),
     )
     return {key: (id, decode_json(text, ScopedMetadata)) for key, id, text in rows}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -18,6 +19,7 @@ from localcdap.api.metadata import (
     MetadataScope,
     ScopedMetadata,
 )
+from localcdap.api.security import Authorizer, Permission, Principal
 from localcdap.decoders import decode_json
 from localcdap.metadata.existence import EntityCheck
 from localcdap.metadata.mutations import (
@@ -32,12 +34,21 @@ from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import is_untyped_plugin, read_untyped_plugin
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
+from localcdap.security.access import OF_INSTANCE, Target, of_namespace, open_to_all, requires
+from localcdap.security.authorizer import ALLOW_ALL
+from localcdap.security.principals import current_principal
 from localcdap.store.store import Store, Transaction
+
+_OF_ENTITY: Final = Target("{entity}", lambda _, given: [given["entity"]])
+_OF_ENTITIES: Final = Target(
+    "the entities of {metadata}", lambda _, given: [each.entity for each in given["metadata"]]
+)
 
 
 class MetadataService:
     """The metadata of entities. Threads may share it.
 
+    :param authorizer: decides what searches show, and what runs may emit.
     :param checks: how an entity of a CDAP type is found, by type. Custom entities need not exist.
     :param max_chars: the greatest length of a key, a value or a tag.
     """
@@ -48,17 +59,20 @@ class MetadataService:
         metadata: MetadataStore,
         namespaces: NamespaceService,
         checks: Mapping[str, EntityCheck],
+        authorizer: Authorizer = ALLOW_ALL,
         max_chars: int = rules.MAX_CHARS,
     ) -> None:
         self._store = store
         self._metadata = metadata
         self._namespaces = namespaces
         self._checks = checks
+        self._authorizer = authorizer
         self._max_chars = max_chars
         namespaces.register_resource(
             NamespaceResource("metadata", remove=metadata.remove_namespace)
         )
 
+    @requires(_OF_ENTITY)
     def get(
         self,
         entity: MetadataEntity,
@@ -81,6 +95,7 @@ class MetadataService:
                 self._require(tx, entity)
         return select(found, scope, kind)
 
+    @requires(_OF_ENTITY, Permission.WRITE)
     def add(
         self,
         entity: MetadataEntity,
@@ -96,6 +111,7 @@ class MetadataService:
         rules.require_valid(added, self._max_chars)
         return self._apply(UpdateMutation(entity, ScopedMetadata(user=added)))
 
+    @requires(_OF_ENTITY, Permission.WRITE)
     def remove(
         self,
         entity: MetadataEntity,
@@ -112,6 +128,7 @@ class MetadataService:
         ]
         return self._apply(RemoveMutation(entity, names=names))
 
+    @requires(_OF_ENTITY, Permission.WRITE)
     def remove_all(
         self, entity: MetadataEntity, kind: MetadataKind | None = None
     ) -> MetadataChange:
@@ -121,13 +138,20 @@ class MetadataService:
         """
         return self._apply(RemoveMutation(entity, MetadataScope.USER, kind))
 
+    @open_to_all("it shows what is visible to the caller")
     def search(self, request: SearchRequest) -> SearchResponse:
         """Return a page of the entities whose metadata matches a query.
 
+        What the caller may not see is missing from the page, which is then shorter.
+
         :raises BadRequestError: when the request is wrong.
         """
-        return self._metadata.search(request)
+        found = self._metadata.search(request)
+        who, sees = current_principal(), self._authorizer.is_visible
+        visible = [each for each in found.results if sees(who, each.entity)]
+        return msgspec.structs.replace(found, results=visible)
 
+    @requires(of_namespace(), Permission.READ)
     def export(self, namespace: str) -> list[UserMetadata]:
         """Return the USER metadata of all entities of a namespace, for a file.
 
@@ -142,6 +166,7 @@ class MetadataService:
             if not metadata.user.is_empty()
         ]
 
+    @requires(_OF_ENTITIES, Permission.WRITE)
     def import_all(self, metadata: list[UserMetadata], replace: bool = False) -> int:
         """Add the USER metadata of a file in one transaction; return how many entities changed.
 
@@ -170,15 +195,18 @@ class MetadataService:
         The entity need not exist (yet): a table may be written by the same run.
 
         :raises NotFoundError: when its namespace does not exist (any more).
+        :raises UnauthorizedError: when the user may not write the metadata of the entity (any more).
         :raises BadRequestError: when metadata is illegal.
         """
-        del user
+        if user:
+            self._authorizer.enforce(Principal(user), mutation.entity, [Permission.WRITE])
         if isinstance(mutation, UpdateMutation):
             rules.require_valid(mutation.metadata.user, self._max_chars)
         if mutation.entity.namespace is not None:
             self._namespaces.require_in_transaction(tx, mutation.entity.namespace)
         return self._metadata.apply(tx, [mutation])[0]
 
+    @requires(OF_INSTANCE, Permission.READ)
     def list_set_aside(self) -> list[SetAsideMetadata]:
         """Return emitted metadata that could not be stored, the oldest first."""
         rows = self._store.read("SELECT event, error FROM metadata_set_aside ORDER BY message")

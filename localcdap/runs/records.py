@@ -243,9 +243,7 @@ class RunRecords:
             PIPELINE_PROGRAM.split("/")[1], "Workflow", run.pipeline, run.namespace
         ).append(PROGRAM_RUN, run_id)
         for operation in message.operations:
-            event = MetadataEmitted(
-                entity, message.stage, operation, get_now(), run.user or ""
-            )
+            event = MetadataEmitted(entity, message.stage, operation, get_now(), run.user or "")
             self._topics.publish_event(transaction, event)
 
 

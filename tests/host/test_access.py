@@ -31,7 +31,7 @@ CHECKED = {
     "ADMIN on dataset {namespace}/{name}": "tables.drop",
     "ADMIN on namespace of {path}": "artifacts.put_back artifacts.remove",
     "ADMIN on namespace system": (
-        "apps.stop database.back_up messaging.forget_listener "
+        "apps.stop audit.prune database.back_up messaging.forget_listener "
         "messaging.save_listener_position messaging.skip_event "
         "structured-tables.create_or_update structured-tables.drop"
     ),
@@ -54,12 +54,18 @@ CHECKED = {
         "preferences.get preferences.get_sequence preferences.resolve"
     ),
     "READ on dataset {namespace}/{name}": "tables.export tables.read_rows",
+    "READ on entity or namespace of {query}, or namespace system": "audit.list_messages",
+    "READ on namespace system": "metadata.list_set_aside",
     "READ on namespace {namespace}": (
-        "connections.get connections.get_properties messaging.fetch preferences.find_origins "
+        "connections.get connections.get_properties messaging.fetch metadata.export "
+        "preferences.find_origins "
         "preferences.resolve_for_pipeline runs.list_by_pipeline runs.list_page "
         "secure-keys.get"
     ),
     "WRITE on namespace {namespace}": "drafts.delete drafts.restore drafts.save messaging.publish",
+    "WRITE on the entities of {metadata}": "metadata.import_all",
+    "WRITE on {entity}": "metadata.add metadata.remove metadata.remove_all",
+    "any on {entity}": "metadata.get",
     "any on application of {run}": (
         "runs.drain_spool runs.find_in_log runs.find_log_row runs.get runs.get_document "
         "runs.get_log_line runs.read_log runs.read_log_outline runs.read_log_page "
@@ -102,6 +108,7 @@ INTERNAL = {
     "cases.close",
     "editing.close_all",
     "editing.refresh_soon",
+    "metadata.apply_emitted",
     "namespaces.exists_in_transaction",
     "namespaces.register_resource",
     "namespaces.require_generation",

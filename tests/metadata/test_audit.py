@@ -8,11 +8,13 @@ import pytest
 from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityUpdated
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import MetadataEntity
+from localcdap.api.security import Principal
 from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditQuery, AuditService, AuditType
 from localcdap.metadata.mutations import DropMutation, UpdateMutation
 from localcdap.metadata.store import MetadataStore
+from localcdap.security.principals import act_as
 from localcdap.store.store import Store
 from tests.metadata.catalog import both, dataset, system, user
 
@@ -26,13 +28,13 @@ class Audited:
         self.store = store
         self.user = "anna"
         self.topics = Topics(store)
-        self.log = AuditLog(self.topics, lambda: self.user)
+        self.log = AuditLog(self.topics)
         self.metadata = MetadataStore(store, self.log.note_changes)
         self.service = AuditService(store)
         self.topics.add_observer(self.log.observe)
 
     def apply(self, *mutations: UpdateMutation | DropMutation) -> None:
-        with self.store.transaction() as tx:
+        with act_as(Principal(self.user)), self.store.transaction() as tx:
             self.metadata.apply(tx, mutations)
 
     def read(self, **query: object) -> list[AuditMessage]:
@@ -104,9 +106,8 @@ def test_messages_are_selected(audited: Audited) -> None:
     other = dataset("m", "orders")
     with audited.store.transaction() as tx:
         for name, at in (("anna", 1), ("ben", 2), ("anna", 3)):
-            audited.user = name
             for entity in (ORDERS, other, MetadataEntity.of_namespace("n")):
-                audited.topics.publish_event(tx, EntityUpdated(entity, at))
+                audited.topics.publish_event(tx, EntityUpdated(entity, at, user=name))
         audited.topics.publish_event(tx, EntityDeleted(other, 4))
     assert len(audited.read(entity=ORDERS)) == 3
     assert {each.metadata_entity.namespace for each in audited.read(namespace="n")} == {"n"}

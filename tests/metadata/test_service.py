@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.errors import BadRequestError, NotFoundError, UnauthorizedError
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataKind
+from localcdap.api.security import Principal
 from localcdap.cli.main import run as run_command
 from localcdap.home import Home
 from localcdap.host import Cdap, open_in_process
 from localcdap.metadata.search import ALL, SearchRequest
 from localcdap.metadata.service import UserMetadata
 from localcdap.pipeline.library.application_model import DeployRequest
+from localcdap.security.principals import act_as
 from tests.conftest import REPOSITORY
 from tests.metadata.catalog import USER
 
@@ -316,3 +318,30 @@ def test_the_audit_log_is_shown_and_pruned(
     assert audit("--prune") == audit("--since", "yesterday") == 2
     assert audit("--prune", "--until", "now-1d") == 0
     assert "0 messages deleted." in capsys.readouterr().out
+
+
+def test_metadata_is_written_and_found_with_the_privileges_of_its_entity(
+    tmp_path: Path, fresh_home: Callable[[Path], Path]
+) -> None:
+    place = Home(fresh_home(tmp_path / "guarded"))
+    place.settings_file.write_text(
+        "[security]\nenabled = true\n[security.privileges.anna]\n"
+        '"namespaces/default/apps/mine" = ["READ", "WRITE"]\n'
+        '[security.privileges.root]\n"*" = ["READ", "WRITE", "ADMIN", "EXECUTE"]\n',
+        encoding="utf-8",
+    )
+    mine, other = (MetadataEntity.of_application(each, "default") for each in ("mine", "other"))
+    with act_as(Principal("root")), open_in_process(place) as guarded:
+        document = json.loads((REPOSITORY / "data" / "demo" / "pipeline.json").read_text("utf-8"))
+        for name in ("mine", "other"):
+            guarded.applications.deploy(DeployRequest(document, name=name))
+        with act_as(Principal("anna")):
+            guarded.metadata.add(mine, None, ["tagged"])
+            with pytest.raises(UnauthorizedError):
+                guarded.metadata.add(other, None, ["tagged"])
+            with pytest.raises(UnauthorizedError):
+                guarded.metadata.get(other)
+            seen = guarded.metadata.search(SearchRequest("*", types=["application"])).results
+            assert [each.entity.name for each in seen] == ["mine"]
+        seen = guarded.metadata.search(SearchRequest("*", types=["application"])).results
+        assert {each.entity.name for each in seen} == {"mine", "other"}
