@@ -21,7 +21,7 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``applications``, ``drafts``, ``templates``: deployed and unfinished pipelines, plugin templates
         - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records
         - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications
-        - ``tables``, ``sql``: the tables of a namespace
+        - ``tables``, ``sql``: the tables of a namespace; ``paths``: files that properties name
         - ``metadata``, ``audit``: tags and properties of entities; who did what
         - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges

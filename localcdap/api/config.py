@@ -187,9 +187,10 @@ def field(
         ``{input-field}`` offers fields of the input, ``{output-field}`` fields of the output,
         ``{input-stage}`` input stages, ``{joined-field}`` fields of input stages as ``stage.field as
         name``, ``{join-keys}`` pairs of such fields as ``a.id = b.id``, ``{type}`` names of types,
-        ``{codec:snappy|gzip}`` these words, ``{plugin:directive}`` names of plugins of that type, which the
-        stage can then use; any other word in braces is only a heading. A comma at the end, as in
-        ``{input-field}:{type},``, makes it a list of such elements.
+        ``{path}`` files and folders, ``{folder}`` folders, ``{codec:snappy|gzip}`` these words,
+        ``{plugin:directive}`` names of plugins of that type, which the stage can then use; any other word in
+        braces is only a heading. A comma at the end, as in ``{input-field}:{type},``, makes it a list of such
+        elements.
     :param group: the heading under which front ends show the property, with the others of that group.
     :param uses: how a text names other plugins that the plugin loads; a ``form`` with ``{plugin:TYPE}`` says
         so by itself.

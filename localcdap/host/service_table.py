@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from localcdap.pipeline.library.drafts import DraftService
     from localcdap.pipeline.library.templates import TemplateService
     from localcdap.pipeline.methods import MethodService
+    from localcdap.pipeline.paths.service import PathService
     from localcdap.pipeline.service import StudioService
     from localcdap.pipeline_tests.service import PipelineTestService
     from localcdap.runs.debug.service import DebugService
@@ -108,6 +109,9 @@ class ServiceTable:
     )
     methods: ServiceEntry[MethodService] = ServiceEntry(
         "methods", "localcdap.pipeline.methods:MethodService"
+    )
+    paths: ServiceEntry[PathService] = ServiceEntry(
+        "paths", "localcdap.pipeline.paths.service:PathService"
     )
     apps: ServiceEntry[AppService] = ServiceEntry("apps", "localcdap.apps.service:AppService")
     tables: ServiceEntry[TableService] = ServiceEntry(

@@ -55,6 +55,7 @@ from localcdap.pipeline.library.drafts import DraftService
 from localcdap.pipeline.library.templates import TemplateService, read_templates
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodService
+from localcdap.pipeline.paths.service import PathService
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.service import PipelineTestService
@@ -190,6 +191,7 @@ class HostServices:
         self.studio = StudioService(self._resolver)
         self.editing = EditingService(environments, worker)
         self.methods = MethodService(environments, worker)
+        self.paths = PathService(environments)
 
     def _open_library(self, store: Store) -> None:
         """Build the services for deployed pipelines and drafts."""

@@ -28,7 +28,8 @@ class FileSinkConfig(PluginConfig, macros=True, rename="camel"):
     )
     path: str = field(
         "Folder to write into. With the suffix appended, it must not exist or must be empty. The files "
-        "appear when the whole run has succeeded. A relative path is relative to the instance's folder."
+        "appear when the whole run has succeeded. A relative path is relative to the instance's folder.",
+        form="{folder}",
     )
     suffix: str | None = field(
         "Folder inside the path, named after the logical start time of the run in UTC by a Java time "

@@ -34,7 +34,8 @@ class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
         "File or folder to read, or a pattern with *, ?, [a-z] and {a,b}. Names that start with '_' "
         "or '.' are skipped. A relative path is relative to the instance's folder. [locations] in "
         "localcdap.toml maps paths such as gs://bucket/folder to folders of this machine. "
-        "Files ending in .gz, .bz2, .zst or .deflate are decompressed (text formats)."
+        "Files ending in .gz, .bz2, .zst or .deflate are decompressed (text formats).",
+        form="{path}",
     )
     format: str = field(
         "Format of the files: avro, blob (a record for each file), csv, delimited, json (an object on "

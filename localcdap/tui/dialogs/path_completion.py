@@ -2,56 +2,59 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
+from localcdap.pipeline.paths.entries import PathEntry, list_folder
 from localcdap.tui.fuzzy_match import rank_matches
-
-MAX_ENTRIES: Final = 5000
-"""Entries of a folder that are looked at; of a larger one the rest is not offered."""
 
 
 @dataclass(frozen=True)
-class PathEntry:
+class PathCompletion:
     """:param typed: what stands in the line when this one is taken; that of a folder ends with '/'."""
 
     name: str
     typed: str
-    path: Path
     is_folder: bool
 
+    @property
+    def path(self) -> Path:
+        return expand_path(self.typed)
 
-def list_entries(typed: str, suffixes: Sequence[str]) -> list[PathEntry]:
+
+def list_completions(typed: str, suffixes: Sequence[str]) -> list[PathCompletion]:
     """Return the completions of the last part of a typed path, best first: folders, and files with a suffix.
 
     Hidden ones are offered when the part begins with a dot. A folder that cannot be read offers nothing.
     """
-    head, _, last = typed.rpartition("/")
-    prefix = f"{head}/" if "/" in typed else ""
-    folder = expand_path(prefix or ".")
-    found: list[PathEntry] = []
-    try:
-        with os.scandir(folder) as scanned:
-            for count, each in enumerate(scanned):
-                if count >= MAX_ENTRIES:
-                    break
-                if each.name.startswith(".") and not last.startswith("."):
-                    continue
-                is_folder = each.is_dir()
-                if is_folder or not suffixes or each.name.lower().endswith(tuple(suffixes)):
-                    end = "/" if is_folder else ""
-                    found.append(
-                        PathEntry(
-                            each.name + end, prefix + each.name + end, folder / each.name, is_folder
-                        )
-                    )
-    except OSError:
-        return []
-    found.sort(key=lambda entry: (not entry.is_folder, entry.name.lower()))
-    return [entry for entry, _ in rank_matches(last, [(entry.name, entry) for entry in found])]
+    head, last = split_path(typed)
+    entries = list_folder(expand_path(head or "."), hidden=last.startswith("."))
+    return rank_completions(typed, (e for e in entries if _is_offered(e, suffixes)))
+
+
+def rank_completions(typed: str, entries: Iterable[PathEntry]) -> list[PathCompletion]:
+    """Return the entries of the folder of a typed path that match its last part, best first."""
+    head, last = split_path(typed)
+    names = ((f"{each.name}/" if each.is_folder else each.name, each) for each in entries)
+    completions = [
+        (name, PathCompletion(name, head + name, each.is_folder)) for name, each in names
+    ]
+    return [each for each, _ in rank_matches(last, completions)]
+
+
+def split_path(typed: str) -> tuple[str, str]:
+    """Return a typed path up to its last slash, and what follows it.
+
+    >>> split_path("a/b/c"), split_path("c")
+    (('a/b/', 'c'), ('', 'c'))
+    """
+    head, slash, last = typed.rpartition("/")
+    return head + slash, last
+
+
+def _is_offered(entry: PathEntry, suffixes: Sequence[str]) -> bool:
+    return entry.is_folder or not suffixes or entry.name.lower().endswith(tuple(suffixes))
 
 
 def expand_path(typed: str) -> Path:

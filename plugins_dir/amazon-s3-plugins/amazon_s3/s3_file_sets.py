@@ -37,6 +37,7 @@ class FileSetConfig(AmazonAccountConfig, macros=True, rename="camel"):
     base_path: str = field(
         "Folder of S3 to write into: s3n://bucket/folder. [locations] in localcdap.toml names the local "
         'folder of the bucket: "s3n://bucket" = "data/bucket".',
+        form="{folder}",
     )
     path_format: str = field(
         "Folder inside the path, named after the run's logical start time in UTC by a Java time pattern.",

@@ -17,6 +17,7 @@ class S3SinkConfig(AmazonAccountConfig, FileSinkConfig):
         "must be empty. The files appear when the whole run has succeeded. [locations] in localcdap.toml "
         'names the local folder of the bucket: "s3a://bucket" = "data/bucket".',
         macro=True,
+        form="{folder}",
     )
     enable_encryption: bool = field(
         "Without effect: files are not encrypted here.",

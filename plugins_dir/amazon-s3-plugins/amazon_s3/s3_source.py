@@ -16,6 +16,7 @@ class S3SourceConfig(AmazonAccountConfig, FileSourceConfig):
         "Object or folder of S3 to read, or a pattern: s3a://bucket/folder/*.csv. [locations] in "
         'localcdap.toml names the local folder of the bucket: "s3a://bucket" = "data/bucket".',
         macro=True,
+        form="{path}",
     )
     verify_credentials: bool = field(
         "Without effect.", default=True, name="verifyCredentials", group="more"

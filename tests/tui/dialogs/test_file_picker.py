@@ -19,7 +19,7 @@ def folder(tmp_path):
 
 
 def names(typed, suffixes=(".json",)):
-    return [entry.name for entry in paths.list_entries(typed, suffixes)]
+    return [entry.name for entry in paths.list_completions(typed, suffixes)]
 
 
 def test_folders_come_first_and_other_files_are_left_out(folder):

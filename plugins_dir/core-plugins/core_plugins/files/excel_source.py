@@ -49,6 +49,7 @@ class ExcelConfig(PluginConfig, rename="camel"):
         "Workbook, or folder with workbooks: .xlsx, .xlsm, .xlsb, .xls or .ods.",
         macro=True,
         name="filePath",
+        form="{path}",
     )
     pattern: str = field(
         "Regular expression that matches the name or the full path of the files to read.",

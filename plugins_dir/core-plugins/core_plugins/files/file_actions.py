@@ -22,11 +22,12 @@ _CONTINUE: Final = "Whether the pipeline continues if a file cannot be {}. The l
 @plugin(name="FileMove", description="Moves a file, or the files of a folder, to another path.")
 class FileMove(Action):
     class Config(PluginConfig, macros=True):
-        source: str = field("File or folder to move from.", name="sourcePath")
+        source: str = field("File or folder to move from.", name="sourcePath", form="{path}")
         target: str = field(
             "New path of the file; or a folder, if the path ends with '/' or a folder's files are moved. "
             "Missing folders are created. Existing files are not replaced.",
             name="destPath",
+            form="{path}",
         )
         file_regex: str | None = field(_WHICH, default=None, name=_REGEX)
         continue_on_error: bool = field(
@@ -58,7 +59,9 @@ class FileMove(Action):
 @plugin(name="FileDelete", description="Deletes a file, or the contents of a folder.")
 class FileDelete(Action):
     class Config(PluginConfig, macros=True):
-        path: str = field("File to delete, or folder whose files and subfolders are deleted.")
+        path: str = field(
+            "File to delete, or folder whose files and subfolders are deleted.", form="{path}"
+        )
         file_regex: str | None = field(_WHICH, default=None, name=_REGEX)
         continue_on_error: bool = field(
             _CONTINUE.format("deleted"), default=False, name="continueOnError"

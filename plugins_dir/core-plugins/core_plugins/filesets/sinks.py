@@ -41,6 +41,7 @@ class FilesetSinkConfig(PluginConfig, macros=True, rename="camel"):
     base_path: str | None = field(
         _BASE,
         default=None,
+        form="{folder}",
     )
     schema: Schema | None = field(
         "Fields that are written: some or all fields of the input.", default=None

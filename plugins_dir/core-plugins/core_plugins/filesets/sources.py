@@ -36,6 +36,7 @@ class FilesetSourceConfig(PluginConfig, macros=True, rename="camel"):
     base_path: str | None = field(
         _BASE,
         default=None,
+        form="{folder}",
     )
     schema: Schema | None = field("Schema of the records.", default=None)
     file_properties: str | None = field(

@@ -34,6 +34,7 @@ class GcsArgumentSetter(Action):
             'File of the form {"arguments": [{"name": "in", "type": "string", "value": "x"}]}. Types are '
             "string, int, short, float, double, char, array, map and schema.",
             macro=True,
+            form="{path}",
         )
 
     config: Config

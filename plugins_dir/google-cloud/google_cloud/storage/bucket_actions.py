@@ -120,7 +120,8 @@ def _delete(place: Path) -> None:
 class GcsDoneFileMarker(PostAction):
     class Config(PostActionConfig, GoogleAccountConfig, macros=True):
         path: str = field(
-            "Path of the file: gs://bucket/folder/_SUCCESS. An existing file is not changed."
+            "Path of the file: gs://bucket/folder/_SUCCESS. An existing file is not changed.",
+            form="{path}",
         )
         location: str | None = field("Region of the bucket.", default=None, group=WITHOUT_EFFECT)
         cmek_key: str | None = field(

@@ -16,7 +16,8 @@ class GcsSinkConfig(GoogleAccountConfig, FileSinkConfig, macros=True, rename="ca
     path: str = field(
         "Folder of Cloud Storage to write into: gs://bucket/folder. With the suffix appended, it must not "
         "exist or must be empty. The files appear when the whole run has succeeded. [locations] in "
-        'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".'
+        'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".',
+        form="{folder}",
     )
     location: str | None = field("Region of the bucket.", default=None, group=WITHOUT_EFFECT)
     content_type: str | None = field(

@@ -21,7 +21,8 @@ class GcsSourceConfig(GoogleAccountConfig, FileSourceConfig, macros=True):
     )
     path: str = field(
         "Object or folder of Cloud Storage to read, or a pattern: gs://bucket/folder/*.csv. [locations] in "
-        'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".'
+        'localcdap.toml names the local folder of the bucket: "gs://bucket" = "data/bucket".',
+        form="{path}",
     )
     encrypted: bool = field(
         "Must be false: encrypted objects are not decrypted here.", default=False

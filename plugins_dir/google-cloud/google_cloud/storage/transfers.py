@@ -26,11 +26,13 @@ class TransferConfig(GoogleAccountConfig, macros=True, rename="camel"):
     source: str = field(
         "Object or folder of Cloud Storage, or a pattern with '*': gs://bucket/reports/*.csv.",
         name="sourcePath",
+        form="{path}",
     )
     target: str = field(
         "New path of the object or folder. If the path is an existing folder, ends with '/' or is a bucket, "
         "objects go into this folder. Missing folders are created.",
         name="destPath",
+        form="{path}",
     )
     recursive: bool = field("Whether subfolders are included.", default=False)
     overwrite: bool = field(

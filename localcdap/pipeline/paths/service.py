@@ -1,0 +1,148 @@
+"""The service ``paths``: the files that properties of stages name, as a run resolves them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Final, cast
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.locations import Locations
+from localcdap.pipeline.environment import EnvironmentFactory
+from localcdap.pipeline.macros.parser import has_macro
+from localcdap.pipeline.paths.entries import PathEntry, find_first_file, list_folder
+from localcdap.pipeline.paths.format_guess import (
+    FormatGuess,
+    decode_head,
+    guess_format,
+)
+
+HEAD_BYTES: Final = 64 * 1024
+"""Bytes of a file that are read, after decompression."""
+_MOST_LINES: Final = 40
+_MOST_CHARACTERS: Final = 400
+"""Characters of a line that are shown."""
+_DECOMPRESSORS: Final[dict[str, Callable[[IO[bytes]], IO[bytes]]]] = {
+    ".gz": lambda stream: cast("IO[bytes]", gzip.GzipFile(fileobj=stream)),
+    ".bz2": lambda stream: cast("IO[bytes]", bz2.BZ2File(stream)),
+}
+
+
+class PathQuery(msgspec.Struct, rename="camel"):
+    """A path as it stands in a pipeline document."""
+
+    path: str
+    namespace: str = "default"
+    arguments: dict[str, str] = {}
+    """Values of macros, which override the preferences."""
+
+
+class PathListing(msgspec.Struct):
+    """The entries of the folder that a path is in."""
+
+    head: str
+    """The part of the path up to its last slash; the name of each entry follows it."""
+    entries: list[PathEntry]
+
+
+class FilePeek(msgspec.Struct):
+    """The beginning of a file."""
+
+    file: str
+    """The absolute path of the file that was read: the first one of a folder or pattern."""
+    size: int
+    """Bytes of the file."""
+    lines: list[str]
+    """The first lines, each shortened; empty for a binary file."""
+    is_whole: bool
+    """Whether these are all lines of the file."""
+    guess: FormatGuess
+
+
+class PathService:
+    """Lists folders and looks into files. Threads may share it."""
+
+    def __init__(self, environments: EnvironmentFactory) -> None:
+        self._environments = environments
+
+    def list_entries(self, query: PathQuery) -> PathListing:
+        """Return the entries of the folder that a path is in. A folder that cannot be read has none.
+
+        Where the path has no slash, the prefixes of ``[locations]`` are among them.
+
+        :raises StageError: for a foreign path without a location.
+        :raises BadRequestError: for a macro without a value.
+        """
+        head, slash, last = query.path.rpartition("/")
+        locations = self._get_locations(query.namespace)
+        folder = Path(self._resolve(query, locations, head + slash or "."))
+        entries = list_folder(folder, hidden=last.startswith("."))
+        if not slash:
+            prefixes = sorted(each.rstrip("/") for each in locations.mapping)
+            entries = [*(PathEntry(each, True) for each in prefixes), *entries]
+        return PathListing(head + slash, entries)
+
+    def peek(self, query: PathQuery) -> FilePeek:
+        """Read the beginning of the file that a path names, at most :data:`HEAD_BYTES` of it.
+
+        Of a folder or pattern the first file is read.
+
+        :raises NotFoundError: when there is no such file.
+        :raises StageError: for a foreign path without a location.
+        :raises BadRequestError: for a macro without a value, and for a file that cannot be read.
+        """
+        locations = self._get_locations(query.namespace)
+        file = find_first_file(self._resolve(query, locations, query.path))
+        try:
+            size = file.stat().st_size
+            head, name = _read_head(file)
+        except (OSError, EOFError, zlib.error) as error:
+            raise BadRequestError(
+                f"'{file}' cannot be read: {error}.", "Check the file and its permissions."
+            ) from error
+        is_whole = len(head) <= HEAD_BYTES
+        head = head[:HEAD_BYTES]
+        guess = guess_format(head, name, is_whole=is_whole)
+        lines: list[str] = []
+        if not guess.is_binary:
+            lines = (decode_head(head)[0] or "").replace("\r\n", "\n").split("\n")
+            if lines and not lines[-1]:
+                lines.pop()
+            is_whole = is_whole and len(lines) <= _MOST_LINES
+            lines = [line[:_MOST_CHARACTERS] for line in lines[:_MOST_LINES]]
+        return FilePeek(str(file), size, lines, is_whole, guess)
+
+    def _get_locations(self, namespace: str) -> Locations:
+        locations = self._environments.create(namespace).locations
+        if locations is None:
+            raise BadRequestError("This instance reads no files.", "Use an instance with a folder.")
+        return locations
+
+    def _resolve(self, query: PathQuery, locations: Locations, path: str) -> str:
+        """Return where a path is on this machine, with the values of its macros."""
+        if has_macro(path):
+            environment = self._environments.create(query.namespace)
+            macros = environment.create_macros(environment.merge_arguments(None, query.arguments))
+            path = macros.get_parser(False).parse(path) or ""
+            if has_macro(path):
+                raise BadRequestError(
+                    f"'{path}' has a macro without a value.",
+                    "Give the argument a value: ctrl+r asks for it.",
+                )
+        return locations.resolve(path)
+
+
+def _read_head(file: Path) -> tuple[bytes, str]:
+    """Return the first bytes, one more than :data:`HEAD_BYTES`, and the name of the uncompressed file."""
+    suffix = file.suffix.lower()
+    decompressor = _DECOMPRESSORS.get(suffix)
+    with file.open("rb") as stream:
+        if decompressor is None:
+            return stream.read(HEAD_BYTES + 1), file.name
+        with decompressor(stream) as unpacked:
+            return unpacked.read(HEAD_BYTES + 1), file.name[: -len(suffix)]

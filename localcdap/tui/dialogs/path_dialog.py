@@ -1,0 +1,198 @@
+"""The base of dialogs in which a path is typed and chosen from a list of what it may be completed to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, OptionList, Static
+
+from localcdap.tui.dialogs import path_completion as paths
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.path_completion import PathCompletion
+from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.studio import get_studio
+
+_T = TypeVar("_T")
+
+
+class PathDialog(DialogScreen[_T]):
+    """A line for a path, and below it a list of completions, which follows what is typed."""
+
+    DEFAULT_CSS = """
+    PathDialog {
+        align-horizontal: center;
+        background: $background 60%;
+        & > #files { width: 84; max-width: 96%; height: auto; max-height: 80%; margin-top: 2; padding: 1 2;
+                     background: $surface; }
+        & #files-title { color: $text-muted; padding: 0 1; }
+        & #files-input { height: 1; border: none; padding: 0 1; margin-bottom: 1; background: $boost; }
+        & #files-list {
+            height: auto; max-height: 100%; border: none; padding: 0; background: transparent;
+            & > .option-list--option { padding: 0 1; }
+        }
+        & #files-help { color: $text-muted; padding: 1 1 0 1; height: auto; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False, priority=True),
+        Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False, priority=True),
+        Binding("tab", "complete", "complete", show=False, priority=True),
+        Binding("ctrl+w", "up_a_folder", "up a folder", show=False, priority=True),
+    ]
+    help: ClassVar[str] = "tab completes · ctrl+w goes up a folder · enter takes it"
+    """The keys of the dialog."""
+
+    def __init__(self, title: str, typed: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._typed = typed
+        self._entries: list[PathCompletion] = []
+        self._listed: str | None = None
+        """What was typed for what is listed."""
+        self._waiting: list[Callable[[], object]] = []
+        """What is to be done when all that was typed is listed."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="files"):
+            yield Static(Content(self._title), id="files-title")
+            yield Input(
+                self._typed,
+                placeholder="path, or some letters of it",
+                id="files-input",
+                compact=True,
+            )
+            yield from self.compose_list()
+            yield Static(Content(self.help), id="files-help")
+
+    def compose_list(self) -> ComposeResult:
+        """Yield the list, and what stands beside it."""
+        listed = StudioOptionList(id="files-list")
+        listed.can_focus = False
+        yield listed
+
+    async def find_completions(self, typed: str) -> list[PathCompletion]:
+        """Return what a typed path may be completed to, best first."""
+        raise NotImplementedError
+
+    def take(self, typed: str, entry: PathCompletion | None) -> None:
+        """Answer with a typed path or the highlighted completion, or go into a folder.
+
+        :param entry: None when nothing is highlighted.
+        """
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        self._list_entries(self._typed)
+
+    @on(Input.Changed)
+    def _handle_typing(self, event: Input.Changed) -> None:
+        self._list_entries(event.value)
+
+    @on(Input.Submitted)
+    def _handle_submit(self) -> None:
+        self.when_listed(lambda: self.take(self._input.value.strip(), self.highlighted))
+
+    @on(OptionList.OptionSelected)
+    def _handle_selection(self, event: OptionList.OptionSelected) -> None:
+        if isinstance(event.option, ValueOption):
+            self.take(self._input.value.strip(), event.option.value)
+
+    def action_move(self, by: int) -> None:
+        self.when_listed(lambda: self._move(by))
+
+    def action_complete(self) -> None:
+        self.when_listed(self._complete)
+
+    def action_up_a_folder(self) -> None:
+        self.when_listed(lambda: self.write(paths.strip_last_part(self._input.value)))
+
+    def _move(self, by: int) -> None:
+        listed = self._list
+        if self._entries:
+            listed.highlighted = ((listed.highlighted or 0) + by) % len(self._entries)
+
+    def _complete(self) -> None:
+        entry = self.highlighted
+        if entry is not None:
+            self.write(entry.typed)
+
+    def when_listed(self, do: Callable[[], object]) -> None:
+        """Do something with what answers to all that was typed before, once it is listed."""
+
+        def run_later() -> None:
+            self._waiting.append(do)
+            self._go_on()
+
+        self._input.call_later(run_later)
+
+    def _go_on(self) -> None:
+        while self._waiting and self._listed == self._input.value:
+            self._waiting.pop(0)()
+
+    @property
+    def _input(self) -> Input:
+        return self.query_one("#files-input", Input)
+
+    @property
+    def _list(self) -> OptionList:
+        return self.query_one("#files-list", OptionList)
+
+    @property
+    def typed(self) -> str:
+        """The path in the line."""
+        return self._input.value.strip()
+
+    @property
+    def highlighted(self) -> PathCompletion | None:
+        """The highlighted completion."""
+        index = self._list.highlighted
+        return self._entries[index] if index is not None and index < len(self._entries) else None
+
+    def write(self, typed: str) -> None:
+        """Put a path into the line."""
+        self._input.value = typed
+        self._input.cursor_position = len(typed)
+
+    @work(exclusive=True)
+    async def _list_entries(self, typed: str) -> None:
+        calls = get_studio(self).calls
+        calls.begin()
+        try:
+            found = await self.find_completions(typed)
+        finally:
+            calls.end()
+        if not self.query("#files-list"):  # it was answered meanwhile
+            return
+        if found != self._entries:  # else what was chosen among them meanwhile stays so
+            self._show(found)
+        self.mark_listed(typed)
+        self._listed = typed
+        self._go_on()
+
+    def mark_listed(self, typed: str) -> None:
+        """Called when the completions of a path are shown."""
+        self.show_help("" if self._entries else "Nothing here answers to that.")
+
+    def _show(self, found: list[PathCompletion]) -> None:
+        self._entries = found
+        listed = self._list
+        listed.clear_options()
+        listed.add_options(
+            [
+                ValueOption(
+                    Content.styled(entry.name, "$primary" if entry.is_folder else ""), entry
+                )
+                for entry in found
+            ]
+        )
+        listed.highlighted = 0 if found else None
+
+    def show_help(self, problem: str) -> None:
+        """Show a problem, or the keys when there is none."""
+        self.query_one("#files-help", Static).update(Content(problem or self.help))
