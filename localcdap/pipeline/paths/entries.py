@@ -52,7 +52,7 @@ def find_first_file(path: str) -> Path:
 
     :param path: an absolute path of this machine.
     :raises NotFoundError: when there is no such file.
-    :raises BadRequestError: for a pattern with alternatives, and for what is no regular file.
+    :raises BadRequestError: for a pattern with alternatives, and for what is not a regular file.
     """
     if os.path.lexists(path):
         return _find_in(Path(path), path)

@@ -31,8 +31,9 @@ def build_properties(
         "enableQuotedValues": _to_text(guess.is_quoted) if is_delimited else None,
         "enableMultilineSupport": _to_text(guess.is_multiline) if is_delimited else None,
     }
-    header = "skipHeader" if "skipHeader" in declared else "copyHeader"
-    values[header] = _to_text(guess.has_header) if is_delimited else None
+    # A source that skips the header needs no copy of it.
+    header, other = ("skipHeader", "copyHeader")[:: 1 if "skipHeader" in declared else -1]
+    values |= {header: _to_text(guess.has_header) if is_delimited else None, other: None}
     return {name: value for name, value in values.items() if name in declared}
 
 

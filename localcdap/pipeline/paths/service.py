@@ -73,19 +73,23 @@ class PathService:
     def list_entries(self, query: PathQuery) -> PathListing:
         """Return the entries of the folder that a path is in. A folder that cannot be read has none.
 
-        Where the path has no slash, the prefixes of ``[locations]`` are among them.
+        Prefixes of ``[locations]`` that go on from the path are among them: for ``gs:/`` and for nothing.
 
         :raises StageError: for a foreign path without a location.
         :raises BadRequestError: for a macro without a value.
         """
-        head, slash, last = query.path.rpartition("/")
+        path, slash, last = query.path.rpartition("/")
+        head = path + slash
         locations = self._get_locations(query.namespace)
-        folder = Path(self._resolve(query, locations, head + slash or "."))
-        entries = list_folder(folder, hidden=last.startswith("."))
-        if not slash:
-            prefixes = sorted(each.rstrip("/") for each in locations.mapping)
-            entries = [*(PathEntry(each, True) for each in prefixes), *entries]
-        return PathListing(head + slash, entries)
+        prefixes = [
+            PathEntry(each.rstrip("/")[len(head) :], True)
+            for each in sorted(locations.mapping)
+            if each.startswith(head) and len(each.rstrip("/")) > len(head)
+        ]
+        if prefixes and ":/" in head:
+            return PathListing(head, prefixes)
+        folder = Path(self._resolve(query, locations, head or "."))
+        return PathListing(head, [*prefixes, *list_folder(folder, hidden=last.startswith("."))])
 
     def peek(self, query: PathQuery) -> FilePeek:
         """Read the beginning of the file that a path names, at most :data:`HEAD_BYTES` of it.

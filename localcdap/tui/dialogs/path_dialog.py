@@ -45,7 +45,7 @@ class PathDialog(DialogScreen[_T]):
         Binding("tab", "complete", "complete", show=False, priority=True),
         Binding("ctrl+w", "up_a_folder", "up a folder", show=False, priority=True),
     ]
-    help: ClassVar[str] = "tab completes · ctrl+w goes up a folder · enter takes it"
+    help: str = "tab completes · ctrl+w goes up a folder · enter takes it"
     """The keys of the dialog."""
 
     def __init__(self, title: str, typed: str = "") -> None:

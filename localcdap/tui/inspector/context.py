@@ -9,6 +9,7 @@ import msgspec
 
 from localcdap.api.schema import Schema
 from localcdap.pipeline.editing.stage_states import StageState
+from localcdap.pipeline.paths.service import PathQuery
 from localcdap.tui.inspector.properties import elements
 from localcdap.tui.inspector.properties.elements import ElementPart
 from localcdap.tui.inspector.properties.suggestions import (
@@ -30,6 +31,7 @@ FUNCTIONS: Final = {
 class FieldContext(msgspec.Struct):
     """The context that all fields of a form share; it is updated while they exist."""
 
+    namespace: str = "default"
     inputs: dict[str, Schema | None] = {}
     output: Schema | None = None
     arguments: dict[str, str] = {}
@@ -41,6 +43,10 @@ class FieldContext(msgspec.Struct):
         """Use the current schemas of a stage."""
         self.inputs = state.input_schemas if state is not None else {}
         self.output = state.output_schema if state is not None else None
+
+    def create_path_query(self, path: str) -> PathQuery:
+        """Return the query for a path of the stage, with the arguments of the next run."""
+        return PathQuery(path, self.namespace, self.arguments)
 
     def list_suggestions(self, part: ElementPart) -> list[Suggestion]:
         """Return suggestions for a part of an element."""

@@ -8,20 +8,24 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.notifications import SeverityLevel
 from textual.widgets import TabbedContent
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import PluginInfo
+from localcdap.pipeline.detected_schema import SCHEMA, DetectedSchema, detect_output_schema
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.editing.edits import SetPlugin, SetProperty
 from localcdap.pipeline.editing.stage_states import StageState
+from localcdap.pipeline.paths.format_guess import FormatGuess
+from localcdap.pipeline.paths.guessed_properties import build_properties
 from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import DocumentChange
-from localcdap.tui.inspector import heading
+from localcdap.tui.inspector import heading, schema_actions
 from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.heading import FieldHelp
 from localcdap.tui.inspector.method_dialog import MethodDialog, MethodInput, build_call
@@ -37,6 +41,11 @@ from localcdap.tui.inspector.plugin_details import (
 from localcdap.tui.inspector.properties.field import PropertyField
 from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.inspector.property_failures import StageFailures, group_failures
+from localcdap.tui.inspector.schema_actions import (
+    change_properties,
+    describe_detection,
+    explain_no_schema,
+)
 from localcdap.tui.inspector.tabs import InspectorTabs
 from localcdap.tui.studio import StudioNode
 from localcdap.tui.widgets.cached_static import CachedStatic
@@ -65,9 +74,9 @@ class Inspector(StudioNode, Vertical):
             id="stage.previous_tab",
             show=False,
         ),
+        Binding("f7", "get_schema", "get schema", id="stage.get_schema"),
         Binding("f6", "version", "version, repair", id="stage.version"),
         Binding("f8", "methods", "ask the plugin", id="stage.methods", show=False),
-        Binding("f7", "detect", "look at files", id="stage.detect", show=False),
         Binding("f9,ctrl+enter", "try", "try the stage", id="trial.run"),
         Binding("f3", "fill", "records from …", id="trial.fill"),
         Binding("alt+i", "input", "next input", id="trial.input", show=False),
@@ -287,6 +296,7 @@ class Inspector(StudioNode, Vertical):
     def _show_state(self) -> None:
         state = self.state
         self._known.update(state)
+        self._known.namespace = self._editor.namespace
         self._known.arguments = self._editor.arguments
         errors = state.errors if state is not None else []
         warnings = state.warnings if state is not None else []
@@ -312,11 +322,65 @@ class Inspector(StudioNode, Vertical):
     def action_tab(self, by: int) -> None:
         self._panes.open_next(by)
 
-    def action_detect(self) -> None:
-        """Look at files and databases for this stage; the results come as changes."""
+    def action_get_schema(self) -> None:
+        """Have the source look at its data, and take the schema that it finds."""
+        self.show_selected()
         if self._stage is not None:
             self.form.flush()
-            self._editor.detect([self._stage])
+            self._take_from_data(self._stage, {}, None)
+
+    @on(PropertyField.FormatChosen)
+    def _apply_format(self, event: PropertyField.FormatChosen) -> None:
+        """Take a path, the format of its file, and the schema that the source then finds, as one edit."""
+        event.stop()
+        guess, plugin = event.chosen.guess, self._plugin
+        if guess is None or plugin is None or event.stage != self._stage:
+            return
+        self.form.flush()
+        values = build_properties(guess, plugin.properties)
+        if not values:
+            self.studio.show_notice(
+                f"{plugin.name} does not read files of the format {guess.format}.",
+                "Only the path was taken.",
+                "warning",
+            )
+        self._take_from_data(event.stage, {event.property: event.chosen.path, **values}, guess)
+
+    def _take_from_data(
+        self, stage: str, values: dict[str, str | None], guess: FormatGuess | None
+    ) -> None:
+        """Set properties of a source, and the schema that it finds with them.
+
+        :param guess: the format that the properties stand for; None when they stay as they are.
+        """
+        plugin, editor = self._plugin, self._editor
+        if plugin is not None and SCHEMA not in plugin.properties and guess is None:
+            self.studio.show_notice(f"{plugin.name} has no property '{SCHEMA}' to fill.")
+            return
+        namespace, arguments = editor.namespace, editor.arguments
+        node = change_properties(editor.get_node(stage), values)
+
+        def take(found: DetectedSchema) -> None:
+            if not editor.get_node(stage):
+                return  # it was removed meanwhile
+            taken = schema_actions.build_schema_value(found)
+            before = editor.get_properties(stage).get(SCHEMA)
+            edit = schema_actions.build_edit(editor, stage, {**values, **taken})
+            if edit is not None:
+                editor.apply(edit, origin=self)
+            is_new = bool(taken) and before != taken[SCHEMA]
+            notice = describe_detection(stage, found, is_new=is_new)
+            said = f"{stage} reads {guess.format}: {guess.reason}. " if guess is not None else ""
+            severity: SeverityLevel = "warning" if notice.is_warning else "information"
+            self.studio.show_notice(said + notice.message, notice.detail, severity)
+
+        self.call(
+            lambda cdap: detect_output_schema(
+                cdap.studio, node, namespace=namespace, arguments=arguments
+            ),
+            take,
+            group="schema",
+        )
 
     def action_try(self) -> None:
         """Try the stage, and show what it gives."""
@@ -400,8 +464,10 @@ class Inspector(StudioNode, Vertical):
         return None if self.explain_disabled(action) else True
 
     def explain_disabled(self, action: str) -> str | None:
-        if action in ("version", "detect", "methods", "try") and self._stage is None:
+        if action in ("version", "methods", "try") and self._stage is None:
             return "no stage is selected"
+        if action == "get_schema":
+            return explain_no_schema(self._use)
         if action == "methods" and (self._plugin is None or not self._plugin.methods):
             return "the plugin has no methods"
         return None

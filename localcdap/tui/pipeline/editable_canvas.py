@@ -20,7 +20,7 @@ from localcdap.pipeline.editing.edits import (
     RenameStage,
     SetNote,
 )
-from localcdap.pipeline.rules.plugin_types import POST_ACTION, SPLITTER
+from localcdap.pipeline.rules.plugin_types import POST_ACTION, SOURCES, SPLITTER
 from localcdap.runs.model import StageCounts
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.canvas.chart import build_chart
@@ -152,9 +152,14 @@ class EditableCanvas(StudioNode, Canvas):
         return found
 
     def _select(self, stage: str | None) -> None:
-        if (stage is None) != (self.selected is None):
+        if self._is_source(stage) != self._is_source(self.selected):
             self.refresh_bindings()  # the footer shows only hints that depend on this
         self.selected = stage
+
+    def _is_source(self, stage: str | None) -> bool | None:
+        """Return whether a stage is a source; None for no stage."""
+        use = self._editor.get_stage(stage) if stage is not None else None
+        return None if use is None else use.plugin.type in SOURCES
 
     # -- stages ------------------------------------------------------------------------------------
 

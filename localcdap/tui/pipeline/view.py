@@ -21,6 +21,7 @@ from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import DocumentChange
 from localcdap.tui.inspector.inspector import Inspector
+from localcdap.tui.inspector.schema_actions import explain_no_schema
 from localcdap.tui.keys.commands import Command
 from localcdap.tui.labels import format_status
 from localcdap.tui.log.run_log import RunLog
@@ -63,6 +64,7 @@ class PipelineView(StudioNode, Vertical):
         Binding("r", "run", "run", id="pipeline.run"),
         Binding("v", "preview", "preview", id="pipeline.preview"),
         Binding("X", "stop", "stop", id="pipeline.stop"),
+        Binding("f7", "get_schema", "get schema", id="stage.get_schema"),
         Binding("ctrl+s", "save", "save", id="pipeline.save"),
         Binding("ctrl+r", "run_with", "run with arguments", id="pipeline.run_with", show=False),
         Binding("V", "detect", "validate connected", id="pipeline.detect", show=False),
@@ -156,6 +158,8 @@ class PipelineView(StudioNode, Vertical):
             return "nothing is running"
         if action == "try" and editor.selected is None:
             return "no stage is selected"
+        if action == "get_schema":
+            return explain_no_schema(editor.get_stage(editor.selected or ""))
         if action == "log" and not (self.is_mounted and self.query_one(RunLog).run_id):
             return "there is no run yet"
         if action in ("run", "preview", "run_with", "deploy") and not editor.stages:
@@ -209,6 +213,10 @@ class PipelineView(StudioNode, Vertical):
         """Run the selected stage on records."""
         self._open_inspector()
         self.inspector.action_try()
+
+    def action_get_schema(self) -> None:
+        """Take the schema of the selected source from its data."""
+        self.inspector.action_get_schema()
 
     @on(Canvas.Opened)
     def _inspect_stage(self, event: Canvas.Opened) -> None:

@@ -27,7 +27,7 @@ def guess(text: str | bytes, name: str = "file", *, is_whole: bool = True):
         ("2026-01-02,x\n2026-01-03,y\n", "csv", ",", False),
         ("id,name\r\n1,ada\r\n", "csv", ",", True),
         ('name,note\nada,"a, b"\nbob,c\n', "csv", ",", True),
-        ("id,name\n", "csv", ",", False),  # nothing says that it is no record
+        ("id,name\n", "csv", ",", False),  # nothing says that it is not a record
     ],
 )
 def test_columns_are_found_by_their_delimiter(text, format, delimiter, has_header):
@@ -93,6 +93,7 @@ def test_a_guess_sets_the_properties_that_the_plugin_has():
         "format": "delimited",
         "delimiter": ";",
         "skipHeader": "true",
+        "copyHeader": None,
         "enableQuotedValues": "true",
         "fileEncoding": None,
     }

@@ -41,6 +41,7 @@ def names(paths, path):
 
 def test_entries_are_those_of_the_folder_of_the_instance_or_of_a_location(paths, folder):
     assert {"gs://sales", "bucket", "sales.csv"} <= set(names(paths, "sa"))
+    assert names(paths, "gs://s") == ["sales"]
     assert names(paths, "gs://sales/") == ["daily"]
     assert names(paths, "gs://sales/.") == ["daily", ".hidden"]
     assert names(paths, f"{folder}/bucket/daily/x") == ["_SUCCESS", "a.csv", "b.csv"]
@@ -96,7 +97,7 @@ def test_compressed_files_are_looked_into(paths, folder):
         paths.peek(PathQuery("broken.gz"))
 
 
-def test_what_is_no_file_says_so(paths, folder):
+def test_other_paths_say_why(paths, folder):
     os.mkfifo(folder / "pipe")
     (folder / "empty").mkdir()
     with pytest.raises(BadRequestError, match="not a regular file"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from textual.content import Content
 from textual.widgets import Input
@@ -14,8 +14,6 @@ from localcdap.tui.inspector.properties.suggestions import Suggestion
 from localcdap.tui.textual_internals.auto_complete import QuietAutoComplete
 
 SuggestionSource = Callable[[], Sequence[Suggestion]]
-_MOST: Final = 50
-"""Candidates that are shown; typing brings the others."""
 _HINT: Final = 24
 """Cells for what a candidate is."""
 
@@ -60,6 +58,8 @@ class PropertyAutoComplete(QuietAutoComplete):
     :param offers: what the field itself has to offer.
     """
 
+    most_shown: ClassVar[int] = 50
+    """Candidates that are shown; typing brings the others."""
     DEFAULT_CSS = """
     PropertyAutoComplete { max-height: 10; background: $panel; }
     PropertyAutoComplete AutoCompleteList { scrollbar-size-vertical: 1; }
@@ -85,8 +85,8 @@ class PropertyAutoComplete(QuietAutoComplete):
         self, target_state: TargetState, candidates: list[DropdownItem], search_string: str
     ) -> list[DropdownItem]:
         if any(_get_item_text(each) == search_string for each in candidates):
-            return candidates[:_MOST]  # chosen already: show what there is instead
-        return super().get_matches(target_state, candidates, search_string)[:_MOST]
+            return candidates[: self.most_shown]  # chosen already: show what there is instead
+        return super().get_matches(target_state, candidates, search_string)[: self.most_shown]
 
     def should_show_dropdown(self, search_string: str) -> bool:
         options = self.option_list.options

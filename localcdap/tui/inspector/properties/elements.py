@@ -19,6 +19,8 @@ INPUT_STAGE: Final = "input-stage"
 JOINED_FIELD: Final = "joined-field"
 JOIN_KEYS: Final = "join-keys"
 TYPE: Final = "type"
+PATH: Final = "path"
+FOLDER: Final = "folder"
 
 Row = tuple[str, ...]
 """The texts of one element, one for each part."""
@@ -29,7 +31,7 @@ class ElementPart(NamedTuple):
 
     kind: str
     """The kind of value: ``input-field``, ``output-field``, ``input-stage``, ``joined-field``, ``join-keys``,
-    ``type``, or any other word."""
+    ``type``, ``path``, ``folder``, or any other word."""
     choices: tuple[str, ...] = ()
     """Words that are offered, where the form lists them."""
 
@@ -84,6 +86,13 @@ def find_element_form(declared: PluginProperty) -> ElementForm | None:
     if declared.choices:
         return ElementForm("{value:" + "|".join(declared.choices) + "}")
     return ElementForm("{value}")
+
+
+def find_path_kind(declared: PluginProperty | None) -> str | None:
+    """Return :data:`PATH` or :data:`FOLDER` for a property that is one path; None for any other."""
+    form = find_element_form(declared) if declared is not None and declared.form else None
+    kinds = [part.kind for part in form.parts] if form is not None and not form.is_list else []
+    return kinds[0] if kinds in ([PATH], [FOLDER]) else None
 
 
 def get_max_elements(declared: PluginProperty, form: ElementForm) -> int | None:

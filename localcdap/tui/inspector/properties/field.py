@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from textual import events, work
@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
+from localcdap.pipeline.paths.service import PathListing
 from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.properties.completion import PropertyAutoComplete
 from localcdap.tui.inspector.properties.controls import (
@@ -24,12 +25,17 @@ from localcdap.tui.inspector.properties.controls import (
     Toggle,
 )
 from localcdap.tui.inspector.properties.elements import (
+    FOLDER,
+    PATH,
     ElementPart,
     find_element_form,
+    find_path_kind,
     get_max_elements,
 )
 from localcdap.tui.inspector.properties.field_plan import ControlKind, FieldPlan
 from localcdap.tui.inspector.properties.list_control import ListControl
+from localcdap.tui.inspector.properties.path_auto_complete import PathAutoComplete
+from localcdap.tui.inspector.properties.path_browser import ChosenPath, PathBrowser
 from localcdap.tui.inspector.properties.suggestions import Suggestion
 from localcdap.tui.inspector.property_failures import PropertyFailure
 from localcdap.tui.inspector.schema.text import EXAMPLE
@@ -51,6 +57,7 @@ class PropertyField(StudioNode, Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2,ctrl+@,ctrl+space", "menu", "field menu", id="field.menu"),
+        Binding("f3", "browse", "browse files", id="field.browse"),
         Binding("f4", "editor", "$EDITOR", id="field.editor"),
     ]
     DEFAULT_CSS = """
@@ -71,12 +78,22 @@ class PropertyField(StudioNode, Vertical):
             self.property = field.plan.name
             self.text = text
 
+    class FormatChosen(Message):
+        """The user chose a file whose format applies to the stage."""
+
+        def __init__(self, field: PropertyField, chosen: ChosenPath) -> None:
+            super().__init__()
+            self.stage = field.stage
+            self.property = field.plan.name
+            self.chosen = chosen
+
     def __init__(self, plan: FieldPlan, stage: str, text: str, context: FieldContext) -> None:
         super().__init__()
         self.plan: Final = plan
         self.stage = stage
         """Whose property it is; another one when the form goes on to a stage with the same plugin."""
         self._known = context
+        self._path_kind: Final = find_path_kind(plan.declared)
         self._kind = plan.choose_control(text)
         self._original = text
         self._blames: Sequence[PropertyFailure] = ()
@@ -154,6 +171,8 @@ class PropertyField(StudioNode, Vertical):
             facts.append(f"one of {', '.join(declared.choices)}")
         if self._kind is ControlKind.SCHEMA:
             facts.append(EXAMPLE)
+        elif self._path_kind is not None:
+            facts.append("f3 browses files")
         elif self.list_suggestions():
             facts.append("↓ lists what fits")
         return Content.assemble(
@@ -200,8 +219,42 @@ class PropertyField(StudioNode, Vertical):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         control = self._control
         if isinstance(control, LineControl) and self.auto_complete is None:
-            self.auto_complete = PropertyAutoComplete(control, self._known, self.list_suggestions)
+            self.auto_complete = self._create_auto_complete(control)
             self.screen.mount(self.auto_complete)
+
+    def _create_auto_complete(self, control: LineControl) -> PropertyAutoComplete:
+        if self._path_kind is None:
+            return PropertyAutoComplete(control, self._known, self.list_suggestions)
+        return PathAutoComplete(
+            control, self._known, self._list_folder, only_folders=self._path_kind == FOLDER
+        )
+
+    def _list_folder(self, path: str, take: Callable[[PathListing], None]) -> None:
+        query = self._known.create_path_query(path)
+        self.call(
+            lambda cdap: cdap.paths.list_entries(query),
+            take,
+            on_error=lambda _: None,  # the browser and the validation say what is wrong with it
+            group="paths",
+        )
+
+    @work
+    async def action_browse(self) -> None:
+        """Choose a file or a folder, and look into files."""
+        browser = PathBrowser(
+            f"{self.plan.name} of {self.stage}",
+            self._original,
+            self._known,
+            only_folders=self._path_kind == FOLDER,
+            takes_format=self._path_kind == PATH and not self._known.inputs,
+        )
+        chosen = await self.app.push_screen_wait(browser)
+        if chosen is None:
+            return
+        if chosen.guess is None:
+            self.set(chosen.path)
+        else:
+            self.post_message(self.FormatChosen(self, chosen))
 
     def list_suggestions(self) -> list[Suggestion]:
         """Return the suggestions of the field, without macros."""
@@ -229,6 +282,8 @@ class PropertyField(StudioNode, Vertical):
             self._control.take(chosen)
         elif chosen == "!editor":
             self.action_editor()
+        elif chosen == "!browse":
+            self.action_browse()
         elif chosen == "!locate":
             await ask_location_and_reopen(self.studio, find_prefix(self._original) or "")
 
@@ -261,6 +316,8 @@ class PropertyField(StudioNode, Vertical):
         if prefix is not None:
             label = f"map {prefix} to a local folder"
             found.append(Choice(label, "!locate", group="value"))
+        if self._path_kind is not None:
+            found.append(Choice("browse files", "!browse", "f3", group="value"))
         if self._kind is not ControlKind.MASKED:
             found.append(Choice("edit in $EDITOR", "!editor", "f4", group="value"))
         if declared is not None and declared.default:
@@ -278,6 +335,8 @@ class PropertyField(StudioNode, Vertical):
         return found
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "browse" and self._path_kind is None:
+            return False  # the key may be another one's
         return None if self.explain_disabled(action) else True
 
     def explain_disabled(self, action: str) -> str | None:
