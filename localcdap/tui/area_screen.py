@@ -57,10 +57,11 @@ class AreaScreen(StudioNode, Screen[None]):
 
     def action_filter(self) -> None:
         """Focus the filter."""
-        for field in self.query("Input.filter").results(Input):
-            if field.display:
+        for field in self.focus_chain:
+            if isinstance(field, Input) and field.has_class("filter"):
                 field.focus()
                 return
+        self.studio.explain_no_effect("there is no list to filter here", "filter")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "filter":

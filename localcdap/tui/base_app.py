@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from textual import work
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
@@ -26,6 +27,7 @@ from localcdap.tui.keys.commands import (
     build_key_choices,
     build_palette_choices,
     collect_commands,
+    explain_unavailable,
     list_actions,
     list_shadowed_actions,
 )
@@ -101,6 +103,21 @@ class BaseApp(InternalsApp):
     ) -> None:
         """Show a notice for some seconds and keep it in the list of notices."""
         self.notify(detail, title=message, severity=severity, markup=False)
+
+    def explain_no_effect(self, reason: str, what: str = "") -> None:
+        """Show why a key had no effect, unless that is on the screen already.
+
+        :param reason: a clause, such as "no stage is selected".
+        :param what: what the key is for, such as "rename".
+        """
+        said = f"{what}: {reason}." if what else f"{reason}."
+        said = said[:1].upper() + said[1:]
+        if all(said not in notice.message for notice in self._notifications):
+            self.show_notice(said)
+
+    def explain_key(self, node: DOMNode, binding: Binding) -> None:
+        reason = explain_unavailable(node, self.screen, binding.action)
+        self.explain_no_effect(reason, binding.description)
 
     def show_error(self, error: LocalcdapError, severity: SeverityLevel = "error") -> None:
         """Show an error and its corrective action as a notice."""
@@ -308,8 +325,8 @@ class BaseApp(InternalsApp):
         screen = self.screen
         if screen.maximized is not None:
             screen.minimize()
-        elif self.focused is not None:
-            screen.maximize(_find_part(self.focused))
+        elif self.focused is None or not screen.maximize(_find_part(self.focused)):
+            self.explain_no_effect("this part cannot be shown alone", "full screen")
 
     def action_press_key(self, key: str) -> None:
         """Do what another key does."""

@@ -81,6 +81,13 @@ class Studio(Protocol):
     ) -> None:
         """Show a notice for some seconds and keep it in the list of notices."""
 
+    def explain_no_effect(self, reason: str, what: str = "") -> None:
+        """Show why a key had no effect, unless that is on the screen already.
+
+        :param reason: a clause, such as "no stage is selected".
+        :param what: what the key is for, such as "rename".
+        """
+
     def copy_text(self, text: str, what: str = "text") -> None:
         """Put a text into the clipboard of the terminal and show a notice.
 

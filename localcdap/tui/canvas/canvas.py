@@ -26,7 +26,7 @@ from localcdap.text import sanitize_for_terminal
 from localcdap.tui.canvas.chart import Chart
 from localcdap.tui.canvas.flow import RecordFlow
 from localcdap.tui.canvas.layout import Layout, lay_out
-from localcdap.tui.canvas.navigation import find_first, find_neighbour
+from localcdap.tui.canvas.navigation import WORDS, find_first, find_neighbour
 from localcdap.tui.canvas.painter import STYLES, Painter, build_blank
 from localcdap.tui.canvas.stage_card import StageCard
 from localcdap.tui.canvas.zoom import DOTS, NORMAL, SNUG, ZOOMS, Zoom
@@ -310,6 +310,9 @@ class Canvas(ScrollView, can_focus=True):
 
     # -- keys ------------------------------------------------------------------------------------
 
+    def explain_no_effect(self, reason: str) -> None:
+        """Called when a key has no effect; a subclass shows the reason."""
+
     def action_walk(self, direction: str) -> None:
         here = self.selected
         there = find_first(self._layout) if here is None else None
@@ -317,27 +320,53 @@ class Canvas(ScrollView, can_focus=True):
             there = find_neighbour(self._layout, self._chart, here, direction)
         if there is not None:
             self._choose(there)
+        else:
+            where = "" if here is None else f" {WORDS[direction]}"
+            self.explain_no_effect(f"there is no stage{where}")
 
     def action_pan(self, x: int, y: int) -> None:
-        self.scroll_relative(x, y, animate=False, force=True)
+        before = self.scroll_offset
+        after = (
+            max(0, min(before.x + x, self.max_scroll_x)),
+            max(0, min(before.y + y, self.max_scroll_y)),
+        )
+        if before == after:
+            self.explain_no_effect("the drawing ends there")
+        else:
+            self.scroll_to(*after, animate=False, force=True)
 
     def action_zoom(self, step: int) -> None:
         self._needs_fit = False
-        zoom = ZOOMS[max(0, min(self._zoom.level + step, DOTS.level))]
-        self._set_zoom(self._widen_to_fit(zoom) or zoom.with_width(_USUAL))
+        level = self._zoom.level + step
+        if not 0 <= level <= DOTS.level:
+            size = "largest" if step < 0 else "smallest"
+            self.explain_no_effect(f"this is the {size} size of the drawing")
+            return
+        self._set_zoom(self._widen_to_fit(ZOOMS[level]) or ZOOMS[level].with_width(_USUAL))
+        if not self._chart.nodes:
+            self.explain_no_effect("there is no stage to draw")
         if self.selected is not None:
             self.show_stage(self.selected)
 
     def action_fit(self) -> None:
+        before = self._layout.boxes, self.scroll_offset
         self.fit()
+        if before == (self._layout.boxes, self.scroll_offset):
+            self.explain_no_effect("the drawing has the size that fits best")
 
     def action_center(self) -> None:
         box = self._layout.boxes.get(self.selected or "")
-        if box is not None:
-            size = self.scrollable_content_region.size
-            x = box.x + self._edge.x + box.width // 2 - size.width // 2
-            y = box.y + self._edge.y + box.height // 2 - size.height // 2
-            self.scroll_to(x, y, animate=False, force=True)
+        if box is None:
+            self.explain_no_effect("no stage is selected")
+            return
+        size = self.scrollable_content_region.size
+        x = box.x + self._edge.x + box.width // 2 - size.width // 2
+        y = box.y + self._edge.y + box.height // 2 - size.height // 2
+        after = max(0, min(x, self.max_scroll_x)), max(0, min(y, self.max_scroll_y))
+        if self.scroll_offset == after:
+            self.explain_no_effect("the drawing cannot be moved further that way")
+        else:
+            self.scroll_to(*after, animate=False, force=True)
 
     def action_open(self) -> None:
         if self.selected is not None:

@@ -9,6 +9,8 @@ from localcdap.tui.canvas.layout import Box, Layout
 
 STEPS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 
+WORDS = {"left": "to the left", "right": "to the right", "up": "above", "down": "below"}
+
 
 def find_first(layout: Layout) -> str | None:
     """Return the stage to start with: the leftmost stage of the top row."""

@@ -67,9 +67,7 @@ def list_actions(screen: Screen[Any]) -> list[KeyAction]:
         action = found.get(known)
         if action is None:
             reason = (
-                None
-                if active.enabled
-                else _explain_unavailable(active.node, screen, binding.action)
+                None if active.enabled else explain_unavailable(active.node, screen, binding.action)
             )
             action = found[known] = KeyAction(
                 binding.id or "", binding.description, binding.action, active.node, reason
@@ -93,7 +91,7 @@ def list_shadowed_actions(screen: Screen[Any]) -> list[KeyAction]:
                 continue
             state = check_action_state(app, binding.action, node)
             if state is not False:
-                reason = None if state else _explain_unavailable(node, screen, binding.action)
+                reason = None if state else explain_unavailable(node, screen, binding.action)
                 found[id] = KeyAction(id, binding.description, binding.action, node, reason)
     return list(found.values())
 
@@ -153,7 +151,7 @@ def _list_node_commands(node: DOMNode) -> Iterator[Command]:
         yield from listed()
 
 
-def _explain_unavailable(node: DOMNode, screen: Screen[Any], action: str) -> str:
+def explain_unavailable(node: DOMNode, screen: Screen[Any], action: str) -> str:
     """Return why an action is not available, as its widget, the screen or the app explains it."""
     name = action.partition("(")[0].rpartition(".")[2]
     for each in (node, screen, screen.app):

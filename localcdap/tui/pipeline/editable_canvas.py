@@ -113,6 +113,9 @@ class EditableCanvas(StudioNode, Canvas):
             return "nothing is selected"
         return None
 
+    def explain_no_effect(self, reason: str) -> None:
+        self.studio.explain_no_effect(reason)
+
     # -- showing ---------------------------------------------------------------------------------
 
     def _draw(self) -> None:
@@ -392,10 +395,11 @@ class EditableCanvas(StudioNode, Canvas):
 
     def action_next_problem(self, step: int) -> None:
         """Select the next stage with a failure."""
-        failing = self._list_failing_stages()
-        if not failing:
+        failing, here = self._list_failing_stages(), self._editor.selected
+        if not set(failing) - {here}:
+            other = "other " if failing else ""
+            self.explain_no_effect(f"no {other}stage has a failure; P lists all problems")
             return
-        here = self._editor.selected
         at = failing.index(here) + step if here in failing else (0 if step > 0 else -1)
         self._editor.select(failing[at % len(failing)])
 

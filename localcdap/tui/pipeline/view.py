@@ -226,6 +226,8 @@ class PipelineView(StudioNode, Vertical):
         self.call_after_refresh(self.inspector.focus_content)
 
     def action_back(self) -> None:
+        if self.canvas.has_focus:
+            self.studio.explain_no_effect("nothing is selected and the canvas has the focus")
         if self._is_narrow:
             self._show_inspector(False)
         self.canvas.focus()

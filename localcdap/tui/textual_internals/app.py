@@ -139,6 +139,32 @@ class InternalsApp(App[None]):
         """Close without Textual's traceback: the command prints the error."""
         self._close_messages_no_wait()
 
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        is_handled = await super()._check_bindings(key, priority)
+        if not is_handled and not priority:
+            found = self._find_disabled_binding(key)
+            if found is not None:
+                self.explain_key(*found)
+        return is_handled
+
+    def _find_disabled_binding(self, key: str) -> tuple[DOMNode, Binding] | None:
+        """Return the binding that a key would have had an effect with, and its node.
+
+        One that is shown as disabled comes before one that is hidden, the nearest to the focus first. A
+        binding of Textual itself, which has no id, is none of them.
+        """
+        hidden = None
+        for node, bindings in self.screen._modal_binding_chain:
+            for binding in bindings.key_to_bindings.get(key, ()):
+                if binding.id and binding.description and not binding.priority:
+                    if self._check_action_state(binding.action, node) is None:
+                        return node, binding
+                    hidden = hidden or (node, binding)
+        return hidden
+
+    def explain_key(self, node: DOMNode, binding: Binding) -> None:
+        """Called when a key has no effect, because its action cannot be done now."""
+
     def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
         removal = super()._prune(*nodes, parent=parent)
         return CancellableRemove(removal._tasks, removal._post_remove)

@@ -14,7 +14,13 @@ from textual.content import Content
 from textual.widgets import Markdown, Static
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.artifacts.model import ArtifactDetail, ArtifactSelector, PluginInfo, PluginSummary
+from localcdap.artifacts.model import (
+    ArtifactDetail,
+    ArtifactSelector,
+    PluginInfo,
+    PluginSummary,
+    SyncReport,
+)
 from localcdap.authoring.artifact import list_plugin_types, write_artifact
 from localcdap.authoring.names import derive_names
 from localcdap.host.cdap import Cdap
@@ -211,9 +217,12 @@ class PluginsScreen(AreaScreen):
             self.studio.copy_text(key.partition(" ")[2], "name")
 
     def action_inspect(self) -> None:
-        self.call(
-            lambda cdap: cdap.artifacts.sync(retry_errors=True), on_result=lambda _: self.reload()
-        )
+        def show(report: SyncReport) -> None:
+            count = plural(len(report.changes), "change")
+            self.studio.show_notice(f"The plugin folders were inspected: {count}.")
+            self.reload()
+
+        self.call(lambda cdap: cdap.artifacts.sync(retry_errors=True), on_result=show)
 
     def action_edit(self) -> None:
         """Open the source file of the highlighted plugin or artifact in an editor."""
