@@ -15,7 +15,7 @@ from localcdap.text import sanitize_for_terminal
 from localcdap.tui.canvas.cells import Cell, Cells
 from localcdap.tui.canvas.layout import Box, Layout
 from localcdap.tui.canvas.stage_card import StageCard, StageMark
-from localcdap.tui.canvas.zoom import DOTS
+from localcdap.tui.canvas.zoom import DOTS, NORMAL
 
 _THIN: Final = "╭─╮│╰╯├"
 _THICK: Final = "┏━┓┃┗┛┣"
@@ -58,7 +58,7 @@ class Painter:
         """Stages that are drawn with a thick frame and bright connections."""
         self.marks: Mapping[tuple[int, int], str] = {}
         """Characters that replace those of wires, by column and row: the records of a run."""
-        self._styles = styles
+        self.styles = styles
         self._cells = Cells(layout)
         self._boxes: dict[int, list[Box]] = {}
         for box in sorted(layout.boxes.values(), key=lambda box: box.x):
@@ -106,16 +106,16 @@ class Painter:
 
     def _render_gap(self, y: int, first: int, last: int) -> Iterator[Segment]:
         """Yield connections and background from a column to before another."""
-        ground = self._styles["ground"]
+        ground = self.styles["ground"]
         heading = self._headings.get(y)
         if heading is not None and first < last:
             text = heading.text[max(first - heading.x, 0) :][: last - first]
-            yield Segment(text, self._styles["heading"])
+            yield Segment(text, self.styles["heading"])
             first += len(text)
         x, text, style = first, "", ground
         for cell in self._cells.list_row(y, first, last):
             mark = self.marks.get((cell.x, y)) if self.marks else None
-            wanted = self._styles["flow"] if mark else self._get_cell_style(cell)
+            wanted = self.styles["flow"] if mark else self._get_cell_style(cell)
             if cell.x > x:
                 if text:
                     yield Segment(text, style)
@@ -132,8 +132,8 @@ class Painter:
 
     def _get_cell_style(self, cell: Cell) -> Style:
         if not self._bright.isdisjoint(cell.wires):
-            return self._styles["wire-selected"]
-        return self._styles["label" if cell.is_label else "wire"]
+            return self.styles["wire-selected"]
+        return self.styles["label" if cell.is_label else "wire"]
 
     def _render_box_row(self, box: Box, row: int) -> list[Segment]:
         card = self.cards.get(box.name) or StageCard(box.name)
@@ -147,7 +147,7 @@ class Painter:
     def _render_framed_box(
         self, box: Box, card: StageCard, row: int, *, is_selected: bool
     ) -> list[Segment]:
-        styles = self._styles
+        styles = self.styles
         frame = styles["frame-selected" if is_selected else "frame"]
         glyphs = _THICK if is_selected else _THIN
         if row == box.height - 1:
@@ -167,9 +167,11 @@ class Painter:
     def _render_content(
         self, card: StageCard, row: int, width: int, *, is_selected: bool
     ) -> list[Segment]:
-        styles = self._styles
+        styles = self.styles
+        name = styles["name-selected" if is_selected else "name"]
+        if row == 1 and self.layout.zoom.height < NORMAL.height:
+            return self._render_brief(card, width, name)
         if row == 1:
-            name = styles["name-selected" if is_selected else "name"]
             marks = (" ↺" if card.is_loop else "") + (" ✎" if card.remark else "")
             left = width - len(marks)
             return [Segment(pad(elide_middle(card.name, left), left) + marks, name)]
@@ -184,30 +186,36 @@ class Painter:
             return [Segment(words, self._get_mark_style(card.mark)), Segment(note, styles["note"])]
         return [Segment(" " * width, styles["note"])]
 
+    def _render_brief(self, card: StageCard, width: int, name: Style) -> list[Segment]:
+        """Render mark, name and count in one row."""
+        short = f" {card.short}" if card.short else ""
+        space = width - 2 - cell_len(short)
+        return [
+            Segment(card.mark.value + " ", self._get_mark_style(card.mark)),
+            Segment(pad(elide_middle(card.name, space), space), name),
+            Segment(short, self.styles["note"]),
+        ]
+
     def _render_line_box(
         self, box: Box, card: StageCard, row: int, *, is_selected: bool
     ) -> list[Segment]:
         """Render mark and name in one row; the other rows, which exist for the ports, are empty."""
-        styles = self._styles
+        styles = self.styles
         edge = styles["frame-selected" if is_selected else "frame"]
         left, right = ("▐", "▌") if is_selected else ("│", "│")
         if row:
             return [Segment(left + " " * (box.width - 2) + right, edge)]
         name = styles["name-selected" if is_selected else "name"]
-        short = f" {card.short}" if card.short else ""
-        room = box.width - 4 - cell_len(short)
         return [
             Segment(left, edge),
-            Segment(card.mark.value + " ", self._get_mark_style(card.mark)),
-            Segment(pad(elide_middle(card.name, room), room), name),
-            Segment(short, styles["note"]),
+            *self._render_brief(card, box.width - 2, name),
             Segment(right, edge),
         ]
 
     def _render_dot(
         self, box: Box, card: StageCard, row: int, *, is_selected: bool
     ) -> list[Segment]:
-        styles = self._styles
+        styles = self.styles
         edge = styles["frame-selected" if is_selected else "frame"]
         left, right = ("[", "]") if is_selected else ("(", ")")
         middle = card.mark.value if row == 0 else " "
@@ -218,7 +226,7 @@ class Painter:
         ]
 
     def _get_mark_style(self, mark: StageMark) -> Style:
-        return self._styles[mark.name.lower()]
+        return self.styles[mark.name.lower()]
 
 
 def _format_title(card: StageCard, width: int) -> str:

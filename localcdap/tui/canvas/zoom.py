@@ -45,8 +45,8 @@ class Zoom:
 
 
 NORMAL: Final = Zoom(0, 26, 40, 4, 1, 1, 1, 1, 2, 2, has_labels=True)
-SNUG: Final = Zoom(1, 15, 26, 4, 1, 1, 0, 1, 1, 2, has_labels=True)
-COMPACT: Final = Zoom(2, 15, 34, 1, 0, 0, 0, 1, 1, 2, has_labels=True)
+SNUG: Final = Zoom(1, 15, 22, 3, 1, 1, 0, 1, 1, 2, has_labels=True)
+COMPACT: Final = Zoom(2, 15, 22, 1, 0, 0, 0, 1, 1, 2, has_labels=True)
 DOTS: Final = Zoom(3, 3, 3, 1, 0, 0, 0, 0, 1, 1, has_labels=False)
 
 ZOOMS: Final = (NORMAL, SNUG, COMPACT, DOTS)

@@ -73,6 +73,8 @@ class EditableCanvas(StudioNode, Canvas):
         self._counts: Mapping[str, StageCounts] | None = None
         """The counts of the run that is shown, as far as they are known; None when no run is shown."""
         self._marks: Mapping[str, StageMark] = {}
+        self._hints_for_source: bool | None = None
+        """Whether the hints of the footer are those for a source; None for no selected stage."""
 
     def on_mount(self) -> None:
         self._editor.document_changed.subscribe(self, self._show_document, immediate=True)
@@ -155,7 +157,9 @@ class EditableCanvas(StudioNode, Canvas):
         return found
 
     def _select(self, stage: str | None) -> None:
-        if self._is_source(stage) != self._is_source(self.selected):
+        is_source = self._is_source(stage)
+        if is_source is not self._hints_for_source:
+            self._hints_for_source = is_source
             self.refresh_bindings()  # the footer shows only hints that depend on this
         self.selected = stage
 

@@ -77,5 +77,4 @@ async def find_silent_keys(
             await driver.press(key)
             if look(driver) == before and len(driver.app.notices) == said:
                 silent.append(f"{type(node).__name__} {binding.id} {binding.action} ({key})")
-    print("\n".join(silent))
     return silent

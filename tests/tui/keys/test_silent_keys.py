@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from localcdap.api.schema import Schema
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.runs.model import StoredLogLine
+from localcdap.store.tables import NamespaceTables
 from localcdap.tui.areas import AREAS
 from localcdap.tui.routes import DocumentTarget
 from tests.runs.stored_runs import write_log, write_run
@@ -25,11 +29,12 @@ DOCUMENT = pipeline(
     Trash={"referenceName": "t"},
 )
 EMPTY = {"name": "p", "config": {"stages": [], "connections": []}}
+SPENDING = Schema.record("r", [("id", Schema.LONG), ("city", Schema.STRING.as_nullable)])
 OTHERS = [area for area in AREAS if area.name != "studio"]
 
 
 @pytest.fixture(scope="module")
-def filled(cdap) -> str:
+def filled(cdap, tmp_path_factory) -> str:
     """A namespace with something in every area."""
     name = "filled"
     cdap.namespaces.create(name)
@@ -40,6 +45,11 @@ def filled(cdap) -> str:
     cdap.secure_keys.put(name, "password", "hidden")
     run = write_run(cdap, "sales", RunStatus.COMPLETED, namespace=name)
     write_log(cdap, run.run, [StoredLogLine(n, n, "INFO", f"line {n}", "In") for n in (1, 2, 3)])
+    file = tmp_path_factory.mktemp("table") / "spending.parquet"
+    pq.write_table(pa.table({"id": [1, 2], "city": ["Rome", None]}), file)
+    store = cdap.tables._tables._store
+    with store.transaction() as tx:
+        NamespaceTables(store).upsert_parquet(tx, name, "spending", SPENDING, "id", [file])
     return name
 
 
@@ -86,13 +96,29 @@ async def test_in_the_studio(open_studio, selected):
         view = driver.app.screen.view
         drawer, close = view.query_one("#drawer"), create_reset(driver, "studio")
 
+        tab, part = "properties", ""
+
         async def reset() -> None:
             await close()
             while editor.can_undo:
                 editor.undo()
             editor.select(selected)
-            drawer.display = False
+            drawer.display = bool(part)
+            drawer.current = part or "problems"
             view._show_inspector(True)
+            view.inspector.show_selected()
+            view.inspector.open_tab(tab)
             await driver.settled()
 
-        assert await find_silent_keys(driver, reset, set()) == []
+        known: set[tuple[str, str]] = set()
+        assert await find_silent_keys(driver, reset, known) == []
+        for tab, part in (("schema", "problems"), ("docs", "log"), ("try", ""), ("preview", "")):
+            assert await find_silent_keys(driver, reset, known) == [], (tab, part)
+
+
+async def test_a_reason_that_is_shown_is_not_repeated(open_studio):
+    async with open_studio(target=DocumentTarget("p", json.dumps(EMPTY))) as driver:
+        await driver.editor()
+        await driver.press("R", "R", "ctrl+z", "R")
+        said = [notice.title for notice in driver.app.notices.newest_first]
+        assert said == ["Undo: there is nothing to undo.", "Rename: no stage is selected."]
