@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.events import Click
 from textual.widgets.option_list import Option
 
+from localcdap.tui.studio import get_studio
 from localcdap.tui.textual_internals.option_list import SafeOptionList
 
 
@@ -35,6 +36,12 @@ class StudioOptionList(SafeOptionList):
         super().__init__(*options, id=id, classes=classes)
         if verb:
             self.set_enter_hint(verb)
+
+    def action_select(self) -> None:
+        if self.highlighted is None:
+            get_studio(self).explain_no_effect("nothing is highlighted")
+        else:
+            super().action_select()
 
     def on_click(self, event: Click) -> None:
         clicked = event.style.meta.get("option")

@@ -22,7 +22,9 @@ from localcdap.tui.log.view import LogView
 from localcdap.tui.studio import Choice, StudioNode
 
 _COUNTED_LEVELS: Final = ("WARNING", "ERROR", "CRITICAL")
-_NEEDS_LINES: Final = ("copy_line", "copy_visible", "whole_line", "search", "save")
+_NEEDS_LINES: Final = (
+    *("copy_line", "copy_visible", "whole_line", "search", "save", "follow_end", "wrap"),
+)
 _NEEDS_SEARCH: Final = ("find",)
 _CONDITIONAL: Final = (*_NEEDS_LINES, *_NEEDS_SEARCH, "stage")
 

@@ -192,6 +192,17 @@ class LogView(StudioNode, ScrollView, can_focus=True):
             self.follows = False
         self._reveal()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if self.explain_disabled(action) else super().check_action(action, parameters)
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works."""
+        if action in ("cursor", "page", "first", "last", "scroll_sideways") and not self.count:
+            return "the log has no lines"
+        if action == "scroll_sideways" and not self.max_scroll_x:
+            return "all of each line is in view"
+        return None
+
     def action_cursor(self, step: int) -> None:
         self.go_to(self.cursor + step)
 

@@ -12,6 +12,7 @@ from textual_fastdatatable import DataTable
 from textual_fastdatatable.backend import ArrowBackend
 
 from localcdap.tui.records.values import EMPTY, NULL, format_cell, format_type, is_number
+from localcdap.tui.studio import get_studio
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,6 +87,12 @@ class RecordGrid(DataTable):
 
     def get_value(self, row: int, column: int) -> Any:
         return self.get_cell_at(Coordinate(row, column))
+
+    def action_select_cursor(self) -> None:
+        if self.row_count:
+            super().action_select_cursor()
+        else:
+            get_studio(self).explain_no_effect("there are no records")
 
     def action_copy_selection(self) -> None:
         if self.row_count:  # there is no cell under the cursor of an empty table

@@ -76,6 +76,16 @@ class ValueDialog(DialogScreen[None]):
         self.notify("Copied.", timeout=2)
 
 
+_NEEDS_COLUMNS: Final = ("copy_csv", "copy_json")
+_NEEDS_RECORDS: Final = (
+    "copy_cell",
+    "copy_row",
+    "copy_column",
+    "detail",
+    "search",
+    "find",
+    "profile",
+)
 MOST_ROWS: Final = 10_000
 """The most rows of a table that are shown; the note below says how many there are."""
 
@@ -185,6 +195,21 @@ class RecordTable(Vertical):
         self.query_one(".note", Static).update(" · ".join(filter(None, parts)))
         self._update_profile()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if self.explain_disabled(action) else super().check_action(action, parameters)
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works."""
+        if not self.is_mounted:
+            return None
+        if action in _NEEDS_COLUMNS and (self.table is None or not self.table.num_columns):
+            return "there are no records"
+        if action in _NEEDS_RECORDS and self._get_cursor() is None:
+            return "there are no records"
+        if action == "find" and not self.query_one(".search", Input).value:
+            return "there is no search text"
+        return None
+
     # -- copying -------------------------------------------------------------------------------
 
     def action_copy_cell(self) -> None:
@@ -274,6 +299,8 @@ class RecordTable(Vertical):
         for far in range(1, rows * columns + 1):
             row, column = divmod((start + step * far) % (rows * columns), columns)
             if text in shown[column][row]:
+                if far == rows * columns:
+                    self.notify(f"Only this cell contains '{text}'.", timeout=3, markup=False)
                 self.grid.move_cursor(row=row, column=column)
                 return
         self.notify(f"No cell contains '{text}'.", timeout=3, markup=False)

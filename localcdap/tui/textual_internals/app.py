@@ -156,7 +156,7 @@ class InternalsApp(App[None]):
         hidden = None
         for node, bindings in self.screen._modal_binding_chain:
             for binding in bindings.key_to_bindings.get(key, ()):
-                if binding.id and binding.description and not binding.priority:
+                if binding.id and binding.description:
                     if self._check_action_state(binding.action, node) is None:
                         return node, binding
                     hidden = hidden or (node, binding)

@@ -82,13 +82,17 @@ async def test_in_an_empty_area(cdap, open_studio, area):
         assert await sweep_area(driver, area) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", OTHERS, ids=lambda area: area.name)
 async def test_in_a_filled_area(open_studio, filled, area):
     async with open_studio(namespace=filled) as driver:
         assert await sweep_area(driver, area) == []
 
 
-@pytest.mark.parametrize("selected", [None, "File", "Projection"])
+SLOW = [pytest.param(stage, marks=pytest.mark.slow) for stage in ("File", "Projection")]
+
+
+@pytest.mark.parametrize("selected", [None, *SLOW])
 async def test_in_the_studio(open_studio, selected):
     document = EMPTY if selected is None else DOCUMENT
     async with open_studio(target=DocumentTarget("p", json.dumps(document))) as driver:

@@ -171,6 +171,14 @@ class SampleView(Vertical):
             title.update_lines([Content(f"✗ {count}")])
             self.rejected.show_records(rejected.records, None, rejected.note)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if self.explain_disabled(action) else super().check_action(action, parameters)
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works."""
+        is_only = action == "next_sheet" and len(self._sheets) < 2
+        return "there is no other table" if is_only else None
+
     def action_next_sheet(self) -> None:
         self.query_one(Tabs).action_next_tab()
 

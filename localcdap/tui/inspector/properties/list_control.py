@@ -21,6 +21,7 @@ from localcdap.tui.inspector.properties.elements import (
     format_rows,
     parse_rows,
 )
+from localcdap.tui.studio import get_studio
 
 
 class Element(Horizontal):
@@ -192,6 +193,7 @@ class ListControl(Control):
     def action_remove(self) -> None:
         found, elements = self._find_focused_line(), self.elements
         if found is None or len(elements) < 2:
+            get_studio(self).explain_no_effect("the list has no other row", "remove row")
             return
         place = elements.index(found[0])
         elements[place - 1 if place else 1].lines[0].focus()
@@ -207,6 +209,9 @@ class ListControl(Control):
             below, above = (place, other) if by < 0 else (other, place)
             self.move_child(elements[below], before=elements[above])
             self.post_change()
+        else:
+            where = "above" if by < 0 else "below"
+            get_studio(self).explain_no_effect(f"there is no row {where} to change places with")
 
     def _find_focused_line(self) -> tuple[Element, ValueInput] | None:
         for element in self.elements:

@@ -107,6 +107,14 @@ class SchemaPane(StudioNode, Vertical):
         self.query_one("#schema-in", TextLines).put(incoming or [Text("no input", "dim")])
         self.query_one("#schema-out", TextLines).put(outgoing or [Text("no output", "dim")])
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if self.explain_disabled(action) else super().check_action(action, parameters)
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works."""
+        is_unknown = action == "copy" and self._output is None
+        return "the stage has no output schema" if is_unknown else None
+
     def action_copy(self) -> None:
         if self._output is not None:
             self.studio.copy_text(str(self._output), "schema")

@@ -70,6 +70,8 @@ class SettingsScreen(AreaScreen):
         row = self._row
         if action == "apply":
             return "no setting was changed since the instance was opened"
+        if action not in ("change", "restore"):
+            return None
         if row is not None and row.variable is not None:
             return f"the environment variable ${row.variable} sets it"
         if action == "change":
@@ -145,7 +147,10 @@ class SettingsScreen(AreaScreen):
 
     @on(OptionList.OptionSelected, "#settings-list")
     async def _change_chosen(self) -> None:
-        await self.run_action("screen.change")
+        if self.check_action("change", ()):
+            await self.run_action("screen.change")
+        else:
+            self.studio.explain_no_effect(self.explain_disabled("change") or "", "change")
 
     @on(OptionList.OptionHighlighted, "#settings-list")
     def _show_description(self) -> None:

@@ -18,6 +18,7 @@ from textual.widgets.option_list import Option
 from localcdap.datasets.sql import SqlTable
 from localcdap.tui.lists.options import StudioOptionList
 from localcdap.tui.screens.tables.completion import SqlCompletion, find_completions, find_statement
+from localcdap.tui.studio import get_studio
 from localcdap.tui.widgets.code_area import CodeArea
 
 
@@ -144,6 +145,8 @@ class QueryEditor(Container):
     def action_older(self, by: int) -> None:
         position = self._history_position + by
         if not 0 <= position <= len(self.history):
+            age = "older" if by > 0 else "newer"
+            get_studio(self).explain_no_effect(f"there is no {age} query")
             return
         if self._history_position == 0:
             self._unsent = self.area.text
@@ -152,6 +155,8 @@ class QueryEditor(Container):
 
     def action_complete(self) -> None:
         self._show_completions()
+        if not self._completions:
+            get_studio(self).explain_no_effect("nothing completes what is typed")
 
     @on(TextArea.Changed)
     def _complete_typed(self, event: TextArea.Changed) -> None:
