@@ -162,8 +162,10 @@ class DrawingView(ScrollView):
         """The overview; None when the user does not want it, or the whole drawing is in view."""
         if not self._wants_minimap or self._is_whole:
             return None
-        if self._minimap_cache is None:
-            self._minimap_cache = Minimap(self._layout, self.scrollable_content_region.size)
+        space = self.scrollable_content_region.size
+        if self._minimap_cache is None or self._minimap_cache.space != space:
+            self._minimap_cache, self._minimap_strips = Minimap(self._layout, space), None
+            self.call_later(self.refresh)  # another one may be drawn elsewhere
         return None if self._minimap_cache.is_too_small else self._minimap_cache
 
     def _render_minimap(self, minimap: Minimap) -> list[Strip]:

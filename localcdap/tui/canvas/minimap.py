@@ -33,6 +33,7 @@ class Minimap:
     """
 
     def __init__(self, layout: Layout, space: Size) -> None:
+        self.space: Final = space
         most = Size(
             min(_MOST.width, space.width // _SHARE - 2),
             min(_MOST.height, space.height // _SHARE - 2),

@@ -169,13 +169,14 @@ class Painter:
     ) -> list[Segment]:
         styles = self.styles
         name = styles["name-selected" if is_selected else "name"]
-        if row == 1 and self.layout.zoom.height < NORMAL.height:
+        is_small = self.layout.zoom.height < NORMAL.height
+        if row == 1 and is_small:
             return self._render_brief(card, width, name)
         if row == 1:
             marks = (" ↺" if card.is_loop else "") + (" ✎" if card.remark else "")
             left = width - len(marks)
             return [Segment(pad(elide_middle(card.name, left), left) + marks, name)]
-        if row == 2:
+        if row == 2 and not is_small:
             words = card.words
             if card.brief and cell_len(words) + 2 > width:
                 words = card.brief

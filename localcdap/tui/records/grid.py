@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.align import Align
 from rich.text import Text
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
 from textual_fastdatatable import DataTable
 from textual_fastdatatable.backend import ArrowBackend
 
 from localcdap.tui.records.values import EMPTY, NULL, format_cell, format_type, is_number
-from localcdap.tui.studio import get_studio
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,10 +89,9 @@ class RecordGrid(DataTable):
         return self.get_cell_at(Coordinate(row, column))
 
     def action_select_cursor(self) -> None:
-        if self.row_count:
-            super().action_select_cursor()
-        else:
-            get_studio(self).explain_no_effect("there are no records")
+        if not self.row_count:
+            raise SkipAction  # the table around it says that there are no records
+        super().action_select_cursor()
 
     def action_copy_selection(self) -> None:
         if self.row_count:  # there is no cell under the cursor of an empty table
