@@ -149,6 +149,8 @@ class DrawingView(ScrollView):
         strip = self._strips.get(key)
         if strip is None:
             strip = self._strips[key] = self._render_row(*key)
+        if self._minimap_cache is not None and y < self._minimap_cache.region.y:
+            return strip  # it begins below, wherever it is then
         minimap = self._minimap
         if minimap is None or not minimap.region.y <= y < minimap.region.bottom:
             return strip

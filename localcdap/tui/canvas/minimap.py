@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import groupby
 from math import ceil
+from operator import itemgetter
 from typing import Final
 
 from rich.segment import Segment
@@ -77,12 +79,28 @@ class Minimap:
         marks = {place: (WRONG, styles["wrong"]) for name in wrong for place in self._find(name)}
         marks |= dict.fromkeys(self._find(selected), (SELECTED, styles["name-selected"]))
         frame = styles["frame"]
-        rows = [Strip([Segment("╭" + "─" * self._columns + "╮", frame)])]
+        rows = [Strip([Segment("╭" + "─" * self._columns + "╮", frame)], self._columns + 2)]
+        columns = range(view.x // self._across, (view.right - 1) // self._across + 1)
+        lines = range(view.y // self._down, (view.bottom - 1) // self._down + 1)
+        looks = {  # by whether a stage is there, and whether the cell is in view
+            (True, True): (_STAGE_IN_VIEW, styles["name"]),
+            (True, False): (_STAGE, styles["note"]),
+            (False, True): (_IN_VIEW, frame),
+            (False, False): (" ", frame),
+        }
         for y in range(self._rows):
-            cells = (self._get_cell(x, y, view, styles) for x in range(self._columns))
-            row = [Segment(*marks.get((x, y), cell)) for x, cell in enumerate(cells)]
-            rows.append(Strip([Segment("│", frame), *row, Segment("│", frame)]).simplify())
-        rows.append(Strip([Segment("╰" + "─" * self._columns + "╯", frame)]))
+            is_line = y in lines
+            cells = [
+                marks.get((x, y)) or looks[(x, y) in self._taken, is_line and x in columns]
+                for x in range(self._columns)
+            ]
+            runs = [
+                Segment("".join(text for text, _ in run), style)
+                for style, run in groupby(cells, itemgetter(1))
+            ]
+            edge = Segment("│", frame)
+            rows.append(Strip([edge, *runs, edge], self._columns + 2))
+        rows.append(Strip([Segment("╰" + "─" * self._columns + "╯", frame)], self._columns + 2))
         return rows
 
     def find_place(self, x: int, y: int) -> Offset | None:
@@ -95,14 +113,3 @@ class Minimap:
     def _find(self, stage: str | None) -> list[tuple[int, int]]:
         """Return the first cell of a stage, where its mark stands."""
         return self._places.get(stage or "", [])[:1]
-
-    def _get_cell(
-        self, x: int, y: int, view: Region, styles: Mapping[str, Style]
-    ) -> tuple[str, Style]:
-        left, top = x * self._across, y * self._down
-        is_in_view = view.overlaps(Region(left, top, self._across, self._down))
-        if (x, y) in self._taken:
-            if is_in_view:
-                return _STAGE_IN_VIEW, styles["name"]
-            return _STAGE, styles["note"]
-        return (_IN_VIEW if is_in_view else " "), styles["frame"]
