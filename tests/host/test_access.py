@@ -48,6 +48,7 @@ CHECKED = {
     "EXECUTE on namespace {namespace}": (
         "previews.get previews.list_previews previews.stop previews.wait runs.warm_up"
     ),
+    "EXECUTE on namespace {query.namespace}": "paths.list_entries paths.peek",
     "EXECUTE on namespace {request.namespace}": "cases.start debugging.debug previews.start",
     "READ WRITE on namespace system": "transactions.begin",
     "READ on application or namespace of {level}, or namespace system": (

@@ -13,6 +13,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.locations import Locations
+from localcdap.api.security import Permission
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.parser import has_macro
 from localcdap.pipeline.paths.entries import PathEntry, find_first_file, list_folder
@@ -21,6 +22,7 @@ from localcdap.pipeline.paths.format_guess import (
     decode_head,
     guess_format,
 )
+from localcdap.security.access import of_namespace, requires
 
 HEAD_BYTES: Final = 64 * 1024
 """Bytes of a file that are read, after decompression."""
@@ -70,6 +72,7 @@ class PathService:
     def __init__(self, environments: EnvironmentFactory) -> None:
         self._environments = environments
 
+    @requires(of_namespace("query.namespace"), Permission.EXECUTE)
     def list_entries(self, query: PathQuery) -> PathListing:
         """Return the entries of the folder that a path is in. A folder that cannot be read has none.
 
@@ -91,6 +94,7 @@ class PathService:
         folder = Path(self._resolve(query, locations, head or "."))
         return PathListing(head, [*prefixes, *list_folder(folder, hidden=last.startswith("."))])
 
+    @requires(of_namespace("query.namespace"), Permission.EXECUTE)
     def peek(self, query: PathQuery) -> FilePeek:
         """Read the beginning of the file that a path names, at most :data:`HEAD_BYTES` of it.
 
