@@ -22,7 +22,8 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records
         - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications
         - ``tables``, ``sql``: the tables of a namespace; ``paths``: files that properties name
-        - ``metadata``, ``audit``: tags and properties of entities; who did what
+        - ``metadata``, ``lineage``, ``audit``: tags and properties of entities; which programs read and write
+          datasets; who did what
         - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges
         - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them

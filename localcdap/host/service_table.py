@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from localcdap.datasets.transactions import TransactionService
     from localcdap.messaging.service import MessagingService
     from localcdap.metadata.audit import AuditService
+    from localcdap.metadata.lineage.service import LineageService
     from localcdap.metadata.service import MetadataService
     from localcdap.namespaces.connections import ConnectionService
     from localcdap.namespaces.preferences import PreferenceService
@@ -132,6 +133,9 @@ class ServiceTable:
     )
     metadata: ServiceEntry[MetadataService] = ServiceEntry(
         "metadata", "localcdap.metadata.service:MetadataService"
+    )
+    lineage: ServiceEntry[LineageService] = ServiceEntry(
+        "lineage", "localcdap.metadata.lineage.service:LineageService"
     )
     audit: ServiceEntry[AuditService] = ServiceEntry(
         "audit", "localcdap.metadata.audit:AuditService"

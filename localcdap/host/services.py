@@ -36,9 +36,12 @@ from localcdap.host.service_table import SERVICES
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
+from localcdap.metadata.accesses import AccessRecorder
 from localcdap.metadata.audit import AuditLog, AuditService
 from localcdap.metadata.emitted import EmittedMetadataListener
 from localcdap.metadata.existence import create_checks
+from localcdap.metadata.lineage.service import LineageService
+from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import SystemMetadataWriter
@@ -60,6 +63,7 @@ from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.service import PipelineTestService
 from localcdap.runs.debug.service import DebugService
+from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.processes import RunProcess
@@ -123,6 +127,7 @@ class HostServices:
                 settings.locations,
                 warms_up=settings.engine_warm_up,
             )
+            self._open_lineage(store)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
             unowned.pop_all()
@@ -159,6 +164,17 @@ class HostServices:
             self.artifacts.sync()
         except DiskFullError as error:
             _LOG.warning("Changes of plugins are not noticed now. %s", error.full_message)
+
+    def _open_lineage(self, store: Store) -> None:
+        """Build what runs need of metadata: its store, the audit log, lineage."""
+        self._audit_log = AuditLog(self._topics)
+        self._metadata = MetadataStore(store, self._audit_log.note_changes)
+        lineage = LineageStore(store, StoredRuns(store), self._metadata.list_fields)
+        self._recorder = AccessRecorder(lineage, self._metadata, self._audit_log)
+        self.lineage = LineageService(lineage, self.namespaces)
+        self.namespaces.register_resource(
+            NamespaceResource("lineage", remove=lineage.remove_namespace)
+        )
 
     def _open_namespaces(self, store: Store, home: Home, undo: contextlib.ExitStack) -> None:
         """Build messaging, the namespaces, and their preferences, connections and secure keys."""
@@ -205,8 +221,7 @@ class HostServices:
         self.drafts = DraftService(store, self._topics, self.namespaces)
 
     def _open_metadata(self, store: Store) -> None:
-        log = AuditLog(self._topics)
-        metadata = MetadataStore(store, log.note_changes)
+        log, metadata = self._audit_log, self._metadata
         self.audit = AuditService(store)
         self.metadata = MetadataService(
             store, metadata, self.namespaces, create_checks(self.artifacts), self._authorizer
@@ -298,6 +313,7 @@ class HostServices:
             origins=self.preferences.find_origins,
             spare=spare,
             authorizer=self._authorizer,
+            recorder=self._recorder,
             retention=RunRetention(settings.runs_keep_days, settings.runs_keep_newest),
         )
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from localcdap.api.errors import SchemaError
 from localcdap.api.metadata import MetadataEntity, ScopedMetadata
+from localcdap.api.schema import Schema
 from localcdap.metadata.entities import to_key, to_stored
+from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.mutations import MetadataChange, Mutation, apply_mutation
 from localcdap.metadata.records import (
     delete_metadata,
@@ -17,6 +20,7 @@ from localcdap.metadata.records import (
 )
 from localcdap.metadata.search import SearchRequest, SearchResponse, search_metadata
 from localcdap.metadata.search_index import SearchIndex
+from localcdap.metadata.terms import SCHEMA
 from localcdap.store.store import Store, Transaction
 
 ChangeListener = Callable[[Transaction, Sequence[MetadataChange]], None]
@@ -70,6 +74,15 @@ class MetadataStore:
     ) -> list[tuple[MetadataEntity, ScopedMetadata]]:
         """Return the entities of a namespace that have metadata, by type and name."""
         return read_namespace(tx, namespace)
+
+    def list_fields(self, dataset: DatasetId) -> Sequence[str]:
+        """Return the fields of a dataset, from its SYSTEM property ``schema``; none when it has none."""
+        with self._store.snapshot() as tx:
+            found = self.read(tx, dataset.to_entity())
+        try:
+            return Schema.parse_record(found.system.properties.get(SCHEMA, "")).field_names
+        except SchemaError:
+            return ()
 
     def search(self, request: SearchRequest) -> SearchResponse:
         """Return a page of what a search finds. The first search reads all terms.

@@ -13,6 +13,7 @@ from localcdap.api.security import SYSTEM_PRINCIPAL, Authorizer, Permission, Pri
 from localcdap.api.serialization.structs import unpack
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import (
+    Accessed,
     Committed,
     Counted,
     Failed,
@@ -70,6 +71,8 @@ class RunEffects:
                 self._log(transaction, message.lines)
             case TableLoads():
                 self._load(transaction, message.loads)
+            case Accessed():
+                self._records.note_accesses(transaction, self._id, message.accesses)
             case MetadataOperations():
                 self._records.publish_metadata(transaction, self._id, message)
             case _:
@@ -122,6 +125,7 @@ class RunEffects:
                 )
             case Committed():
                 run.written += [each for each in message.directories if each not in run.written]
+                self._records.record_writes(transaction, run)
             case Failed():
                 run.error = to_run_error(message)
         self._records.change(transaction, run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -12,8 +12,9 @@ from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import NotFoundError
 from localcdap.api.metadata import PROGRAM_RUN, MetadataEntity
 from localcdap.decoders import decode_json
-from localcdap.engine.messages.spool import MetadataOperations
+from localcdap.engine.messages.spool import DatasetAccess, MetadataOperations
 from localcdap.messaging.topics import Topics
+from localcdap.metadata.accesses import AccessRecorder, DatasetUse
 from localcdap.namespaces.preferences import PIPELINE_PROGRAM
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
@@ -43,7 +44,14 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
 class RunRecords:
     """Reads and writes runs and their logs, and publishes each change of a status together with it."""
 
-    def __init__(self, store: Store, topics: Topics, namespaces: NamespaceService) -> None:
+    def __init__(
+        self,
+        store: Store,
+        topics: Topics,
+        namespaces: NamespaceService,
+        recorder: AccessRecorder | None = None,
+    ) -> None:
+        self._recorder = recorder
         self._store = store
         self._namespaces = namespaces
         self._topics = topics
@@ -225,6 +233,7 @@ class RunRecords:
     def _publish_status(self, transaction: Transaction, run: Run) -> None:
         event = describe_status(run)
         if run.status.is_end:
+            self._forget_writes(transaction, run)
             warnings, errors = transaction.execute(_COUNT_SERIOUS, (list(_SERIOUS), run.run))[0]
             event = msgspec.structs.replace(
                 event,
@@ -233,6 +242,44 @@ class RunRecords:
                 log_errors=errors,
             )
         self._topics.publish_event(transaction, event)
+
+    def note_accesses(
+        self, transaction: Transaction, run_id: str, accesses: Sequence[DatasetAccess]
+    ) -> None:
+        """Record what stages of a run read; what they have written waits until the run commits."""
+        run = self.get_in(transaction, run_id)
+        reads = [each for each in accesses if not each.is_write]
+        self._record(transaction, run, [(each.dataset, each.document) for each in reads], False)
+        transaction.execute_many(
+            "INSERT INTO pending_writes VALUES (?, ?, ?, ?)",
+            [
+                (run_id, each.stage, each.dataset, each.document)
+                for each in accesses
+                if each.is_write
+            ],
+        )
+
+    def record_writes(self, transaction: Transaction, run: Run) -> None:
+        """Record what a run has written, once."""
+        rows = transaction.execute(
+            "SELECT dataset, document FROM pending_writes WHERE run = ? ORDER BY ALL", (run.run,)
+        )
+        self._record(transaction, run, rows, True)
+        self._forget_writes(transaction, run)
+
+    def _forget_writes(self, transaction: Transaction, run: Run) -> None:
+        transaction.execute("DELETE FROM pending_writes WHERE run = ?", (run.run,))
+
+    def _record(
+        self,
+        transaction: Transaction,
+        run: Run,
+        datasets: Sequence[tuple[Any, ...]],
+        is_write: bool,
+    ) -> None:
+        if datasets and self._recorder is not None:
+            uses = [DatasetUse(dataset, is_write, document) for dataset, document in datasets]
+            self._recorder.record(transaction, run.namespace, run.pipeline, run.run, run.user, uses)
 
     def publish_metadata(
         self, transaction: Transaction, run_id: str, message: MetadataOperations

@@ -17,6 +17,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
+from localcdap.metadata.accesses import AccessRecorder
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
@@ -66,6 +67,7 @@ class RunService:
     :param engine: directory of the local engine.
     :param origins: of the values of macros that arguments do not define.
     :param authorizer: decides which tables the users of runs may write.
+    :param recorder: records the datasets that runs read and write.
     :param spare: a run process without an order, started ahead for the next run.
     """
 
@@ -84,11 +86,12 @@ class RunService:
         origins: Origins = lambda _, __: {},
         spare: RunProcess | None = None,
         authorizer: Authorizer = ALLOW_ALL,
+        recorder: AccessRecorder | None = None,
         retention: RunRetention = RunRetention(),  # noqa: B008 - frozen
     ) -> None:
         self._store = store
         self._authorizer = authorizer
-        self._records = RunRecords(store, topics, namespaces)
+        self._records = RunRecords(store, topics, namespaces, recorder)
         self._history = RunHistory(store)
         self._logs = RunLogs(store)
         self._origins = origins

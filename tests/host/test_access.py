@@ -66,6 +66,7 @@ CHECKED = {
     "WRITE on namespace {namespace}": "drafts.delete drafts.restore drafts.save messaging.publish",
     "WRITE on the entities of {metadata}": "metadata.import_all",
     "WRITE on {entity}": "metadata.add metadata.remove metadata.remove_all",
+    "any on {dataset}": "lineage.get",
     "any on {entity}": "metadata.get",
     "any on application of {run}": (
         "runs.drain_spool runs.find_in_log runs.find_log_row runs.get runs.get_document "

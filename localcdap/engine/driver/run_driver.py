@@ -36,6 +36,7 @@ from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server_monitor import ServerMonitor
 from localcdap.engine.messages.orders import SPOOL, TABLES, WorkOrder
 from localcdap.engine.messages.spool import (
+    Accessed,
     Committed,
     Counted,
     Failed,
@@ -149,7 +150,11 @@ class RunDriver:
         if not order.remote and resolved.has_python_stages:
             start_workers(run.spark)
         workflow = self._workflow = Workflow(
-            order, resolved, run, lambda counts: spool.append(Counted(counts))
+            order,
+            resolved,
+            run,
+            lambda counts: spool.append(Counted(counts)),
+            lambda accesses: spool.append(Accessed(accesses)) if accesses else None,
         )
         with self._listen_to_tasks(run, spool, progress):
             workflow.prepare()

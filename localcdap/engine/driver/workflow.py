@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import StageError
 from localcdap.api.pipeline import StageConnection
+from localcdap.engine.driver.accesses import list_reads, list_writes
 from localcdap.engine.driver.control_stages import ControlStages
 from localcdap.engine.driver.execution import execute_plan
 from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE
 from localcdap.engine.messages.orders import WorkOrder
-from localcdap.engine.messages.spool import RecordCounts
+from localcdap.engine.messages.spool import DatasetAccess, RecordCounts
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
@@ -33,6 +34,7 @@ class Workflow:
 
     :param resolved: the pipeline before any of its actions has run.
     :param on_counts: called with the counts of the stages of each phase that has ended.
+    :param on_accesses: called with the datasets that a phase begins to read, and that it has written.
     """
 
     def __init__(
@@ -41,11 +43,13 @@ class Workflow:
         resolved: ResolvedFlow,
         run: RunContext,
         on_counts: Callable[[dict[str, RecordCounts]], None],
+        on_accesses: Callable[[list[DatasetAccess]], None] = lambda _: None,
     ) -> None:
         self._order: Final = order
         self._resolved = resolved
         self._run: Final = run
         self._on_counts: Final = on_counts
+        self._on_accesses: Final = on_accesses
         self._arguments: Final = dict(order.arguments)
         run.arguments = self._arguments
         self._control_stages: Final = ControlStages(run, order.pipeline, self._arguments)
@@ -179,9 +183,11 @@ class Workflow:
         while self._persisted:
             self._persisted.pop().unpersist()
         self._persisted.extend(plan.persisted)
+        self._on_accesses(list_reads(flow, self._run))
         counts = execute_plan(
             plan, flow, self._run.spark, tag=self._order.run_id, block=self._run.block
         )
+        self._on_accesses(list_writes(flow, self._run))
         for entry in self._route.list_entries(stages, self._live):
             counts.pop(entry, None)
         for name in self._route.list_exits(stages):

@@ -148,6 +148,23 @@ class MetadataOperations(msgspec.Struct, tag="metadata", tag_field="kind"):
     operations: list[MetadataOperation]
 
 
+class DatasetAccess(msgspec.Struct, frozen=True):
+    """A dataset that a stage reads or writes."""
+
+    stage: str
+    dataset: str
+    """The reference name of the stage, or the table."""
+    is_write: bool
+    document: str | None = None
+    """The schema of the records, as the stage knows it."""
+
+
+class Accessed(msgspec.Struct, tag="accessed", tag_field="kind"):
+    """Stages have read datasets, or will have written them when the run commits."""
+
+    accesses: list[DatasetAccess]
+
+
 Message = (
     StatusChanged
     | Progress
@@ -158,6 +175,7 @@ Message = (
     | Committed
     | Failed
     | MetadataOperations
+    | Accessed
 )
 """The messages of a run."""
 

@@ -85,6 +85,8 @@ class RunContext:
     """What stages read and emit while they prepare."""
     prepared: dict[str, tuple[Mapping[str, str], Any]] = dataclasses.field(default_factory=dict)
     """The plugins that have prepared the run, with their properties, by stage."""
+    tables_used: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    """The tables that stages read as a whole, look into or write, by stage."""
     message_directory: str | None = None
     """Folder into which workers write log lines and counts; None for a cluster, which does not see it."""
 
@@ -103,12 +105,19 @@ class RunContext:
         """
         return plugin if self.shipment is None else self.shipment.relocate(plugin)
 
+    def note_table(self, stage: str, table: str) -> None:
+        """Remember that a stage uses a table."""
+        known = self.tables_used.setdefault(stage, [])
+        if table not in known:
+            known.append(table)
+
     def get_lookup_file(self, stage: str, table: str) -> LookupFile:
         """Return the rows of a table for lookups on this machine; all stages of the run share one snapshot.
 
         :raises NotFoundError: when the table does not exist.
         :raises StageError: when the table has no key, or is too large.
         """
+        self.note_table(stage, table)
         if table not in self.lookups:
             snapshot = self.tables.export(self.namespace, table)
             directory = self.table_directory.with_name("lookups") / str(next(self.numbers))
@@ -264,6 +273,7 @@ class DriverContext(WorkerStageContext):
 
         :raises NotFoundError: when the table does not exist.
         """
+        self._run.note_table(self.stage_name, name)
         snapshot = self._run.tables.export(self.namespace, name)
         if not snapshot.files:
             return self.empty(snapshot.schema)
@@ -308,6 +318,8 @@ class DriverContext(WorkerStageContext):
                 "several tables cannot be written from a cluster.",
                 "Run the pipeline on this machine.",
             )
+        for load in loads:
+            self._run.note_table(self.stage_name, load.name)
         directory = self._run.table_directory / str(next(self._run.numbers))
         make_job_directory(directory)
         rows = df.toDF(*df.columns[:-1], _TABLE).where(f"{_TABLE} IS NOT NULL")
@@ -345,6 +357,7 @@ class DriverContext(WorkerStageContext):
         if how.keys and not how.dedupe_by:
             self._reject_repeated_keys(name, directory, how.keys)
         load = TableLoad(self.namespace, name, schema, key, str(directory), how)
+        self._run.note_table(self.stage_name, name)
         self._run.table_loads.append(load)
 
     def _reject_repeated_keys(self, name: str, directory: Path, keys: Sequence[str]) -> None:

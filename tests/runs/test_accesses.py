@@ -1,0 +1,185 @@
+"""What runs read and write is in lineage and audit: reads when they happen, writes when they commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.metadata import MetadataEntity
+from localcdap.cli.main import run as run_command
+from localcdap.engine.messages.spool import RunStatus
+from localcdap.metadata.audit import AuditQuery, AuditType
+from localcdap.runs.preview.model import PreviewRequest
+from localcdap.testing.instance import TemporaryInstance
+from tests.e2e.pipelines import pipeline, stage
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = (
+    '{"type":"record","name":"r","fields":[{"name":"id","type":"string"},'
+    '{"name":"name","type":["string","null"]}]}'
+)
+FAILING = "throw new Error('asked to fail');"
+
+
+@pytest.fixture(scope="module")
+def instance(
+    cdap_engine_directory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TemporaryInstance]:
+    assert cdap_engine_directory
+    with TemporaryInstance(tmp_path_factory.mktemp("accesses")) as instance:
+        (instance.home.path / "in.csv").write_text("id,name\n1,ada\n", encoding="utf-8")
+        yield instance
+
+
+def source(reference: str) -> dict[str, Any]:
+    return stage(
+        "in",
+        "batchsource",
+        "File",
+        referenceName=reference,
+        path="in.csv",
+        format="csv",
+        skipHeader="true",
+        schema=SCHEMA,
+    )
+
+
+def table(stage_name: str, type: str, name: str) -> dict[str, Any]:
+    made = stage(stage_name, type, "Table", schema=SCHEMA, schema__row__field="id")
+    made["plugin"]["properties"]["name"] = name
+    return made
+
+
+def named(name: str, document: dict[str, Any]) -> dict[str, Any]:
+    return document | {"name": name}
+
+
+def load(reference: str, name: str) -> dict[str, Any]:
+    """A pipeline from a file to a table."""
+    stages = [source(reference), table("out", "batchsink", name)]
+    return named(f"load_{name}", pipeline(stages, ("in", "out")))
+
+
+def find(instance: TemporaryInstance, dataset: str, **more: Any) -> set[tuple[str, ...]]:
+    entity = MetadataEntity.of_dataset(dataset, "default")
+    record = instance.cdap.lineage.get(entity, **more)
+    return {
+        (each.data.split(".")[-1], *each.accesses, each.program.split(".")[2])
+        for each in record.relations
+    }
+
+
+def test_a_chain_of_pipelines_is_found_from_each_end(instance: TemporaryInstance) -> None:
+    copy = [table("from", "batchsource", "people"), table("to", "batchsink", "copies")]
+    assert instance.run(load("raw", "people")).status is RunStatus.COMPLETED
+    assert instance.run(named("copy", pipeline(copy, ("from", "to")))).status is RunStatus.COMPLETED
+
+    whole = {
+        ("raw", "read", "load_people"),
+        ("people", "write", "load_people"),
+        ("people", "read", "copy"),
+        ("copies", "write", "copy"),
+    }
+    assert find(instance, "raw") == find(instance, "copies") == find(instance, "people") == whole
+    assert find(instance, "raw", levels=1) == {
+        ("raw", "read", "load_people"),
+        ("people", "write", "load_people"),
+    }
+    assert find(instance, "raw", start="0", end="1") == set()
+    assert find(instance, "unknown") == set()
+
+
+def test_a_reference_name_becomes_an_entity_with_a_schema(instance: TemporaryInstance) -> None:
+    instance.run(load("outside", "inside"))
+    found = instance.cdap.metadata.get(MetadataEntity.of_dataset("outside", "default")).system
+    assert found.properties["entity-name"] == "outside"
+    assert [each["name"] for each in json.loads(found.properties["schema"])["fields"]] == [
+        "id",
+        "name",
+    ]
+    assert "type" not in found.properties
+    inside = instance.cdap.metadata.get(MetadataEntity.of_dataset("inside", "default")).system
+    assert inside.properties["type"] == "table"
+
+
+def test_accesses_are_in_the_audit_log_with_their_run(instance: TemporaryInstance) -> None:
+    ended = instance.run(load("audited", "audits"))
+    query = AuditQuery(types=[AuditType.ACCESS], limit=2)
+    write, read = instance.cdap.audit.list_messages(query)
+    assert (read.metadata_entity.name, write.metadata_entity.name) == ("audited", "audits")
+    assert (read.payload["accessType"], write.payload["accessType"]) == ("READ", "WRITE")
+    assert read.payload["accessor"] == {
+        "namespace": "default",
+        "application": "load_audits",
+        "version": "-SNAPSHOT",
+        "type": "Workflow",
+        "program": "DataPipelineWorkflow",
+        "run": ended.run,
+        "entity": "PROGRAM_RUN",
+    }
+    assert read.user == ended.user
+
+
+def test_a_failed_run_has_read_and_not_written(instance: TemporaryInstance) -> None:
+    script = stage(
+        "fail", "transform", "JavaScript", script=f"function transform(i, e) {{ {FAILING} }}"
+    )
+    stages = [source("read-only"), script, table("out", "batchsink", "never")]
+    document = named("fails", pipeline(stages, ("in", "fail"), ("fail", "out")))
+    assert instance.run(document).status is RunStatus.FAILED
+    assert find(instance, "read-only") == {("read-only", "read", "fails")}
+    assert find(instance, "never") == set()
+
+
+def test_a_preview_leaves_nothing(instance: TemporaryInstance) -> None:
+    cdap = instance.cdap
+    preview = cdap.previews.start(PreviewRequest(load("previewed", "previews")))
+    while not preview.status.is_end:
+        preview = cdap.previews.wait("default", preview.preview, preview.version, 5.0)
+    assert preview.error is None
+    assert find(instance, "previewed") == find(instance, "previews") == set()
+
+
+def test_the_command_shows_relations(
+    instance: TemporaryInstance, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def call(*arguments: str) -> int:
+        return run_command(["lineage", *arguments, "--home", str(instance.home.path)])
+
+    instance.run(load("shown", "seen"))
+    assert call("shown") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "seen     write  load_seen       1",
+        "shown    read   load_seen       1",
+    ]
+    assert call("datasets/seen", "--levels", "1", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["data"].keys() == {
+        "dataset.default.seen",
+        "dataset.default.shown",
+    }
+    assert call("nothing") == 1
+    assert call("shown", "--levels", "0") == 2
+    assert "Invalid levels (0), should be greater than 0." in capsys.readouterr().err
+
+
+def test_lineage_is_asked_of_datasets_in_namespaces(instance: TemporaryInstance) -> None:
+    with pytest.raises(BadRequestError, match="Lineage is known of datasets"):
+        instance.cdap.lineage.get(MetadataEntity.of_application("a", "default"))
+    with pytest.raises(NotFoundError):
+        instance.cdap.lineage.get(MetadataEntity.of_dataset("d", "nowhere"))
+
+
+def test_the_lineage_of_a_namespace_is_removed_with_it(instance: TemporaryInstance) -> None:
+    instance.cdap.namespaces.create("gone")
+    instance.run(load("x", "y"), namespace="gone")
+    entity = MetadataEntity.of_dataset("x", "gone")
+    assert instance.cdap.lineage.get(entity).relations
+    instance.cdap.namespaces.delete("gone")
+    instance.cdap.namespaces.create("gone")
+    assert instance.cdap.lineage.get(entity).relations == []
