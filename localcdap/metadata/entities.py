@@ -106,12 +106,15 @@ def to_key(entity: MetadataEntity) -> str:
     """Return the text that identifies the stored form of an entity in the database."""
     stored = to_stored(entity)
     pairs = [part for pair in stored.details.items() for part in pair]
-    return "\x1f".join([stored.type, *pairs])
+    return "\x1f".join(
+        part.replace("\x1e", "\x1e0").replace("\x1f", "\x1e1") for part in [stored.type, *pairs]
+    )
 
 
 def from_key(key: str) -> MetadataEntity:
     """Return the entity of :func:`to_key`."""
-    type, *parts = key.split("\x1f")
+    separated = key.split("\x1f")
+    type, *parts = (each.replace("\x1e1", "\x1f").replace("\x1e0", "\x1e") for each in separated)
     return MetadataEntity(dict(zip(parts[::2], parts[1::2], strict=True)), type)
 
 

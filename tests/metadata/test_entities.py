@@ -69,7 +69,9 @@ def test_a_key_may_be_there_once() -> None:
         parse_entity("datasets/a/dataset/b")
 
 
-NAMES = st.text(st.characters(categories=["L", "N"], include_characters=" .:-_"), min_size=1)
+NAMES = st.text(
+    st.characters(categories=["L", "N"], include_characters=" .:-_\x1e\x1f01"), min_size=1
+)
 
 
 @given(
