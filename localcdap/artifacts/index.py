@@ -114,15 +114,27 @@ class ArtifactIndex:
 
 
 def read_good_plugins(
-    tx: Transaction, namespace: str, name: str, version: str
-) -> list[PluginClass]:
-    """Return the plugins of an artifact, from its last good content; none when there is no such artifact."""
+    tx: Transaction, artifacts: Sequence[tuple[str, str, str]]
+) -> dict[tuple[str, str, str], list[PluginClass]]:
+    """Return the plugins of artifacts, each from its last good content.
+
+    :param artifacts: namespace, name and version of each; those that are not there are missing in the answer.
+    """
+    if not artifacts:
+        return {}
     rows = tx.execute(
-        "SELECT c.plugins FROM artifact a JOIN artifact_content c ON c.digest = a.good_digest "
-        "WHERE a.namespace = ? AND a.name = ? AND a.version = ? ORDER BY a.path",
-        (namespace, name, version),
+        "SELECT a.namespace, a.name, a.version, c.plugins FROM artifact a "
+        "JOIN artifact_content c ON c.digest = a.good_digest "
+        "JOIN (SELECT unnest(?::VARCHAR[]) AS namespace, unnest(?::VARCHAR[]) AS name, "
+        "unnest(?::VARCHAR[]) AS version) w "
+        "ON a.namespace = w.namespace AND a.name = w.name AND a.version = w.version "
+        "ORDER BY a.path DESC",
+        [list(column) for column in zip(*artifacts, strict=True)],
     )
-    return decode_json(rows[0][0], type=list[PluginClass]) if rows else []
+    return {
+        (namespace, name, version): decode_json(plugins, type=list[PluginClass])
+        for namespace, name, version, plugins in rows
+    }
 
 
 def _replace(

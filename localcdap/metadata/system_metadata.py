@@ -153,7 +153,9 @@ def _list_artifact_mutations(
 
     When a file is removed, what users wrote stays: it may come back.
     """
-    for change in changes:
+    keys = [(change.namespace, change.name, change.version) for change in changes]
+    plugins_of = read_good_plugins(tx, keys)
+    for change, key in zip(changes, keys, strict=True):
         if not change.version or change.change == "failed":
             continue
         entity = MetadataEntity.of_artifact(change.name, change.version, change.namespace)
@@ -163,12 +165,12 @@ def _list_artifact_mutations(
         if change.change == "removed":
             yield RemoveMutation(entity, MetadataScope.SYSTEM)
             continue
-        plugins = read_good_plugins(tx, change.namespace, change.name, change.version)
+        plugins = plugins_of.get(key, [])
         properties: dict[str, str] = {}
         for each in plugins:
-            key = f"{each.name}:{each.type}"
-            properties[f"plugin:{key}"] = key
-            properties[f"plugin-version:{key}"] = f"{each.name}:{change.version}"
+            typed = f"{each.name}:{each.type}"
+            properties[f"plugin:{typed}"] = typed
+            properties[f"plugin-version:{typed}"] = f"{each.name}:{change.version}"
         yield _create(entity, time, properties)
         yield from (_create_plugin(entity, each, time) for each in plugins)
 
