@@ -36,7 +36,7 @@ _KEYS: Final[Mapping[str, str]] = {
 }
 """Keys by the words of the REST API."""
 _WORDS: Final = {key: word for word, key in _KEYS.items()}
-_CATEGORIES: Final[Mapping[str, str]] = {
+TYPES_BY_CATEGORY: Final[Mapping[str, str]] = {
     "mapreduce": "MapReduce",
     "services": "Service",
     "spark": "Spark",
@@ -144,7 +144,7 @@ def _split_path(text: str) -> dict[str, str]:
 
 def _read_pair(word: str, value: str, before: Mapping[str, str]) -> dict[str, str]:
     """Return the pairs that a word and a name stand for; a program category stands for two."""
-    category = _CATEGORIES.get(word.lower())
+    category = TYPES_BY_CATEGORY.get(word.lower())
     if category is not None and APPLICATION in before and PROGRAM not in before:
         return {TYPE: category, PROGRAM: value}
     return {_KEYS.get(word.lower(), word.lower()): value}
@@ -159,7 +159,7 @@ def _find_type(pairs: Mapping[str, str]) -> str:
 
 
 def _get_category(program_type: str) -> str:
-    for category, name in _CATEGORIES.items():
+    for category, name in TYPES_BY_CATEGORY.items():
         if name.lower() == program_type.lower():
             return category
     return program_type

@@ -16,15 +16,9 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import DEFAULT_VERSION, MetadataEntity
+from localcdap.metadata.entities import TYPES_BY_CATEGORY
 
-_CATEGORIES: Final = {
-    "MapReduce": "mapreduce",
-    "Service": "services",
-    "Spark": "spark",
-    "Worker": "workers",
-    "Workflow": "workflows",
-}
-"""The categories of the REST API by program types (CDAP 6 ``ProgramType``)."""
+_CATEGORIES: Final = {type: category for category, type in TYPES_BY_CATEGORY.items()}
 _UUID_EPOCH: Final = 0x01B21DD213814000
 """Steps of 100 ns between 1582-10-15, at which the times of UUIDs begin, and 1970-01-01."""
 
