@@ -31,6 +31,14 @@ sys.dont_write_bytecode = False
 # a third of its processor time and not earn it. The first compiler alone gets a cache of 48 MB, which fills.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
+# Tests start processes with a function of Python between fork and exec (a terminal of their own). Beside the
+# connection to Spark, gRPC's handlers of forks would run in them, and print to the terminal or wait.
+# gRPC reads the variable when it is imported; the processes themselves must not see it.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "false"
+import grpc  # noqa: E402, F401
+
+del os.environ["GRPC_ENABLE_FORK_SUPPORT"]
+
 # What a test says must not hang on the speed of the machine, or on a seed: each run tries the same examples.
 # `pytest --hypothesis-profile=search` tries others each time.
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])

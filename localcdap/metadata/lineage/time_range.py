@@ -56,6 +56,9 @@ def parse_time(text: str, now: int | None = None) -> int:
 def parse_time_range(start: str | None, end: str | None, now: int | None = None) -> TimeRange:
     """Return the range between two times, see :func:`parse_time`; they may be equal.
 
+    The range ends with the last millisecond of the second of its end. CDAP compares whole seconds
+    (``DefaultStore.getRunningInRange``), so that a run of this second is in a range until ``now``.
+
     :raises BadRequestError: when one is missing, unreadable or negative, or the start is after the end.
     """
     if start is None:
@@ -72,4 +75,4 @@ def parse_time_range(start: str | None, end: str | None, now: int | None = None)
         raise BadRequestError(
             f"Start time ({start} -> {start_ms}) should be lesser than end time ({end} -> {end_ms})."
         )
-    return TimeRange(start_ms, end_ms)
+    return TimeRange(start_ms, end_ms + 999)

@@ -48,8 +48,8 @@ def test_now_is_the_time_of_the_clock():
 
 
 def test_a_range_is_in_milliseconds_and_may_be_empty():
-    assert parse_time_range("1", "now", 5) == TimeRange(1_000, 5_000)
-    assert parse_time_range("now", "now", 5) == TimeRange(5_000, 5_000)
+    assert parse_time_range("1", "now", 5) == TimeRange(1_000, 5_999)
+    assert parse_time_range("now", "now", 5) == TimeRange(5_000, 5_999)
 
 
 @pytest.mark.parametrize(
