@@ -32,6 +32,15 @@ from localcdap.api.errors import (
     StageError,
 )
 from localcdap.api.failures import FailureBuilder, FailureCollector, ValidationFailure
+from localcdap.api.lineage import (
+    EdgeKind,
+    EndPoint,
+    FieldOperation,
+    FieldReadOperation,
+    FieldTransformOperation,
+    FieldWriteOperation,
+)
+from localcdap.api.lineage_recorder import LineageRecorder
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.methods import plugin_method
 from localcdap.api.plugin import (
@@ -75,14 +84,21 @@ __all__ = [
     "Capabilities",
     "Condition",
     "ControlContext",
+    "EdgeKind",
     "Emitter",
+    "EndPoint",
     "ErrorRecord",
     "ErrorTransform",
     "FailureBuilder",
     "FailureCollector",
     "Field",
+    "FieldOperation",
+    "FieldReadOperation",
+    "FieldTransformOperation",
+    "FieldWriteOperation",
     "InvalidFieldError",
     "InvalidStageError",
+    "LineageRecorder",
     "LocalcdapError",
     "LogicalType",
     "Lookup",

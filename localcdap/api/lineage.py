@@ -1,4 +1,5 @@
-"""Field lineage as the stages of a pipeline record it: which fields an operation reads and makes.
+"""Field lineage as the stages of a pipeline record it: which fields an operation reads and makes, and which
+fields a field depends on.
 
 >>> orders = EndPoint("orders", "default")
 >>> read = FieldReadOperation("Read", "Read from orders.", orders, ["id", "name"])
@@ -14,8 +15,9 @@ a joiner are written ``<input stage>.<field>``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -73,3 +75,74 @@ class FieldWriteOperation(
 
 FieldOperation: TypeAlias = FieldReadOperation | FieldTransformOperation | FieldWriteOperation
 """An operation that a stage records. Its JSON has a key ``type``: READ, TRANSFORM or WRITE."""
+
+
+class EdgeType(enum.StrEnum):
+    """Whether a field's value goes into another field's value, or decides about it in another way."""
+
+    DIRECT = "DIRECT"
+    INDIRECT = "INDIRECT"
+
+
+class EdgeKind(enum.StrEnum):
+    """How a field influences another one; in the order in which one wins over the next on a path.
+
+    The kinds are those of OpenLineage (``ColumnLineageDatasetFacet`` 1-2-0, ``transformations``).
+    """
+
+    JOIN = "JOIN"
+    """It decides which records are joined."""
+    GROUP_BY = "GROUP_BY"
+    """It decides which records are aggregated."""
+    FILTER = "FILTER"
+    """It decides which records are kept."""
+    SORT = "SORT"
+    WINDOW = "WINDOW"
+    CONDITIONAL = "CONDITIONAL"
+    """It decides which of several values a field gets."""
+    AGGREGATION = "AGGREGATION"
+    TRANSFORMATION = "TRANSFORMATION"
+    IDENTITY = "IDENTITY"
+    """The value is unchanged."""
+
+    @property
+    def type(self) -> EdgeType:
+        """DIRECT for the last three, otherwise INDIRECT."""
+        return EdgeType.DIRECT if self in _DIRECT else EdgeType.INDIRECT
+
+
+_DIRECT: Final = (EdgeKind.AGGREGATION, EdgeKind.TRANSFORMATION, EdgeKind.IDENTITY)
+
+
+class FieldEdge(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A field that one stage receives, or reads from a dataset, and that influences its output."""
+
+    source: str
+    """The name of the field that influences."""
+    field: str | None = None
+    """The output field. None: it decides which records there are, or their order; only for indirect kinds."""
+    kind: EdgeKind = EdgeKind.TRANSFORMATION
+    stage: str | None = None
+    """The input stage; None: each input stage that has the field."""
+    dataset: str | None = None
+    """The dataset that the field is read from, such as the table of a lookup, instead of an input stage."""
+    masking: bool = False
+    """Whether the original value cannot be seen any more, as after a hash or a count."""
+    assumed: bool = False
+    """Whether nothing is known of the stage, so that the influence is only possible."""
+
+
+class StageLineage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The field lineage of one stage, before the lineage of the pipeline is made of it."""
+
+    stage: str
+    type: str
+    """The plugin type."""
+    operations: Sequence[FieldOperation]
+    edges: Sequence[FieldEdge]
+    inputs: Mapping[str, Sequence[str]] = {}
+    """The fields by input stage; for an error transform, those of the error records."""
+    outputs: Sequence[str] = ()
+    """The output fields; those of all ports of a splitter. Empty for a sink."""
+    datasets: Sequence[str] = ()
+    """The datasets that a source reads, or a sink writes."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from localcdap.api.config import PluginConfig
 from localcdap.api.declarations import reject_declaration
+from localcdap.api.lineage_recorder import LineageRecorder
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.stage import (
     Emitter,
@@ -75,6 +76,15 @@ class Plugin:
         It runs in the run's own process, for all types of plugins. The methods of DataFrame grain, and those
         of actions, are called on the same object; record and batch grain work on other objects, in Spark's
         workers. By default nothing is done.
+        """
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        """Record which output fields come from which input fields, and what else decides about them.
+
+        It must be a pure function of the configuration and the fields, as :meth:`configure` is: lineage is
+        asked for while a pipeline is designed, too. What is only known in a run, :meth:`prepare_run` records.
+        A source or sink need not override it. For any other plugin that overrides neither, each output
+        field is assumed to come from all input fields.
         """
 
     @classmethod

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import FailureCollector
+from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.schema import Schema
@@ -232,6 +233,13 @@ class PrepareContext(StageContext, Protocol):
 
     def remove_tags(self, entity: MetadataEntity, *tags: str) -> None:
         """Remove tags of an entity; without tags, all of them."""
+
+    def record(self, operations: Sequence[FieldOperation]) -> None:
+        """Record operations on fields that only a run knows (CDAP ``LineageRecorder.record``).
+
+        They come after those of :meth:`localcdap.api.plugin.Plugin.record_lineage`. Lineage takes effect when
+        the run commits; that of a preview is dropped.
+        """
 
 
 class SampleContext(StageContext, Protocol):

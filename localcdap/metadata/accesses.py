@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.lineage import StageLineage
 from localcdap.api.metadata import DATASET, Metadata, MetadataEntity, ScopedMetadata
+from localcdap.api.pipeline import StageConnection
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditType
-from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
+from localcdap.metadata.lineage.column_edges import ColumnEdge
+from localcdap.metadata.lineage.pipeline_lineage import build_lineage
+from localcdap.metadata.lineage.relations import (
+    AccessType,
+    DatasetId,
+    ProgramId,
+    ProgramRunId,
+    Relation,
+)
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.mutations import STANDARD_DIRECTIVES, CreateMutation
 from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME
@@ -18,6 +28,8 @@ from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import SCHEMA, WORKFLOW, WORKFLOW_NAME
 from localcdap.store import table_catalog
 from localcdap.store.store import Transaction
+
+_CONDITION: Final = "condition"
 
 
 class DatasetUse(msgspec.Struct, frozen=True):
@@ -75,6 +87,32 @@ class AccessRecorder:
                 for dataset, is_write in accesses
             ],
         )
+
+    def record_fields(
+        self,
+        tx: Transaction,
+        namespace: str,
+        pipeline: str,
+        run: str,
+        stages: Sequence[StageLineage],
+        connections: Iterable[StageConnection],
+    ) -> list[str]:
+        """Record the field lineage of a run of a pipeline that has committed.
+
+        The edges take the place of those that the pipeline had; where it has conditions, whose other branch
+        this run may have left out, they are added.
+
+        :returns: what is wrong with the lineage.
+        """
+        found = build_lineage(stages, connections, namespace)
+        edges: Collection[ColumnEdge] = found.edges
+        if any(stage.type == _CONDITION for stage in stages):
+            edges = [*self._lineage.list_edges(tx, namespace, pipeline), *edges]
+        self._lineage.replace_edges(tx, namespace, pipeline, edges)
+        if found.operations is not None:
+            program = ProgramId(namespace, pipeline, WORKFLOW, WORKFLOW_NAME)
+            self._lineage.add_operations(tx, ProgramRunId(program, run), found.operations)
+        return found.warnings
 
     def _create_entities(self, tx: Transaction, namespace: str, uses: Sequence[DatasetUse]) -> None:
         """Write the SYSTEM metadata of datasets that are not tables and have none yet.

@@ -17,6 +17,7 @@ from localcdap.engine.messages.spool import (
     Committed,
     Counted,
     Failed,
+    LineageTraced,
     LogLine,
     LogLines,
     Message,
@@ -73,6 +74,8 @@ class RunEffects:
                 self._load(transaction, message.loads)
             case Accessed():
                 self._records.note_accesses(transaction, self._id, message.accesses)
+            case LineageTraced():
+                self._records.note_lineage(transaction, self._id, message)
             case MetadataOperations():
                 self._records.publish_metadata(transaction, self._id, message)
             case _:
@@ -125,7 +128,8 @@ class RunEffects:
                 )
             case Committed():
                 run.written += [each for each in message.directories if each not in run.written]
-                self._records.record_writes(transaction, run)
+                for warning in self._records.record_writes(transaction, run):
+                    self._note(transaction, warning, level="WARN")
             case Failed():
                 run.error = to_run_error(message)
         self._records.change(transaction, run)

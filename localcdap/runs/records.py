@@ -10,9 +10,11 @@ import msgspec
 
 from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import NotFoundError
+from localcdap.api.lineage import StageLineage
 from localcdap.api.metadata import PROGRAM_RUN, MetadataEntity
+from localcdap.api.pipeline import StageConnection
 from localcdap.decoders import decode_json
-from localcdap.engine.messages.spool import DatasetAccess, MetadataOperations
+from localcdap.engine.messages.spool import DatasetAccess, LineageTraced, MetadataOperations
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.accesses import AccessRecorder, DatasetUse
 from localcdap.namespaces.preferences import PIPELINE_PROGRAM
@@ -259,16 +261,48 @@ class RunRecords:
             ],
         )
 
-    def record_writes(self, transaction: Transaction, run: Run) -> None:
-        """Record what a run has written, once."""
+    def note_lineage(self, transaction: Transaction, run_id: str, message: LineageTraced) -> None:
+        """Keep the field lineage of a phase of a run until the run commits."""
+        stages, connections = (
+            msgspec.json.encode(each).decode() for each in (message.stages, message.connections)
+        )
+        transaction.execute(
+            "INSERT INTO pending_lineage VALUES (?, ?, ?)", (run_id, stages, connections)
+        )
+
+    def record_writes(self, transaction: Transaction, run: Run) -> list[str]:
+        """Record what a run has written with its field lineage, once.
+
+        :returns: what is wrong with the field lineage.
+        """
         rows = transaction.execute(
             "SELECT dataset, document FROM pending_writes WHERE run = ? ORDER BY ALL", (run.run,)
         )
         self._record(transaction, run, rows, True)
+        warnings = self._record_lineage(transaction, run)
         self._forget_writes(transaction, run)
+        return warnings
+
+    def _record_lineage(self, transaction: Transaction, run: Run) -> list[str]:
+        rows = transaction.execute(
+            "SELECT stages, connections FROM pending_lineage WHERE run = ? ORDER BY rowid",
+            (run.run,),
+        )
+        if not rows or self._recorder is None:
+            return []
+        stages: dict[str, StageLineage] = {}
+        connections: dict[StageConnection, None] = {}
+        for encoded, connected in rows:
+            for stage in decode_json(encoded, type=list[StageLineage]):
+                stages.setdefault(stage.stage, stage)
+            connections |= dict.fromkeys(decode_json(connected, type=list[StageConnection]))
+        return self._recorder.record_fields(
+            transaction, run.namespace, run.pipeline, run.run, list(stages.values()), connections
+        )
 
     def _forget_writes(self, transaction: Transaction, run: Run) -> None:
-        transaction.execute("DELETE FROM pending_writes WHERE run = ?", (run.run,))
+        for table in ("pending_writes", "pending_lineage"):
+            transaction.execute(f"DELETE FROM {table} WHERE run = ?", (run.run,))  # noqa: S608
 
     def _record(
         self,

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
+from localcdap.api.lineage import FieldOperation
 from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
 from localcdap.api.plugin import (
     BatchAggregator,
@@ -53,6 +54,8 @@ class StageOutput:
     """The arguments that an action has set."""
     metadata: list[MetadataOperation] = dataclasses.field(default_factory=list)
     """The metadata that ``prepare_run`` emitted, in its order."""
+    operations: list[FieldOperation] = dataclasses.field(default_factory=list)
+    """The operations on fields that ``prepare_run`` recorded, in its order."""
 
 
 class FakePreparationContext(MetadataAccess, WorkerStageContext):
@@ -67,6 +70,10 @@ class FakePreparationContext(MetadataAccess, WorkerStageContext):
             lambda entity: given.get(entity, ScopedMetadata()),
             lambda _, operation: output.metadata.append(operation),
         )
+        self._operations = output.operations
+
+    def record(self, operations: Sequence[FieldOperation]) -> None:
+        self._operations.extend(operations)
 
     def fail(self, message: str, corrective_action: str | None = None) -> Exception:
         text = f"Stage '{self.stage_name}': {message}"

@@ -19,7 +19,7 @@ def list_reads(flow: Flow, run: RunContext) -> list[DatasetAccess]:
         DatasetAccess(stage.name, name, False, _to_text(stage.output_schema))
         for stage in flow.stages
         if stage.type not in SINKS
-        for name in _list_datasets(stage, run)
+        for name in list_datasets(stage, run)
     ]
 
 
@@ -31,7 +31,7 @@ def list_writes(flow: Flow, run: RunContext) -> list[DatasetAccess]:
         )
         for stage in flow.stages
         if stage.type in SINKS
-        for name in _list_datasets(stage, run)
+        for name in list_datasets(stage, run)
     ]
 
 
@@ -39,7 +39,7 @@ def _to_text(schema: Schema | None) -> str | None:
     return None if schema is None else str(schema)
 
 
-def _list_datasets(stage: Stage, run: RunContext) -> Iterator[str]:
+def list_datasets(stage: Stage, run: RunContext) -> Iterator[str]:
     """Yield the reference name of a source or sink; without one, the tables that the stage uses."""
     reference = stage.properties.get(REFERENCE_NAME, "").strip()
     if reference and stage.type in (SOURCE, *SINKS):

@@ -155,6 +155,7 @@ class RunDriver:
             run,
             lambda counts: spool.append(Counted(counts)),
             lambda accesses: spool.append(Accessed(accesses)) if accesses else None,
+            spool.append,
         )
         with self._listen_to_tasks(run, spool, progress):
             workflow.prepare()

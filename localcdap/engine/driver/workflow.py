@@ -11,9 +11,10 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.engine.driver.accesses import list_reads, list_writes
 from localcdap.engine.driver.control_stages import ControlStages
 from localcdap.engine.driver.execution import execute_plan
+from localcdap.engine.driver.lineage import trace_flow
 from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE
 from localcdap.engine.messages.orders import WorkOrder
-from localcdap.engine.messages.spool import DatasetAccess, RecordCounts
+from localcdap.engine.messages.spool import DatasetAccess, LineageTraced, RecordCounts
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
@@ -35,6 +36,7 @@ class Workflow:
     :param resolved: the pipeline before any of its actions has run.
     :param on_counts: called with the counts of the stages of each phase that has ended.
     :param on_accesses: called with the datasets that a phase begins to read, and that it has written.
+    :param on_lineage: called with the field lineage of a phase that has ended.
     """
 
     def __init__(
@@ -44,12 +46,14 @@ class Workflow:
         run: RunContext,
         on_counts: Callable[[dict[str, RecordCounts]], None],
         on_accesses: Callable[[list[DatasetAccess]], None] = lambda _: None,
+        on_lineage: Callable[[LineageTraced], None] = lambda _: None,
     ) -> None:
         self._order: Final = order
         self._resolved = resolved
         self._run: Final = run
         self._on_counts: Final = on_counts
         self._on_accesses: Final = on_accesses
+        self._on_lineage: Final = on_lineage
         self._arguments: Final = dict(order.arguments)
         run.arguments = self._arguments
         self._control_stages: Final = ControlStages(run, order.pipeline, self._arguments)
@@ -188,6 +192,7 @@ class Workflow:
             plan, flow, self._run.spark, tag=self._order.run_id, block=self._run.block
         )
         self._on_accesses(list_writes(flow, self._run))
+        self._on_lineage(trace_flow(flow, self._run))
         for entry in self._route.list_entries(stages, self._live):
             counts.pop(entry, None)
         for name in self._route.list_exits(stages):

@@ -11,7 +11,9 @@ import enum
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.lineage import StageLineage
 from localcdap.api.metadata import MetadataOperation
+from localcdap.api.pipeline import StageConnection
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.samples import StageSample
 
@@ -165,6 +167,13 @@ class Accessed(msgspec.Struct, tag="accessed", tag_field="kind"):
     accesses: list[DatasetAccess]
 
 
+class LineageTraced(msgspec.Struct, tag="lineage", tag_field="kind"):
+    """The field lineage of the stages of a phase that has ended, which counts when the run commits."""
+
+    stages: list[StageLineage]
+    connections: list[StageConnection]
+
+
 Message = (
     StatusChanged
     | Progress
@@ -176,6 +185,7 @@ Message = (
     | Failed
     | MetadataOperations
     | Accessed
+    | LineageTraced
 )
 """The messages of a run."""
 

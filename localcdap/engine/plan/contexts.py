@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import LocalcdapError, StageError
+from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindPlugin
@@ -85,6 +86,8 @@ class RunContext:
     """What stages read and emit while they prepare."""
     prepared: dict[str, tuple[Mapping[str, str], Any]] = dataclasses.field(default_factory=dict)
     """The plugins that have prepared the run, with their properties, by stage."""
+    operations: dict[str, list[FieldOperation]] = dataclasses.field(default_factory=dict)
+    """The operations that plugins recorded while they prepared the run, by stage."""
     tables_used: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     """The tables that stages read as a whole, look into or write, by stage."""
     message_directory: str | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from localcdap.api.lineage import FieldOperation
 from localcdap.api.plugin import Plugin, has_override
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import Stage, create_plugin
@@ -27,6 +29,7 @@ def get_plugin(run: RunContext, stage: Stage) -> Any:
     with stage_scope(stage.name):
         plugin = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
         if prepares_runs(type(plugin)):
+            run.operations.pop(stage.name, None)
             plugin.prepare_run(PreparationContext(stage, run))
             run.prepared[stage.name] = stage.properties, plugin
     return plugin
@@ -43,6 +46,11 @@ class PreparationContext(MetadataAccess, DriverContext):
     def __init__(self, stage: Stage, run: RunContext) -> None:
         DriverContext.__init__(self, stage, run)
         self._run_metadata = run.metadata
+        self._operations = run.operations.setdefault(stage.name, [])
+
+    def record(self, operations: Sequence[FieldOperation]) -> None:
+        """Record operations on fields for lineage."""
+        self._operations.extend(operations)
 
 
 def read_declared(run: RunContext, stage: Stage, plugin: Any) -> list[EntityMetadata]:

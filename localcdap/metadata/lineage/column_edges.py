@@ -6,49 +6,16 @@ fields of a dataset, such as that of a filter, corresponds to the facet's key ``
 
 from __future__ import annotations
 
-import enum
 from typing import Final
 
 import msgspec
 
 from localcdap.api.errors import BadRequestError
+from localcdap.api.lineage import EdgeKind, EdgeType
 from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
 from localcdap.metadata.lineage.operations import PlatformTransform
 from localcdap.metadata.lineage.relations import DatasetId
 
-
-class EdgeType(enum.StrEnum):
-    """Whether a field's value goes into another field's value, or decides about it in another way."""
-
-    DIRECT = "DIRECT"
-    INDIRECT = "INDIRECT"
-
-
-class EdgeKind(enum.StrEnum):
-    """How a field influences another one; in the order in which one wins over the next on a path."""
-
-    JOIN = "JOIN"
-    """It decides which records are joined."""
-    GROUP_BY = "GROUP_BY"
-    """It decides which records are aggregated."""
-    FILTER = "FILTER"
-    """It decides which records are kept."""
-    SORT = "SORT"
-    WINDOW = "WINDOW"
-    CONDITIONAL = "CONDITIONAL"
-    """It decides which of several values a field gets."""
-    AGGREGATION = "AGGREGATION"
-    TRANSFORMATION = "TRANSFORMATION"
-    IDENTITY = "IDENTITY"
-    """The value is unchanged."""
-
-    @property
-    def type(self) -> EdgeType:
-        """DIRECT for the last three, otherwise INDIRECT."""
-        return EdgeType.DIRECT if self in _DIRECT else EdgeType.INDIRECT
-
-
-_DIRECT: Final = (EdgeKind.AGGREGATION, EdgeKind.TRANSFORMATION, EdgeKind.IDENTITY)
 _ORDER: Final = {kind: number for number, kind in enumerate(EdgeKind)}
 
 

@@ -9,15 +9,9 @@ from typing import TypeAlias
 import msgspec
 
 from localcdap.api.errors import BadRequestError
+from localcdap.api.lineage import EdgeType
 from localcdap.api.pipeline import StageConnection
-from localcdap.metadata.lineage.column_edges import (
-    IDENTITY,
-    ColumnEdge,
-    DatasetField,
-    EdgeKind,
-    EdgeType,
-    Influence,
-)
+from localcdap.metadata.lineage.column_edges import IDENTITY, ColumnEdge, DatasetField, Influence
 from localcdap.metadata.lineage.relations import DatasetId
 
 
@@ -75,22 +69,6 @@ def connect_fields(
 ) -> list[StageEdge]:
     """Return edges from each field to the field of the same name."""
     return [StageEdge(source, field, field, influence) for field in fields]
-
-
-def assume_edges(
-    inputs: Mapping[str | DatasetId, Iterable[str]], outputs: Iterable[str]
-) -> list[StageEdge]:
-    """Return the edges of a stage of which nothing is known.
-
-    Each field may come from all input fields, and each input field may decide which records there are.
-
-    :param inputs: the fields by input.
-    """
-    value = Influence(EdgeKind.TRANSFORMATION, assumed=True)
-    records = Influence(EdgeKind.FILTER, assumed=True)
-    taken = [(source, field) for source, fields in inputs.items() for field in fields]
-    edges = [StageEdge(*each, made, value) for made in outputs for each in taken]
-    return edges + [StageEdge(*each, None, records) for each in taken]
 
 
 def compose_edges(

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from localcdap.metadata.lineage.column_edges import (
-    ColumnEdge,
-    DatasetField,
-    EdgeKind,
-    EdgeType,
-    Influence,
-)
+from localcdap.api.lineage import EdgeKind, EdgeType
+from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, Influence
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.store.store import Transaction
 
@@ -53,6 +48,16 @@ class EdgeRecords:
                 f"INSERT INTO lineage_column_edges SELECT ?, ?, {values}",
                 [namespace, application, *columns],
             )
+
+    def list_edges(self, namespace: str, application: str) -> list[ColumnEdge]:
+        """Return the edges of an application."""
+        rows = self._tx.execute(
+            f"{_SELECT} WHERE application_namespace = ? AND application = ? ORDER BY ALL",
+            (namespace, application),
+        )
+        return [
+            ColumnEdge(each.source, each.target, each.influence) for each in map(_to_edge, rows)
+        ]
 
     def find_edges(
         self, fields: Collection[DatasetField], *, upstream: bool, limit: int, indirect: bool = True

@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.metadata.lineage.column_edges import DatasetField, EdgeType
+from localcdap.api.lineage import EdgeType
+from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.edge_records import ApplicationEdge
 from localcdap.metadata.lineage.relations import AccessType, DatasetEdge, DatasetId, ProgramId
 

@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
+from localcdap.api.lineage import EdgeKind, EdgeType
 from localcdap.api.pipeline import StageConnection
 from localcdap.decoders import decode_json
 from localcdap.metadata.lineage.column_edges import (
     ColumnEdge,
     DatasetField,
-    EdgeKind,
-    EdgeType,
     Influence,
     read_operation_edges,
 )
@@ -22,7 +21,6 @@ from localcdap.metadata.lineage.edge_composition import (
     DatasetWrite,
     StageEdge,
     StageEdges,
-    assume_edges,
     compose_edges,
     connect_fields,
 )
@@ -185,10 +183,13 @@ def test_a_lookup_reads_a_dataset_in_the_middle():
 
 def test_nothing_is_known_of_a_script():
     """Any field may decide whether a record is emitted, which a count after it shows."""
+    value = Influence(EdgeKind.TRANSFORMATION, assumed=True)
+    records = [StageEdge("in", a, None, Influence(EdgeKind.FILTER, assumed=True)) for a in "ab"]
+    values = [StageEdge("in", a, made, value) for made in "xy" for a in "ab"]
     found = compose(
         [
             source("in", ORDERS, "a", "b"),
-            StageEdges("script", assume_edges({"in": ["a", "b"]}, ["x", "y"])),
+            StageEdges("script", [*values, *records]),
             StageEdges("count", [edge("script", "x", "x")]),
             sink("out", "count", "x", "count"),
         ],

@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
+from localcdap.api.lineage import EdgeKind
 from localcdap.decoders import decode_msgpack
-from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, EdgeKind, Influence
+from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, Influence
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
 from localcdap.metadata.lineage.time_range import TimeRange

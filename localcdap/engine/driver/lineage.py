@@ -1,0 +1,48 @@
+"""The field lineage of the stages of a run."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import msgspec
+
+from localcdap.api.lineage import EdgeKind, FieldEdge, StageLineage
+from localcdap.api.lineage_recorder import LineageRecorder, assume_edges
+from localcdap.artifacts.loading import UsedPlugins
+from localcdap.engine.driver.accesses import list_datasets
+from localcdap.engine.messages.flow import CONDITION, SINKS, SOURCE, Flow, Stage, create_configurer
+from localcdap.engine.messages.spool import LineageTraced
+from localcdap.engine.plan.contexts import RunContext
+from localcdap.engine.plan.error_attribution import stage_scope
+from localcdap.engine.plan.preparation import get_plugin
+from localcdap.sandbox.stage_lineage import record_lineage
+
+_LOG: Final = logging.getLogger("localcdap.engine")
+
+
+def trace_flow(flow: Flow, run: RunContext) -> LineageTraced:
+    """Return the lineage of the stages of a phase, after its sinks have written."""
+    return LineageTraced([_trace(stage, run) for stage in flow.stages], flow.connections)
+
+
+def _trace(stage: Stage, run: RunContext) -> StageLineage:
+    configurer = create_configurer(stage)
+    configurer.find_plugin = UsedPlugins(stage.plugin.uses)
+    if stage.type == CONDITION:
+        recorder = LineageRecorder(configurer)
+        fields = recorder.input_fields
+        edges = [FieldEdge(name, name, EdgeKind.IDENTITY) for name in fields]
+        return StageLineage(stage.name, stage.type, [], edges, recorder.inputs, fields)
+    recorded = run.operations.get(stage.name, ())
+    try:
+        found = record_lineage(get_plugin(run, stage), stage.type, configurer, recorded)
+    except Exception as error:
+        with stage_scope(stage.name):
+            _LOG.warning("The field lineage of stage '%s' is assumed: %s", stage.name, error)
+        recorder = LineageRecorder(configurer)
+        edges = assume_edges(recorder.inputs, recorder.outputs)
+        found = StageLineage(stage.name, stage.type, [], edges, recorder.inputs, recorder.outputs)
+    if stage.type not in (SOURCE, *SINKS):
+        return found
+    return msgspec.structs.replace(found, datasets=list(dict.fromkeys(list_datasets(stage, run))))

@@ -1,0 +1,83 @@
+"""The field lineage of one stage, as its plugin records it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from localcdap.api.lineage import FieldOperation, StageLineage
+from localcdap.api.lineage_recorder import LineageRecorder, assume_edges
+from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, has_override
+from localcdap.api.schema import Schema
+from localcdap.api.stage import StageConfigurer
+from localcdap.artifacts.loading import UsedPlugins, load_plugin
+from localcdap.artifacts.model import PluginRef
+
+
+class LineageRequest(msgspec.Struct):
+    """A valid stage whose lineage is asked for."""
+
+    plugin: PluginRef
+    stage: str
+    properties: dict[str, str]
+    macros: list[str] = []
+    """The names of properties that still contain a macro."""
+    input_schemas: dict[str, Schema | None] = {}
+    output_schema: Schema | None = None
+    error_schema: Schema | None = None
+    port_schemas: dict[str, Schema] = {}
+
+
+def trace_stage(request: LineageRequest) -> StageLineage:
+    """Return the lineage of a stage in this process.
+
+    :raises Exception: what the plugin raises.
+    """
+    cls = load_plugin(request.plugin)
+    stage = StageConfigurer(
+        request.stage, request.input_schemas, output_ports=list(request.port_schemas)
+    )
+    stage.output_schema = request.output_schema
+    stage.error_schema = request.error_schema
+    stage.port_schemas = request.port_schemas
+    stage.find_plugin = UsedPlugins(request.plugin.uses)
+    plugin = cls(cls.Config.build(request.properties, stage.failures, request.macros))
+    return record_lineage(plugin, request.plugin.type, stage)
+
+
+def record_lineage(
+    plugin: Plugin, type_name: str, stage: StageConfigurer, recorded: Sequence[FieldOperation] = ()
+) -> StageLineage:
+    """Return the lineage of a stage with the operations and edges that its plugin records.
+
+    Where the plugin records nothing, all is assumed, within the fields that it reads.
+
+    :param type_name: the plugin type.
+    :param recorded: what the plugin recorded in ``prepare_run``.
+    """
+    recorder = LineageRecorder(stage)
+    plugin.record_lineage(recorder)
+    recorder.record(*recorded)
+    is_end = isinstance(plugin, BatchSource | BatchSink)
+    if is_end and not recorder.operations:
+        edges = []  # all fields are read from, or written to, its datasets
+    elif is_end or recorder.operations or has_override(type(plugin), "record_lineage"):
+        edges = recorder.list_edges()
+    else:
+        edges = assume_edges(_list_read_fields(plugin, recorder), recorder.outputs)
+    return StageLineage(
+        stage.name, type_name, recorder.operations, edges, recorder.inputs, recorder.outputs
+    )
+
+
+def _list_read_fields(plugin: Plugin, recorder: LineageRecorder) -> dict[str, list[str]]:
+    """Return the fields that a plugin reads of each input: its output depends on no others."""
+    inputs, stage = recorder.inputs, recorder.stage
+    if isinstance(plugin, BatchJoiner):
+        return inputs | (plugin.input_fields_by_stage(stage) or {})
+    list_fields = getattr(plugin, "input_fields", None)
+    names = list_fields(stage) if list_fields is not None else None
+    if names is None:
+        return inputs
+    return {each: [name for name in fields if name in names] for each, fields in inputs.items()}
