@@ -44,7 +44,7 @@ def cluster(directory: Path) -> Iterator[str]:
     _configure(directory, port)
     with (directory / "output").open("wb") as output:
         server = subprocess.Popen(
-            build_server_command(find_java(), "2", "1g", directory),
+            _command(directory),
             cwd=directory,
             env=_environment(directory),
             stdout=output,
@@ -56,6 +56,14 @@ def cluster(directory: Path) -> Iterator[str]:
     finally:
         server.kill()
         server.wait()
+
+
+def _command(directory: Path) -> list[str]:
+    """The server as Spark itself starts it on a cluster, with its own main class."""
+    command = build_server_command(find_java(), "2", "1g", directory)
+    main = command.index("--class")
+    own = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    return [*command[: main + 1], own, "--name", "cluster", "spark-internal"]
 
 
 def free_port() -> int:
