@@ -35,6 +35,7 @@ from localcdap.api.failures import FailureBuilder, FailureCollector, ValidationF
 from localcdap.api.lineage import (
     EdgeKind,
     EndPoint,
+    FieldEdge,
     FieldOperation,
     FieldReadOperation,
     FieldTransformOperation,
@@ -92,6 +93,7 @@ __all__ = [
     "FailureBuilder",
     "FailureCollector",
     "Field",
+    "FieldEdge",
     "FieldOperation",
     "FieldReadOperation",
     "FieldTransformOperation",

@@ -70,7 +70,7 @@ class LineageRecorder:
 
     def derive(
         self,
-        output: str,
+        outputs: str | Sequence[str],
         inputs: Iterable[InputField],
         name: str | None = None,
         description: str = "",
@@ -78,22 +78,26 @@ class LineageRecorder:
         kind: EdgeKind = EdgeKind.TRANSFORMATION,
         masking: bool = False,
     ) -> None:
-        """Record that a field is computed from others, as an operation and as edges.
+        """Record that fields are computed from others, each of all of them, as an operation and as edges.
 
-        :param inputs: none for a field that is generated from nothing.
-        :param name: of the operation, distinct in the stage; by default the kind with the field.
+        :param outputs: one field or several; nothing is recorded for an empty list.
+        :param inputs: none for fields that are generated from nothing.
+        :param name: of the operation, distinct in the stage; by default the kind with the first field.
         :param kind: one of the direct kinds.
         :raises BadRequestError: for an indirect kind.
         """
         if kind.type is not EdgeType.DIRECT:
             raise BadRequestError(f"A field is not derived by {kind}; record an influence.")
-        given = list(inputs)
-        shown = name or f"{kind.value.capitalize()} {output}"
+        given = list(dict.fromkeys(inputs))
+        made = [outputs] if isinstance(outputs, str) else list(outputs)
+        if not made:
+            return
+        shown = name or f"{kind.value.capitalize()} {made[0]}"
         taken = [each if isinstance(each, str) else ".".join(each) for each in given]
-        self.operations.append(FieldTransformOperation(shown, description, taken, [output]))
-        self.add_edges(_to_edge(each, output, kind, masking) for each in given)
+        self.operations.append(FieldTransformOperation(shown, description, taken, made))
+        self.add_edges(_to_edge(each, output, kind, masking) for output in made for each in given)
         if not given:
-            self.generate(output)
+            self._generated.update(made)
 
     def keep(self, output: str, source: InputField, name: str | None = None) -> None:
         """Record that a field has the unchanged value of another one; with a name as an operation too."""
@@ -119,9 +123,9 @@ class LineageRecorder:
             raise BadRequestError(f"{kind} is not an influence; derive the field.")
         self.add_edges(_to_edge(each, output, kind) for each in inputs)
 
-    def generate(self, output: str) -> None:
-        """Record that a field does not depend on any field, though an input may have one of its name."""
-        self._generated.add(output)
+    def generate(self, *outputs: str) -> None:
+        """Record that fields depend on the inputs of recorded edges only, not on those of their names."""
+        self._generated.update(outputs)
 
     def add_edges(self, edges: Iterable[FieldEdge]) -> None:
         """Record edges as they are."""

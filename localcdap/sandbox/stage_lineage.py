@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from localcdap.api.lineage import FieldOperation, StageLineage
+from localcdap.api.lineage import EdgeKind, FieldEdge, FieldOperation, StageLineage
 from localcdap.api.lineage_recorder import LineageRecorder, assume_edges
 from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, has_override
 from localcdap.api.schema import Schema
@@ -60,15 +60,23 @@ def record_lineage(
     plugin.record_lineage(recorder)
     recorder.record(*recorded)
     is_end = isinstance(plugin, BatchSource | BatchSink)
-    if is_end and not recorder.operations:
-        edges = []  # all fields are read from, or written to, its datasets
-    elif is_end or recorder.operations or has_override(type(plugin), "record_lineage"):
+    if is_end or recorder.operations or has_override(type(plugin), "record_lineage"):
         edges = recorder.list_edges()
     else:
         edges = assume_edges(_list_read_fields(plugin, recorder), recorder.outputs)
+    if isinstance(plugin, BatchSink) and not edges:
+        edges = _list_written(plugin, recorder)
     return StageLineage(
         stage.name, type_name, recorder.operations, edges, recorder.inputs, recorder.outputs
     )
+
+
+def _list_written(sink: BatchSink, recorder: LineageRecorder) -> list[FieldEdge]:
+    """Return the edges of a sink that records none: it writes the fields of its schema, if it has one."""
+    declared = getattr(sink.config, "schema", None)
+    names = recorder.input_fields
+    written = declared.field_names if isinstance(declared, Schema) else names
+    return [FieldEdge(name, name, EdgeKind.IDENTITY) for name in names if name in written]
 
 
 def _list_read_fields(plugin: Plugin, recorder: LineageRecorder) -> dict[str, list[str]]:

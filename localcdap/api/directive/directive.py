@@ -54,6 +54,20 @@ class Directive(Plugin):
     """Complete directives, for front ends."""
     whole_row: ClassVar[bool] = False
     """Whether the directive reads, renames or drops columns that its arguments do not name."""
+    makes: ClassVar[tuple[str, ...]] = ()
+    """The attributes of arguments that name columns which the directive makes, or overwrites without reading
+    them."""
+    keeps_values: ClassVar[bool] = False
+    """Whether the columns that the directive reads keep their values, for lineage; so do those of a directive
+    that declares what it :attr:`makes`."""
+    drops_rows: ClassVar[bool] = False
+    """Whether the directive sends rows to the error port, for lineage. What overrides :meth:`expand` need not
+    say that it drops rows."""
+    copies: ClassVar[bool] = False
+    """Whether the columns that the directive makes get the values of the column that it reads, for
+    lineage."""
+    masks: ClassVar[bool] = False
+    """Whether the original values cannot be seen any more in what the directive makes, for lineage."""
     variables: ClassVar[tuple[str, ...]] = ()
     """Transient variables that the directive sets under fixed names."""
 
@@ -101,9 +115,12 @@ class Directive(Plugin):
         """Return the columns without which the directive has no effect, or fails.
 
         Where none of the rows has such a column, validation warns, unless :meth:`propagate` has reported the
-        column or makes it. The default returns all columns that the arguments name.
+        column or makes it. The default returns all columns that the arguments name, without those of
+        :attr:`makes`.
         """
         for declared in self.arguments:
+            if declared.attribute in self.makes:
+                continue
             value = getattr(self, declared.attribute)
             if declared.kind is ArgumentKind.COLUMN and value is not None:
                 yield value

@@ -115,23 +115,33 @@ def _select_errors(stage: StageLineage) -> list[FieldEdge]:
 
 def _to_stage_edges(stage: StageLineage, namespace: str) -> StageEdges:
     datasets = [DatasetId(namespace, name) for name in stage.datasets]
-    if stage.type in _SINKS:
-        fields = {name: None for names in stage.inputs.values() for name in names}
-        edges = [e for before, names in stage.inputs.items() for e in connect_fields(before, names)]
-        return StageEdges(
-            stage.stage, edges, [DatasetWrite(each, list(fields)) for each in datasets]
-        )
-    edges = [each for edge in stage.edges for each in _to_edges(edge, stage, namespace)]
     if stage.type == _SOURCE and not stage.edges:
-        edges = [each for d in datasets for each in connect_fields(d, stage.outputs)]
-    return StageEdges(stage.stage, edges)
+        return StageEdges(
+            stage.stage, [each for d in datasets for each in connect_fields(d, stage.outputs)]
+        )
+    if stage.type not in _SINKS:
+        return StageEdges(
+            stage.stage,
+            [e for edge in stage.edges for e in _to_edges(edge, stage, datasets, namespace)],
+        )
+    if stage.edges:
+        edges = [each for edge in stage.edges for each in _to_edges(edge, stage, (), namespace)]
+    else:
+        edges = [e for before, names in stage.inputs.items() for e in connect_fields(before, names)]
+    fields = list(dict.fromkeys(edge.field for edge in edges if edge.field is not None))
+    return StageEdges(stage.stage, edges, [DatasetWrite(each, fields) for each in datasets])
 
 
-def _to_edges(edge: FieldEdge, stage: StageLineage, namespace: str) -> Iterator[StageEdge]:
+def _to_edges(
+    edge: FieldEdge, stage: StageLineage, datasets: Sequence[DatasetId], namespace: str
+) -> Iterator[StageEdge]:
+    """Yield the edges from the inputs of a stage; from its datasets, where it has no inputs."""
     influence = Influence(edge.kind, edge.masking, edge.assumed)
     if edge.dataset is not None:
-        dataset = DatasetId(namespace, edge.dataset)
-        yield StageEdge(dataset, edge.source, edge.field, influence)
+        datasets = [DatasetId(namespace, edge.dataset)]
+    if edge.dataset is not None or not stage.inputs:
+        for dataset in datasets:
+            yield StageEdge(dataset, edge.source, edge.field, influence)
         return
     for before, names in stage.inputs.items():
         if edge.stage in (None, before) and edge.source in names:
@@ -148,7 +158,7 @@ def _to_recorded_stage(stage: StageLineage) -> RecordedStage:
             for name in stage.datasets
         ]
     if not operations and stage.type in _SINKS:
-        fields = list({name: None for names in inputs.values() for name in names})
+        fields = list({edge.source: None for edge in stage.edges if edge.field is not None})
         operations = [
             FieldWriteOperation("Write", f"Wrote to {name}.", EndPoint(name), fields)
             for name in stage.datasets

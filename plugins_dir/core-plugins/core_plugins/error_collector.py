@@ -7,6 +7,9 @@ from localcdap.api import (
     ErrorRecord,
     ErrorTransform,
     Field,
+    FieldEdge,
+    FieldTransformOperation,
+    LineageRecorder,
     PluginConfig,
     Schema,
     StageConfigurer,
@@ -60,6 +63,20 @@ class ErrorCollector(ErrorTransform):
                 ).with_config_property(f"{kind}Field").with_input_field(name)
             fields.append(Field(name, type))
         stage.output_schema = Schema.record(f"error{schema.name}", fields)
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        """Record operations as the original (``ErrorCollector.prepareRun``): any field may be the cause of an
+        error.
+        """
+        fields = lineage.input_fields
+        for name in fields:
+            lineage.keep(name, name, f"Error collector for field {name}")
+        config = self.config
+        for name in filter(None, (config.message_field, config.code_field, config.stage_field)):
+            lineage.record(
+                FieldTransformOperation(f"Error collector for field {name}", "", fields, [name])
+            )
+            lineage.add_edges(FieldEdge(each, name, assumed=True) for each in fields)
 
     def transform(self, record: ErrorRecord, emit: Emitter) -> None:
         out = dict(record.record)

@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from localcdap.api import (
+    EdgeKind,
     Emitter,
+    LineageRecorder,
     PluginConfig,
     Record,
     Schema,
@@ -104,6 +106,10 @@ class LogParser(Transform):
         )
 
     config: Config
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        lineage.derive(lineage.outputs, [self.config.source], "Parse")
+        lineage.influence(EdgeKind.FILTER, [self.config.source])
 
     def configure(self, stage: StageConfigurer) -> None:
         if self.config.log_format and self.config.log_format not in _FORMATS:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import (
     Field,
+    LineageRecorder,
     PluginConfig,
     Schema,
     SparkContext,
@@ -164,6 +165,24 @@ class Projection(Transform):
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         schema = stage.input_schema
         return None if schema is None else [f.name for f in self._select_fields(schema)]
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        """Record operations with the names of the original (``ProjectionTransform.prepareRun``)."""
+        schema = lineage.stage.input_schema
+        if schema is None or self.config.macros:
+            return
+        conversions = self._parse_conversions(lineage.stage)
+        renames = self._parse_renames(lineage.stage)
+        selected = [given.name for given in self._select_fields(schema)]
+        for name in schema.field_names:
+            output = renames.get(name, name)
+            if name not in selected:
+                lineage.drop(name, f"drop_{name}")
+            elif name in conversions:
+                lineage.derive(output, [name], f"convert_{name}")
+            else:
+                kind = "identity_" if output == name else "renameField"
+                lineage.keep(output, name, f"{kind}{name}")
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         stage = StageConfigurer(context.stage_name, dict(context.input_schemas))

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api import PluginConfig, SparkContext, StageConfigurer, Transform, field, plugin
+from localcdap.api import (
+    LineageRecorder,
+    PluginConfig,
+    SparkContext,
+    StageConfigurer,
+    Transform,
+    field,
+    plugin,
+)
 from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
@@ -31,6 +39,9 @@ class CloneRecord(Transform):
                 f"Use an integer from 1 to {_LARGEST}.",
             ).with_config_property("copies")
         stage.output_schema = stage.input_schema
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        """Record nothing: all fields keep their values."""
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.api import Emitter, Record, StageConfigurer, StageContext, Transform, Type
+from localcdap.api import (
+    Emitter,
+    LineageRecorder,
+    Record,
+    StageConfigurer,
+    StageContext,
+    Transform,
+    Type,
+)
 
 
 class FormattedRecord(Transform):
@@ -37,6 +45,9 @@ class FormattedRecord(Transform):
                     f"Invalid output field type '{inner.display_name}' for field '{made.name}'.",
                     f"Output field type must be {wanted}.",
                 ).with_output_field(made.name)
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        lineage.derive(lineage.outputs, lineage.input_fields, "Format")
 
     def initialize(self, context: StageContext) -> None:
         made = self.config.schema.fields[0]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from localcdap.api import (
+    EdgeKind,
     Emitter,
     FailureCollector,
+    LineageRecorder,
     PluginConfig,
     Record,
     Schema,
@@ -123,6 +125,18 @@ class Normalize(Transform):
         ignored = FailureCollector()
         names = [source for source, _ in self._parse_mapping(ignored)]
         return names + [entry.name for entry in self._parse_normalized(ignored)]
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        ignored = FailureCollector()
+        for source, target in self._parse_mapping(ignored):
+            lineage.derive(target, [source], f"Copy {source} to {target}")
+        chosen = self._parse_normalized(ignored)
+        names = [entry.name for entry in chosen]
+        lineage.influence(EdgeKind.FILTER, names)
+        for entry in chosen[:1]:
+            lineage.derive(entry.value_field, names)
+            lineage.derive(entry.type_field, [], "Generate " + entry.type_field)
+            lineage.influence(EdgeKind.CONDITIONAL, names, entry.type_field)
 
     def transform(self, record: Record, emit: Emitter) -> None:
         copies = {target: to_java_string(record[source]) for source, target in self._copied}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from localcdap.api import (
+    LineageRecorder,
     PluginConfig,
     Schema,
     SparkContext,
@@ -118,6 +119,13 @@ class ValueMapper(Transform):
             default = defaults[name].partition(":")[2] if name in defaults else None
             found[name] = ValueMapping(text, name, table, target, default)
         return found
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        stage = StageConfigurer(lineage.stage.name, {})
+        for each in self._parse_mappings(stage, {}).values():
+            lineage.derive(
+                each.target, [each.field], f"mapValueOf{each.field}", f"Looked up in {each.table}."
+            )
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         stage = StageConfigurer(context.stage_name, context.input_schemas)

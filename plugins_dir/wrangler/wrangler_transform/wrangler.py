@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import (
     Emitter,
+    LineageRecorder,
     Record,
     SparkContext,
     StageConfigurer,
@@ -21,6 +22,7 @@ from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
 from .config import WranglerConfig
 from .configuration import ConfigurationCheck
 from .execution import Execution
+from .lineage import record_recipe
 from .methods import (
     DIRECTIVE,
     LOADED_BY_PRAGMA,
@@ -52,6 +54,9 @@ class Wrangler(Transform):
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         ConfigurationCheck(self.config, stage).check_tables()
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        record_recipe(self.config, lineage)
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         return Execution(self.config, context).run(df)

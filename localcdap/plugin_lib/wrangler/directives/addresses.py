@@ -33,6 +33,7 @@ _AUTHORITY: Final = re.compile(r"//([^/?#]*)")
 class SplitEmail(Directive):
     categories = ("transform", "email")
     examples = ("split-email :email",)
+    keeps_values = True
     column: str = argument.column("The column with addresses, with or without a name before <…>.")
 
     def propagate(self, columns: Columns) -> None:
@@ -81,6 +82,7 @@ def split_mail_address(text: str) -> tuple[str | None, str | None]:
 class SplitUrl(Directive):
     categories = ("transform", "url")
     examples = ("split-url :url",)
+    keeps_values = True
     column: str = argument.column("The column with addresses.")
 
     def propagate(self, columns: Columns) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from localcdap.api.directive import (
     Columns,
     Directive,
@@ -45,11 +43,9 @@ def find_column(row: Row, name: str) -> str:
 class Rename(Directive):
     categories = ("column",)
     examples = ("rename :fname :first_name",)
+    makes = ("target",)
     source: str = argument.column("The column to rename.")
     target: str = argument.column("Its new name.")
-
-    def reads_columns(self) -> Iterable[str]:
-        return (self.source,)
 
     def propagate(self, columns: Columns) -> None:
         found = columns.find(self.source)
@@ -91,14 +87,13 @@ class Rename(Directive):
 class Copy(Directive):
     categories = ("column",)
     examples = ("copy :name :original_name", "copy :name :backup true")
+    makes = ("destination",)
+    copies = True
     source: str = argument.column("The column to copy.")
     destination: str = argument.column("The column that gets the values.")
     force: bool = argument.boolean(
         "Whether a destination that exists is overwritten.", default=False
     )
-
-    def reads_columns(self) -> Iterable[str]:
-        return (self.source,)
 
     def propagate(self, columns: Columns) -> None:
         if report_missing_column(columns, self.source, "copy"):
@@ -185,6 +180,7 @@ class Drop(Directive):
 class Keep(Directive):
     categories = ("column",)
     examples = ("keep :id,:name",)
+    keeps_values = True
     column: list[str] = argument.columns("The columns to keep, spelt exactly.")
 
     def propagate(self, columns: Columns) -> None:

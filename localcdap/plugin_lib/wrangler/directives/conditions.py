@@ -107,6 +107,7 @@ class Fail(Conditional):
 
 
 class _SendDirective(Conditional):
+    drops_rows = True
     condition: Expression = argument.expression("The condition, an expression.")
     metric: str | None = argument.identifier("The metric that counts the rows.", default=None)
     message: str | None = argument.text("The message; by default the condition.", default=None)

@@ -50,6 +50,7 @@ _PARTS: Final = "__parts"
 class ParseAsCsv(Directive):
     categories = ("parser", "csv")
     examples = ("parse-as-csv :body ','", "parse-as-csv :body '\\t' true")
+    keeps_values = True
     col: str = argument.column("The column to parse; empty texts and null are ignored.")
     delimiter: str = argument.text(r"One character, or \t or \u0001.", default=",")
     header: bool = argument.boolean(

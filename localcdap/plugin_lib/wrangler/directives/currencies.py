@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
@@ -13,12 +11,11 @@ from localcdap.plugin_lib.wrangler.values.currency import LocaleError, load_curr
 class _CurrencyDirective(Directive):
     """Rows without a value of the right type are left as they are, as in the original."""
 
+    makes = ("destination",)
+
     source: str = argument.column("The column to read.")
     destination: str = argument.column("The column for the result.")
     locale: str = argument.text("The locale, such as en_US.", default="en_US")
-
-    def reads_columns(self) -> Iterable[str]:
-        return (self.source,)
 
     def problem(self) -> str | None:
         try:

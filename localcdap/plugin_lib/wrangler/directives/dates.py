@@ -113,6 +113,7 @@ class FormatUnixTimestamp(_FormatDirective):
 class DiffDate(Directive):
     categories = ("date",)
     examples = ("diff-date :end :start :duration", "diff-date :now :start :age")
+    makes = ("destination",)
     column1: str = argument.column("A timestamp; 'now' is the time at which the run began.")
     column2: str = argument.column("The timestamp to subtract, or 'now'.")
     destination: str = argument.column("The column for the difference.")

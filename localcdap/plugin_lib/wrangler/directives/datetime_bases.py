@@ -26,7 +26,9 @@ def is_datetime(value: object) -> TypeGuard[datetime.datetime]:
 class TimeMap(ColumnMap):
     """A directive that converts values to times; null, and values that are times already, stay."""
 
-    makes: ClassVar[Schema]
+    drops_rows = True
+
+    made: ClassVar[Schema]
 
     @abstractmethod
     def is_converted(self, value: object) -> bool:
@@ -41,7 +43,7 @@ class TimeMap(ColumnMap):
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
-            columns.put(self.column, make_schema_like(columns, self.column, self.makes))
+            columns.put(self.column, make_schema_like(columns, self.column, self.made))
 
     def map(self, value: Any) -> Any:
         return value if value is None or self.is_converted(value) else self.convert(value)
@@ -51,14 +53,14 @@ class TimeMap(ColumnMap):
 
 
 class TimestampMap(TimeMap):
-    makes = Schema.TIMESTAMP
+    made = Schema.TIMESTAMP
 
     def is_converted(self, value: object) -> bool:
         return is_timestamp(value)
 
 
 class DatetimeMap(TimeMap):
-    makes = Schema.DATETIME
+    made = Schema.DATETIME
 
     def is_converted(self, value: object) -> bool:
         return is_datetime(value)

@@ -42,6 +42,8 @@ def _describe_mismatch(column: str, value: object, wanted: str) -> str:
 class _DatetimeChange(ColumnMap):
     """A directive that converts datetimes to something else; null stays null."""
 
+    drops_rows = True
+
     @abstractmethod
     def convert(self, value: datetime.datetime) -> Any:
         """Return the new value.
@@ -63,6 +65,7 @@ class _DatetimeChange(ColumnMap):
 class CurrentDatetime(TimeZoneDirective):
     categories = ("datetime",)
     examples = ("current-datetime :loaded_at", "current-datetime :loaded_at 'Europe/Paris'")
+    makes = ("column",)
     column: str = argument.column("The column, new or existing.")
     timezone: str | None = argument.text("The time zone; UTC by default.", default=None)
 

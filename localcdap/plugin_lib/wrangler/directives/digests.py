@@ -27,6 +27,7 @@ from localcdap.plugin_lib.wrangler.values.digests import (
 class Hash(Directive):
     categories = ("transform", "hash")
     examples = ("hash :ssn 'SHA-256' true",)
+    masks = True
     column: str = argument.column("The column to replace.")
     algorithm: str = argument.text("The algorithm, such as MD5, SHA-1, SHA-256, SHA3-512.")
     encode: bool = argument.boolean(

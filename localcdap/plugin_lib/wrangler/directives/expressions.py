@@ -22,6 +22,7 @@ from localcdap.plugin_lib.wrangler.directives.conditions import Conditional
 class SetColumn(Directive):
     categories = ("transform",)
     examples = ("set-column :name exp:{string:upperCase(first) + ' ' + last}",)
+    makes = ("column",)
     column: str = argument.column("The column, new or existing.")
     expression: Expression = argument.expression("The expression.")
 

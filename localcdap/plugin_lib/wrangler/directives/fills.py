@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -63,6 +62,7 @@ class FillNullOrEmpty(Directive):
 class Merge(Directive):
     categories = ("column",)
     examples = ("merge :first :last :fullname ' '",)
+    makes = ("destination",)
     column1: str = argument.column("The column whose text comes first.")
     column2: str = argument.column("The column whose text comes last.")
     destination: str = argument.column("The new column.")
@@ -73,9 +73,6 @@ class Merge(Directive):
     @cached_property
     def _between(self) -> str:
         return unescape_java(self.separator)
-
-    def reads_columns(self) -> Iterable[str]:
-        return (self.column1, self.column2)
 
     def propagate(self, columns: Columns) -> None:
         missing = [
@@ -110,6 +107,7 @@ class Merge(Directive):
 class GenerateUuid(Directive):
     categories = ("transform", "uuid")
     examples = ("generate-uuid :id",)
+    makes = ("column",)
     column: str = argument.column("The column for the identifier, new or existing.")
 
     def propagate(self, columns: Columns) -> None:

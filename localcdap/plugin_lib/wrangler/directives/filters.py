@@ -26,6 +26,7 @@ from localcdap.plugin_lib.wrangler.directives.splits import find_regex_problem
 class FilterEmptyOrNull(Directive):
     categories = ("row", "data-quality")
     examples = ("filter-empty-or-null :id,:name",)
+    keeps_values = True
     column: list[str] = argument.columns("The columns; rows without one of them are kept.")
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
@@ -51,6 +52,7 @@ class FilterEmptyOrNull(Directive):
 class FilterByRegex(Directive):
     categories = ("row", "data-quality")
     examples = ("filter-by-regex if-matched :email '.*@example.com'",)
+    keeps_values = True
     match_type: str = argument.identifier(
         "if-matched or if-not-matched.", choices=("if-matched", "if-not-matched")
     )

@@ -24,6 +24,7 @@ from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, parse_hl7_messag
 class ParseAsHl7(FlattenDirective):
     categories = ("parser", "hl7")
     examples = ("parse-as-hl7 :body", "parse-as-hl7 :body 1")
+    keeps_values = True
     column: str = argument.column("The column with messages; it stays.")
     depth: int | None = argument.number(
         "How many levels become columns: 1 for segments, 2 for fields; all without it.",

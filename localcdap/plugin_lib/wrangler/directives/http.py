@@ -34,6 +34,7 @@ class InvokeHttp(Directive):
         "invoke-http 'http://localhost:8080/score' :latitude,:longitude",
         "invoke-http 'http://localhost:8080/score' :text 'apiKey=x,user=me'",
     )
+    keeps_values = True
     url: str = argument.text("The address, http or https.")
     column: list[str] = argument.columns("The columns to send; missing ones and null are left out.")
     header: str | None = argument.text("Headers: 'name=value,name=value'.", default=None)

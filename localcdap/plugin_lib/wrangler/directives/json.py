@@ -72,6 +72,7 @@ class ParseAsJson(FlattenDirective):
 class JsonPath(Directive):
     categories = ("parser", "json")
     examples = ("json-path :body :title '$.book[0].title'", "json-path :body :titles '$..title'")
+    makes = ("destination",)
     source: str = argument.column("The column with JSON, or with an object or array of JSON.")
     destination: str = argument.column("The column for the selected values.")
     json_path: str = argument.text(

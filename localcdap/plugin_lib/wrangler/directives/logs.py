@@ -28,6 +28,7 @@ class ParseAsLog(Directive):
         "parse-as-log :body 'common'",
         "parse-as-log :body '%h %l %u %t \"%r\" %>s %b'",
     )
+    keeps_values = True
     column: str = argument.column("The column with lines, texts or bytes.")
     format: str = argument.text(
         "common, combined, combinedio, referer, agent, or a format of Apache httpd or nginx."

@@ -34,6 +34,7 @@ _DESCRIPTION: Final = slice(8, None)
 class CatalogLookup(Directive):
     categories = ("lookup",)
     examples = ("catalog-lookup 'ICD-9' :code", "catalog-lookup 'ICD-10-2017' :code")
+    keeps_values = True
     catalog: str = argument.text(
         "ICD-9, ICD-10-2016 or ICD-10-2017.", choices=("ICD-9", "ICD-10-2016", "ICD-10-2017")
     )
@@ -85,6 +86,7 @@ class TableLookup(Directive):
 
     categories = ("lookup",)
     examples = ("table-lookup :id 'customers'",)
+    keeps_values = True
     column: str = argument.column("The column with the keys.")
     table: str = argument.text("The name of the table.")
 

@@ -53,6 +53,7 @@ def read_text(row: Row, name: str) -> str:
 class MaskNumber(Directive):
     categories = ("transform",)
     examples = ("mask-number :ssn 'xxx-xx-####'",)
+    masks = True
     column: str = argument.column("The column to mask.")
     mask: str = argument.text("# shows a character, x hides one, others stand for themselves.")
 
@@ -132,6 +133,7 @@ def build_mask_regex(mask: str) -> tuple[str, str]:
 class MaskShuffle(Directive):
     categories = ("transform",)
     examples = ("mask-shuffle :address",)
+    masks = True
     column: str = argument.column("The column to mask.")
 
     def propagate(self, columns: Columns) -> None:
@@ -202,6 +204,7 @@ class FindAndReplace(Directive):
 class CutCharacter(Directive):
     categories = ("transform",)
     examples = ("cut-character :body :start 1-3", "cut-character :body :rest 5-")
+    makes = ("destination",)
     source: str = argument.column("The column to cut from.")
     destination: str = argument.column("The column for the characters.")
     ranges: str = argument.text("Positions from 1: 1-3, 5,7, -3, 9-.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Final
 
@@ -90,10 +89,8 @@ class SetHeaders(Directive):
     categories = ("column",)
     examples = ("set-headers :id,:first_name,:last_name",)
     whole_row = True
+    makes = ("column",)
     column: list[str] = argument.columns("The names; columns beyond them keep theirs.")
-
-    def reads_columns(self) -> Iterable[str]:
-        return ()
 
     def propagate(self, columns: Columns) -> None:
         if not columns.open:

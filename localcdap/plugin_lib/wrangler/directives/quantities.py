@@ -29,6 +29,7 @@ from localcdap.plugin_lib.wrangler.directives.native_helpers import (
 class Quantize(Directive):
     categories = ("transform",)
     examples = ("quantize :age :group 0:17='minor',18:120='adult'",)
+    makes = ("destination",)
     source: str = argument.column("The column with doubles, or texts that are numbers.")
     destination: str = argument.column("The column for the label; null outside all ranges.")
     ranges: list[NumberRange] = argument.ranges(

@@ -23,6 +23,7 @@ from localcdap.plugin_lib.wrangler.directives.columns import report_missing_colu
 class CreateRecord(Directive):
     categories = ("column",)
     examples = ("create-record :address :street,:city",)
+    makes = ("target_column",)
     target_column: str = argument.column("The column for the record.", name="target_column")
     columns: list[str] = argument.columns("The columns of the record; null is left out.")
 
@@ -56,6 +57,7 @@ class FlattenRecord(Directive):
     categories = ("column",)
     examples = ("flatten-record :address",)
     whole_row = True
+    keeps_values = True
     columns: list[str] = argument.columns("The columns with records; null is ignored.")
 
     def propagate(self, columns: Columns) -> None:

@@ -44,6 +44,7 @@ class _SplitDirective(Directive):
 class SplitToColumns(_SplitDirective):
     categories = ("column",)
     examples = ("split-to-columns :codes '\\|'",)
+    keeps_values = True
     column: str = argument.column("The column to split; rows without it are dropped.")
     regex: str = argument.text("The separator of the parts, a regular expression.")
 
@@ -117,6 +118,7 @@ class SetRecordDelimiter(_SplitDirective):
 class Split(_SplitDirective):
     categories = ("readable",)
     examples = ("split :name ',' :first :last",)
+    makes = ("column1", "column2")
     source: str = argument.column("The column to split.")
     delimiter: str = argument.text("The separator of the two parts, a regular expression.")
     column1: str = argument.column(
@@ -148,6 +150,7 @@ class Split(_SplitDirective):
 class IndexSplit(Directive):
     categories = ("transform",)
     examples = ("indexsplit :body 1 5 :start",)
+    makes = ("destination",)
     source: str = argument.column("The column to cut from.")
     first: int = argument.number("The position of the first character, from 1.", name="start")
     end_position: int = argument.number("The position after the last character.", name="end")
@@ -176,6 +179,7 @@ class IndexSplit(Directive):
 class ExtractRegexGroups(_SplitDirective):
     categories = ("transform",)
     examples = ("extract-regex-groups :title '[^(]+\\(([0-9]{4})\\).*'",)
+    keeps_values = True
     column: str = argument.column("The column to match.")
     regex: str = argument.text("The regular expression, with groups.")
 

@@ -32,6 +32,8 @@ KNOWN = ("hl7-fhir-r4",)
 class ValidateStandard(Directive):
     categories = ("data-quality",)
     examples = ("validate-standard :patient hl7-fhir-r4",)
+    keeps_values = True
+    drops_rows = True
     column: str = argument.column("The column with objects of JSON; null is ignored.")
     standard_spec: str = argument.identifier(f"One of: {', '.join(KNOWN)}.")
 

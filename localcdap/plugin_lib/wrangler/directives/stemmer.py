@@ -27,6 +27,7 @@ _WORD_SEPARATOR: Final = re.compile(r"\W+", re.ASCII)
 class Stemming(Directive):
     categories = ("nlp",)
     examples = ("stemming :words",)
+    keeps_values = True
     column: str = argument.column("The column with words: a text, or an array of texts.")
 
     def propagate(self, columns: Columns) -> None:

@@ -19,6 +19,7 @@ from localcdap.plugin_lib.wrangler.values.similarity import Measure, find_distan
 
 
 class _Comparison(Directive):
+    makes = ("destination",)
     method: str = argument.text(
         "euclidean, block, identity, dice, jaccard, jaro, levenshtein, damerau-levenshtein, simon-white, "
         "overlap-cofficient, generalized-jaccard, longest-common-subsequence, longest-common-substring; "

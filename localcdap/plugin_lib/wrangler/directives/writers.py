@@ -17,6 +17,7 @@ class WriteAsCsv(Directive):
     categories = ("writer", "csv")
     examples = ("write-as-csv :body",)
     whole_row = True
+    makes = ("column",)
     column: str = argument.column("The column for the line; an existing one stays.")
 
     def propagate(self, columns: Columns) -> None:
@@ -37,6 +38,7 @@ class WriteAsJsonMap(Directive):
     categories = ("writer", "json")
     examples = ("write-as-json-map :body",)
     whole_row = True
+    makes = ("column",)
     column: str = argument.column("The column for the JSON.")
 
     def propagate(self, columns: Columns) -> None:
@@ -50,6 +52,7 @@ class WriteAsJsonMap(Directive):
 class WriteAsJsonObject(Directive):
     categories = ("writer", "json")
     examples = ("write-as-json-object :body :number,:text,:address",)
+    makes = ("column",)
     column: str = argument.column("The column for the object.")
     col: list[str] = argument.columns("The columns of the object, null ones included.", default=())
 

@@ -51,6 +51,7 @@ class XPathDirective(Directive):
     """A directive that puts the texts that an XPath selects into a column."""
 
     categories = ("xml",)
+    makes = ("destination",)
     source: str = argument.column("The column with XML.")
     destination: str = argument.column("The column for the selected text.")
     xpath: str = argument.text("The path, an XPath 1.0 such as /catalog/book/@id.")

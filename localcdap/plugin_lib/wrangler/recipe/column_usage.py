@@ -60,6 +60,14 @@ def _add_owners(variables: Iterable[str]) -> set[str]:
     return found
 
 
+def list_expression_columns(directive: Directive) -> set[str] | None:
+    """Return the names that a directive's expressions read, with the owners of members; None if an expression
+    reads the whole row.
+    """
+    names = list_variables_read(directive)
+    return None if _EVERYTHING in names else _add_owners(names)
+
+
 def list_variables_read(directive: Directive) -> set[str]:
     """Return the names that a directive's expressions read: columns and transient variables."""
     found: set[str] = set()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from localcdap.api import (
     BatchAggregator,
+    EdgeKind,
+    LineageRecorder,
     LogicalType,
     PluginConfig,
     Schema,
@@ -95,6 +97,13 @@ class Deduplicate(BatchAggregator):
             ).with_config_property("filterOperation")
             return None
         return DeduplicateRule(parts[0], function.upper())
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        choice = self._parse_choice(StageConfigurer(lineage.stage.name, {}))
+        unique = self.config.unique_fields or lineage.input_fields
+        lineage.influence(EdgeKind.GROUP_BY, unique)
+        if choice is not None:
+            lineage.influence(EdgeKind.SORT, [choice.field])
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812

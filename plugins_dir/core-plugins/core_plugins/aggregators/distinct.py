@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import (
     BatchAggregator,
+    EdgeKind,
     Field,
+    LineageRecorder,
     PluginConfig,
     Schema,
     SparkContext,
@@ -59,6 +61,9 @@ class Distinct(BatchAggregator):
 
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         return self.config.fields or None
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        lineage.influence(EdgeKind.GROUP_BY, self.config.fields or lineage.input_fields)
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         columns = [get_column(name) for name in self.config.fields or df.columns]

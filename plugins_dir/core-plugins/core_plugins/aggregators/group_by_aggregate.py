@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import (
     BatchAggregator,
+    EdgeKind,
     FailureCollector,
     Field,
+    LineageRecorder,
     PluginConfig,
     Schema,
     SparkContext,
@@ -104,6 +106,25 @@ class GroupByAggregate(BatchAggregator):
                 return None
             needed |= condition.fields if condition is not None else frozenset()
         return [name for name in schema.field_names if name in needed]
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        schema = lineage.stage.input_schema
+        if schema is None or self.config.macros & {"groupByFields", "aggregates"}:
+            return
+        lineage.influence(EdgeKind.GROUP_BY, self.config.group_by_fields)
+        for aggregate in self._parse_aggregates():
+            inputs = [] if aggregate.field == ALL else [aggregate.field]
+            lineage.derive(
+                aggregate.name,
+                inputs,
+                f"Group {aggregate.field} {aggregate.name}",
+                f"Aggregate function applied: '{aggregate.display_name}'.",
+                kind=EdgeKind.AGGREGATION,
+                masking=aggregate.function.startswith("Count"),
+            )
+            condition = aggregate.compile_condition(schema)
+            if condition is not None:
+                lineage.influence(EdgeKind.CONDITIONAL, sorted(condition.fields), aggregate.name)
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import (
     BatchAggregator,
+    EdgeKind,
     FailureCollector,
+    LineageRecorder,
     PluginConfig,
     Schema,
     SparkContext,
@@ -103,6 +105,13 @@ class RowDenormalizer(BatchAggregator):
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         config = self.config
         return [config.key_field, config.name_field, config.value_field]
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        config = self.config
+        lineage.influence(EdgeKind.GROUP_BY, [config.key_field])
+        for output in self._find_outputs(FailureCollector()):
+            lineage.derive(output, [config.value_field], kind=EdgeKind.AGGREGATION)
+            lineage.influence(EdgeKind.CONDITIONAL, [config.name_field], output)
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812

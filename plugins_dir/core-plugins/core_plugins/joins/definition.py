@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -183,6 +183,30 @@ class JoinDefinition:
             is_optional = selected.stage not in self.required
             fields.append(Field(selected.alias, type.as_nullable if is_optional else type))
         return Schema.record("join.output", fields)
+
+    def list_compared_fields(self, inputs: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+        """Return the fields, with their input, that decide which records are joined.
+
+        :param inputs: the fields by input.
+        """
+        if self.condition is None:
+            return [(stage, key) for stage, keys in self.keys.items() for key in keys]
+        stages = {self.get_alias(stage).lower(): stage for stage in inputs}
+        found: dict[tuple[str, str], None] = {}
+        for owner, name in find_qualified_names(self.condition):
+            stage = stages.get(owner.lower())
+            fields = inputs[stage] if stage is not None else ()
+            found |= {(stage or "", each): None for each in fields if each.lower() == name.lower()}
+        qualified = {name.lower() for _, name in found}
+        for word in {token.strip("`").lower() for token in _SQL_TOKEN.findall(self.condition)}:
+            if word not in qualified:
+                found |= {
+                    (stage, each): None
+                    for stage, fields in inputs.items()
+                    for each in fields
+                    if each.lower() == word
+                }
+        return list(found)
 
     def list_input_fields(self, stage: str, schema: Schema) -> list[str]:
         """Return the fields of an input that the join reads."""

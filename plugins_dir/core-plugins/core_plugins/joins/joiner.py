@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import (
     BatchJoiner,
+    EdgeKind,
     FailureCollector,
+    FieldTransformOperation,
+    LineageRecorder,
     PluginConfig,
     Schema,
     SparkContext,
@@ -211,6 +214,23 @@ class Joiner(BatchJoiner):
             for name, schema in stage.input_schemas.items()
             if schema is not None
         }
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        """Record operations with the names of the original (``Joiner.createFieldOperations``)."""
+        definition = self._parse_definition(FailureCollector())
+        if definition is None or self.config.macros & set(_DEFINING):
+            return
+        keys = definition.list_compared_fields(lineage.inputs)
+        names = list(dict.fromkeys(name for _, name in keys))
+        taken = [f"{stage}.{name}" for stage, name in keys]
+        lineage.record(FieldTransformOperation("Join", "Used as a key in a join", taken, names))
+        lineage.influence(EdgeKind.JOIN, keys)
+        for stage, name, alias in definition.selected:
+            if (stage, name) in keys and alias == name:
+                lineage.keep(alias, (stage, name))
+            else:
+                kind = "Identity" if alias == name else "Rename"
+                lineage.keep(alias, (stage, name), f"{kind} {stage}.{name}")
 
     def apply(self, inputs: Mapping[str, DataFrame], context: SparkContext) -> DataFrame:
         failures = FailureCollector(context.stage_name)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api import (
     BatchSink,
     BatchSource,
+    EdgeKind,
     Field,
+    LineageRecorder,
     PluginConfig,
     Schema,
     SinkContext,
@@ -113,6 +115,11 @@ class KeyValueSink(BatchSink):
         ]
         schema = Schema.record(_RECORD.name or "", parts)
         context.write_table(self.config.name, df.select(columns), schema, KEY)
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        for name, (_, field_name) in zip((KEY, VALUE), self._list_properties(), strict=True):
+            lineage.keep(name, field_name)
+        lineage.influence(EdgeKind.GROUP_BY, [self.config.key_field])
 
     def preview(self, df: DataFrame, context: SinkContext) -> None:
         self.write(df, context)

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from localcdap.api import (
+    EdgeKind,
     Emitter,
+    LineageRecorder,
     Record,
     Schema,
     StageConfigurer,
@@ -128,6 +130,12 @@ class CodedFields(Transform):
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         # Error records hold the whole input record.
         return None
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        coded = [name for name, codec in self._parse_codecs().items() if codec != NONE]
+        for name in coded:
+            lineage.derive(name, [name], f"{type(self).__name__} {name}")
+        lineage.influence(EdgeKind.FILTER, coded)
 
     def initialize(self, context: StageContext) -> None:
         output: Schema = self.config.schema

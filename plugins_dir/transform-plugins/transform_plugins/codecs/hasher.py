@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import (
+    LineageRecorder,
     PluginConfig,
     Schema,
     SparkContext,
@@ -64,6 +65,10 @@ class Hasher(Transform):
                     f"Field '{name}' is of unsupported type '{given.schema.display_name}'.",
                     "Ensure all fields to hash are strings.",
                 ).with_config_property("fields", element=name).with_input_field(name)
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        for name in dict.fromkeys(self.config.fields):
+            lineage.derive(name, [name], f"Hash {name}", masking=True)
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         hashed = set(self.config.fields)

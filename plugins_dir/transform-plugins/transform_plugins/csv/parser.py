@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from localcdap.api import (
+    EdgeKind,
     Emitter,
+    LineageRecorder,
     PluginConfig,
     Record,
     Schema,
@@ -172,6 +174,13 @@ class CSVParser(Transform):
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         # Error records hold the whole input record.
         return None
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        """Record the operation of the original (``CSVParser.prepareRun``)."""
+        passed = set(lineage.input_fields) - {self.config.source}
+        parsed = [name for name in lineage.outputs if name not in passed]
+        lineage.derive(parsed, [self.config.source], "Parse")
+        lineage.influence(EdgeKind.FILTER, [self.config.source])
 
     def initialize(self, context: StageContext) -> None:
         chosen = self.config.format.lower()

@@ -8,7 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api import (
+    EdgeKind,
     Emitter,
+    LineageRecorder,
     PluginConfig,
     Record,
     Schema,
@@ -84,6 +86,15 @@ class JSONParser(Transform):
             if message and stage is not None:
                 stage.failures.add(message).with_config_property("mapping", element=entry)
         return paths
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        read = set(lineage.outputs)
+        if self.config.mapping:
+            read &= set(self._parse_paths(None))
+        lineage.derive(
+            [name for name in lineage.outputs if name in read], [self.config.source], "Parse"
+        )
+        lineage.influence(EdgeKind.FILTER, [self.config.source])
 
     def initialize(self, context: StageContext) -> None:
         schema = self.config.schema

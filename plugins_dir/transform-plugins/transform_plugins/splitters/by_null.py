@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import (
+    EdgeKind,
     Field,
+    LineageRecorder,
     PluginConfig,
     Schema,
     SparkContext,
@@ -66,6 +68,9 @@ class NullFieldSplitter(SplitterTransform):
             ).with_input_field(name)
             return
         stage.port_schemas[NON_NULL_PORT] = _drop_null(schema, name)
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        lineage.influence(EdgeKind.FILTER, [self.config.checked])
 
     def apply(self, df: DataFrame, context: SparkContext) -> Mapping[str, DataFrame]:
         checked = get_column(self.config.checked)

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from localcdap.api import (
+    EdgeKind,
     Field,
+    LineageRecorder,
     PluginConfig,
     Schema,
     SparkContext,
@@ -92,6 +94,10 @@ class UnionSplitter(SplitterTransform):
             held = member.schema if self.config.modify_schema else union
             fields = [Field(name, held) if f.name == name else f for f in schema]
             stage.port_schemas[member.port] = Schema.record(f"{schema.name}.{member.port}", fields)
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        if self.config.union_field is not None:
+            lineage.influence(EdgeKind.FILTER, [self.config.union_field])
 
     def apply(self, df: DataFrame, context: SparkContext) -> Mapping[str, DataFrame]:
         schema, name = context.input_schema, self.config.union_field

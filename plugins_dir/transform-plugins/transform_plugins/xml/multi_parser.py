@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from localcdap.api import (
+    EdgeKind,
     Emitter,
+    LineageRecorder,
     Record,
     Schema,
     StageConfigurer,
@@ -88,6 +90,10 @@ class XMLMultiParser(Transform):
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         # Error records hold the whole input record.
         return None
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        lineage.derive(lineage.outputs, [self.config.source], "Parse")
+        lineage.influence(EdgeKind.FILTER, [self.config.source])
 
     def initialize(self, context: StageContext) -> None:
         from lxml import etree

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_plus
 
 from localcdap.api import (
+    EdgeKind,
     Emitter,
+    LineageRecorder,
     Record,
     Schema,
     StageConfigurer,
@@ -132,6 +134,10 @@ class XMLParser(Transform):
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         # Error records hold the whole input record.
         return None
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        lineage.derive(lineage.outputs, [self.config.source], "Parse")
+        lineage.influence(EdgeKind.FILTER, [self.config.source])
 
     def initialize(self, context: StageContext) -> None:
         from lxml import etree

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api import (
+    EdgeKind,
     Emitter,
+    LineageRecorder,
     PluginConfig,
     Record,
     Schema,
@@ -103,6 +105,10 @@ class XMLToJSON(Transform):
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         # Error records hold the whole input record.
         return None
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        lineage.derive(self.config.target, [self.config.source], "Convert")
+        lineage.influence(EdgeKind.FILTER, [self.config.source])
 
     def initialize(self, context: StageContext) -> None:
         left_out = (self.config.source, self.config.target)
