@@ -134,7 +134,7 @@ class LineageRecorder:
     def list_edges(self) -> list[FieldEdge]:
         """Return all edges: what was recorded, and what follows from it."""
         edges = dict(self._edges)
-        if not edges and self.operations:
+        if not edges and not self._generated and self.operations:
             edges = dict.fromkeys(self._read_operations())
         made = {edge.field for edge in edges} | self._generated | self._list_made()
         for output in self.outputs:

@@ -12,18 +12,14 @@ from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, ha
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
 from localcdap.artifacts.loading import UsedPlugins, load_plugin
-from localcdap.artifacts.model import PluginRef
+from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 
 class LineageRequest(msgspec.Struct):
     """A valid stage whose lineage is asked for."""
 
-    plugin: PluginRef
-    stage: str
-    properties: dict[str, str]
-    macros: list[str] = []
-    """The names of properties that still contain a macro."""
-    input_schemas: dict[str, Schema | None] = {}
+    configured: ConfigureRequest
+    """How the stage was configured."""
     output_schema: Schema | None = None
     error_schema: Schema | None = None
     port_schemas: dict[str, Schema] = {}
@@ -34,16 +30,16 @@ def trace_stage(request: LineageRequest) -> StageLineage:
 
     :raises Exception: what the plugin raises.
     """
-    cls = load_plugin(request.plugin)
-    stage = StageConfigurer(
-        request.stage, request.input_schemas, output_ports=list(request.port_schemas)
-    )
+    given = request.configured
+    cls = load_plugin(given.plugin)
+    ports = list(request.port_schemas)
+    stage = StageConfigurer(given.stage, given.input_schemas, output_ports=ports)
     stage.output_schema = request.output_schema
     stage.error_schema = request.error_schema
     stage.port_schemas = request.port_schemas
-    stage.find_plugin = UsedPlugins(request.plugin.uses)
-    plugin = cls(cls.Config.build(request.properties, stage.failures, request.macros))
-    return record_lineage(plugin, request.plugin.type, stage)
+    stage.find_plugin = UsedPlugins(given.plugin.uses)
+    plugin = cls(cls.Config.build(given.properties, stage.failures, given.macros))
+    return record_lineage(plugin, given.plugin.type, stage)
 
 
 def record_lineage(

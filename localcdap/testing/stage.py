@@ -9,6 +9,7 @@ from typing import Any, Final
 from localcdap.api.control import Action, Condition, PostAction
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.lineage import StageLineage
 from localcdap.api.locations import Locations
 from localcdap.api.plugin import (
     BatchAggregator,
@@ -22,6 +23,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.engine.messages.flow import Stage
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
+from localcdap.sandbox.stage_lineage import LineageRequest, trace_stage
 from localcdap.testing.configuration import raise_failures, validate_stage
 from localcdap.testing.control_stages import FakeControlContext, Statistics, act, decide
 from localcdap.testing.records import GivenMetadata, StageOutput, run_records
@@ -92,6 +94,18 @@ class StageTester:
     def problems(self) -> list[str]:
         """The failures as short texts: ``property: message``, or only the message."""
         return [f"{f.field}: {f.message}" if f.field else f.message for f in self.failures]
+
+    def trace(self) -> StageLineage:
+        """Return the field lineage that the plugin records, or what is assumed where it records none.
+
+        :raises InvalidPipelineError: when the stage has failures.
+        """
+        outcome = self._configure(runtime=False)
+        raise_failures(outcome.failures)
+        assert outcome.request is not None
+        result = outcome.result
+        schemas = (result.output_schema, result.error_schema, result.port_schemas)
+        return trace_stage(LineageRequest(outcome.request, *schemas))
 
     def run(self, records: Sequence[Record]) -> StageOutput:
         """Run records through the stage, and check its output against the schemas.

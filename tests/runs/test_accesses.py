@@ -14,6 +14,8 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.cli.main import run as run_command
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.metadata.audit import AuditQuery, AuditType
+from localcdap.metadata.lineage.column_edges import DatasetField
+from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import pipeline, stage
@@ -53,6 +55,12 @@ def source(reference: str) -> dict[str, Any]:
 def table(stage_name: str, type: str, name: str) -> dict[str, Any]:
     made = stage(stage_name, type, "Table", schema=SCHEMA, schema__row__field="id")
     made["plugin"]["properties"]["name"] = name
+    return made
+
+
+def table_of(stage_name: str, name: str, schema: str, key: str) -> dict[str, Any]:
+    made = table(stage_name, "batchsink", name)
+    made["plugin"]["properties"] |= {"schema": schema, "schema.row.field": key}
     return made
 
 
@@ -106,6 +114,65 @@ def test_a_reference_name_becomes_an_entity_with_a_schema(instance: TemporaryIns
     assert "type" not in found.properties
     inside = instance.cdap.metadata.get(MetadataEntity.of_dataset("inside", "default")).system
     assert inside.properties["type"] == "table"
+
+
+def find_edges(instance: TemporaryInstance, dataset: str, field: str) -> set[tuple[str, ...]]:
+    """The edges that lead to a field, over any number of pipelines; a field None is written as ``*``."""
+    start = DatasetField(DatasetId("default", dataset), field)
+    store = instance.cdap.lineage._lineage
+    graph = store.trace_fields(start, upstream=True, hops=9)
+    return {
+        (
+            f"{each.source.dataset.dataset}.{each.source.field}",
+            f"{each.target.dataset.dataset}.{each.target.field or '*'}",
+            each.influence.kind.value,
+        )
+        for each in graph.edges
+    }
+
+
+def test_fields_are_followed_through_recipes_aggregates_and_pipelines(
+    instance: TemporaryInstance,
+) -> None:
+    output = (
+        '{"type":"record","name":"o","fields":[{"name":"key","type":"string"},'
+        '{"name":"label","type":["string","null"]}]}'
+    )
+    recipe = "uppercase :name; merge :name :id :label '-'; filter-row exp:{id == '9'} true; rename :id :key"
+    wrangle = stage(
+        "wrangle",
+        "transform",
+        "Wrangler",
+        "wrangler-transform",
+        field="*",
+        directives=recipe,
+        schema=output,
+    )
+    group = stage(
+        "group",
+        "batchaggregator",
+        "GroupByAggregate",
+        groupByFields="label",
+        aggregates="many:count(key)",
+    )
+    first = [source("field-raw"), wrangle, table_of("out", "field-labels", output, "key")]
+    read = table("in", "batchsource", "field-labels")
+    read["plugin"]["properties"] |= {"schema": output, "schema.row.field": "key"}
+    sink = stage("sink", "batchsink", "KVTable", name="field-counts", **{"key.field": "label"})
+    sink["plugin"]["properties"]["value.field"] = "label"
+    second = [read, group, sink]
+    document = named("labels", pipeline(first, ("in", "wrangle"), ("wrangle", "out")))
+    assert instance.run(document).status is RunStatus.COMPLETED
+    document = named("counts", pipeline(second, ("in", "group"), ("group", "sink")))
+    assert instance.run(document).status is RunStatus.COMPLETED
+
+    assert find_edges(instance, "field-counts", "value") == {
+        ("field-labels.label", "field-counts.value", "IDENTITY"),
+        ("field-labels.label", "field-counts.*", "GROUP_BY"),
+        ("field-raw.name", "field-labels.label", "TRANSFORMATION"),
+        ("field-raw.id", "field-labels.label", "TRANSFORMATION"),
+        ("field-raw.id", "field-labels.*", "FILTER"),
+    }
 
 
 def test_accesses_are_in_the_audit_log_with_their_run(instance: TemporaryInstance) -> None:

@@ -57,6 +57,9 @@ class Directive(Plugin):
     makes: ClassVar[tuple[str, ...]] = ()
     """The attributes of arguments that name columns which the directive makes, or overwrites without reading
     them."""
+    overwrites: ClassVar[bool] = True
+    """Whether the directive replaces every value of columns that it makes and that are there already, for
+    lineage."""
     keeps_values: ClassVar[bool] = False
     """Whether the columns that the directive reads keep their values, for lineage; so do those of a directive
     that declares what it :attr:`makes`."""

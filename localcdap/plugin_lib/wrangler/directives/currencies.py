@@ -12,6 +12,8 @@ class _CurrencyDirective(Directive):
     """Rows without a value of the right type are left as they are, as in the original."""
 
     makes = ("destination",)
+    overwrites = False
+    drops_rows = True
 
     source: str = argument.column("The column to read.")
     destination: str = argument.column("The column for the result.")

@@ -163,6 +163,7 @@ class DiffDate(Directive):
 class ParseAsDate(Directive):
     categories = ("parser", "date")
     examples = ("parse-as-date :created", "parse-as-date :created 'US/Eastern'")
+    drops_rows = True
     column: str = argument.column("The column to read; null and timestamps are ignored.")
     timezone: str = argument.text(
         "The time zone of the dates; UTC for an unknown one.", default="UTC"

@@ -101,8 +101,16 @@ class RecipeLineage:
         outputs: list[str] = []
         for name in columns:
             old = columns.get_former_name(name)
+            if old is None and directive.keeps_values and name in reads:
+                origins[name] = self._find(name)  # known from here on
+                continue
             is_changed = old is None or (old == name and name.lower() in changed)
-            origins[name] = made if is_changed or old is None else self._origins.get(old, _NONE)
+            origins[name] = made if is_changed else _NONE
+            is_left = not is_changed or bool(directive.makes)  # what it makes may be there already
+            if old is not None and is_left:
+                origins[name] |= self._origins.get(old, _NONE)
+            elif name.lower() in changed and not directive.overwrites:
+                origins[name] |= _extend(self._find(name), EdgeKind.TRANSFORMATION)
             if is_changed or old != name:
                 outputs.append(name)
         if columns.has_opened(before):
