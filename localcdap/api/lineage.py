@@ -21,6 +21,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+REFERENCE_NAME: Final = "referenceName"
+"""The property by which the original names the dataset of a source or sink (``LineageRecorder``)."""
+
 
 class EndPoint(msgspec.Struct, frozen=True, omit_defaults=True):
     """A source or destination of data outside the pipeline, such as a dataset, a file or a table."""
@@ -146,3 +149,5 @@ class StageLineage(msgspec.Struct, frozen=True, omit_defaults=True):
     """The output fields; those of all ports of a splitter. Empty for a sink."""
     datasets: Sequence[str] = ()
     """The datasets that a source reads, or a sink writes."""
+    derived: bool = False
+    """Whether the edges follow from the operations, which are checked then."""

@@ -52,6 +52,9 @@ class LineageRecorder:
         self.outputs = list(dict.fromkeys(n for schema in schemas for n in _list_names(schema)))
         """The output fields; those of all ports of a splitter."""
         self.operations: list[FieldOperation] = []
+        self.datasets: list[str] = []
+        """The datasets that a source reads or a sink writes, such as the table of its configuration, where it
+        has no reference name. Of a run, what it really uses counts instead."""
         self._edges: dict[FieldEdge, None] = {}
         self._generated: set[str] = set()
 
@@ -131,10 +134,15 @@ class LineageRecorder:
         """Record edges as they are."""
         self._edges.update(dict.fromkeys(edges))
 
+    @property
+    def has_edges(self) -> bool:
+        """Whether edges were recorded: they do not follow from the operations then."""
+        return bool(self._edges or self._generated)
+
     def list_edges(self) -> list[FieldEdge]:
         """Return all edges: what was recorded, and what follows from it."""
         edges = dict(self._edges)
-        if not edges and not self._generated and self.operations:
+        if self.operations and not self.has_edges:
             edges = dict.fromkeys(self._read_operations())
         made = {edge.field for edge in edges} | self._generated | self._list_made()
         for output in self.outputs:

@@ -40,6 +40,7 @@ from localcdap.metadata.accesses import AccessRecorder
 from localcdap.metadata.audit import AuditLog, AuditService
 from localcdap.metadata.emitted import EmittedMetadataListener
 from localcdap.metadata.existence import create_checks
+from localcdap.metadata.lineage.designed import DesignedLineage
 from localcdap.metadata.lineage.service import LineageService
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.service import MetadataService
@@ -127,7 +128,7 @@ class HostServices:
                 settings.locations,
                 warms_up=settings.engine_warm_up,
             )
-            self._open_lineage(store)
+            self._open_lineage(store, worker)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
             unowned.pop_all()
@@ -165,12 +166,13 @@ class HostServices:
         except DiskFullError as error:
             _LOG.warning("Changes of plugins are not noticed now. %s", error.full_message)
 
-    def _open_lineage(self, store: Store) -> None:
+    def _open_lineage(self, store: Store, worker: PluginWorkers) -> None:
         """Build what runs need of metadata: its store, the audit log, lineage."""
         self._audit_log = AuditLog(self._topics)
         self._metadata = MetadataStore(store, self._audit_log.note_changes)
         lineage = LineageStore(store, StoredRuns(store), self._metadata.list_fields)
         self._recorder = AccessRecorder(lineage, self._metadata, self._audit_log)
+        self._designed = DesignedLineage(lineage, worker)
         self.lineage = LineageService(lineage, self.namespaces)
         self.namespaces.register_resource(
             NamespaceResource("lineage", remove=lineage.remove_namespace)
@@ -217,6 +219,7 @@ class HostServices:
             self.namespaces,
             self._resolver,
             self.runs.list_active,
+            self._designed.trace,
         )
         self.drafts = DraftService(store, self._topics, self.namespaces)
 

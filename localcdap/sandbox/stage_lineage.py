@@ -24,6 +24,15 @@ class LineageRequest(msgspec.Struct):
     error_schema: Schema | None = None
     port_schemas: dict[str, Schema] = {}
 
+    def create_configurer(self) -> StageConfigurer:
+        """Return the stage as its plugin has configured it."""
+        given, ports = self.configured, list(self.port_schemas)
+        stage = StageConfigurer(given.stage, given.input_schemas, output_ports=ports)
+        stage.output_schema = self.output_schema
+        stage.error_schema = self.error_schema
+        stage.port_schemas = self.port_schemas
+        return stage
+
 
 def trace_stage(request: LineageRequest) -> StageLineage:
     """Return the lineage of a stage in this process.
@@ -32,11 +41,7 @@ def trace_stage(request: LineageRequest) -> StageLineage:
     """
     given = request.configured
     cls = load_plugin(given.plugin)
-    ports = list(request.port_schemas)
-    stage = StageConfigurer(given.stage, given.input_schemas, output_ports=ports)
-    stage.output_schema = request.output_schema
-    stage.error_schema = request.error_schema
-    stage.port_schemas = request.port_schemas
+    stage = request.create_configurer()
     stage.find_plugin = UsedPlugins(given.plugin.uses)
     plugin = cls(cls.Config.build(given.properties, stage.failures, given.macros))
     return record_lineage(plugin, given.plugin.type, stage)
@@ -63,8 +68,30 @@ def record_lineage(
     if isinstance(plugin, BatchSink) and not edges:
         edges = _list_written(plugin, recorder)
     return StageLineage(
-        stage.name, type_name, recorder.operations, edges, recorder.inputs, recorder.outputs
+        stage.name,
+        type_name,
+        recorder.operations,
+        edges,
+        recorder.inputs,
+        recorder.outputs,
+        recorder.datasets,
+        derived=bool(recorder.operations) and not recorder.has_edges,
     )
+
+
+def assume_lineage(type_name: str, stage: StageConfigurer) -> StageLineage:
+    """Return the lineage of a stage of which nothing is known."""
+    recorder = LineageRecorder(stage)
+    edges = assume_edges(recorder.inputs, recorder.outputs)
+    return StageLineage(stage.name, type_name, [], edges, recorder.inputs, recorder.outputs)
+
+
+def pass_fields(type_name: str, stage: StageConfigurer) -> StageLineage:
+    """Return the lineage of a stage that changes no record, such as a condition."""
+    recorder = LineageRecorder(stage)
+    fields = recorder.input_fields
+    edges = [FieldEdge(name, name, EdgeKind.IDENTITY) for name in fields]
+    return StageLineage(stage.name, type_name, [], edges, recorder.inputs, fields)
 
 
 def _list_written(sink: BatchSink, recorder: LineageRecorder) -> list[FieldEdge]:

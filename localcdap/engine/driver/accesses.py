@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from localcdap.api.lineage import REFERENCE_NAME
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.flow import SINKS, SOURCE, Flow, Stage
 from localcdap.engine.messages.spool import DatasetAccess
 from localcdap.engine.plan.contexts import RunContext
-
-REFERENCE_NAME = "referenceName"
-"""The property by which the original names the dataset of a source or sink (``LineageRecorder``)."""
 
 
 def list_reads(flow: Flow, run: RunContext) -> list[DatasetAccess]:

@@ -7,8 +7,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.lineage import EdgeKind, FieldEdge, StageLineage
-from localcdap.api.lineage_recorder import LineageRecorder, assume_edges
+from localcdap.api.lineage import StageLineage
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.engine.driver.accesses import list_datasets
 from localcdap.engine.messages.flow import CONDITION, SINKS, SOURCE, Flow, Stage, create_configurer
@@ -16,7 +15,7 @@ from localcdap.engine.messages.spool import LineageTraced
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.preparation import get_plugin
-from localcdap.sandbox.stage_lineage import record_lineage
+from localcdap.sandbox.stage_lineage import assume_lineage, pass_fields, record_lineage
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 
@@ -30,19 +29,14 @@ def _trace(stage: Stage, run: RunContext) -> StageLineage:
     configurer = create_configurer(stage)
     configurer.find_plugin = UsedPlugins(stage.plugin.uses)
     if stage.type == CONDITION:
-        recorder = LineageRecorder(configurer)
-        fields = recorder.input_fields
-        edges = [FieldEdge(name, name, EdgeKind.IDENTITY) for name in fields]
-        return StageLineage(stage.name, stage.type, [], edges, recorder.inputs, fields)
+        return pass_fields(stage.type, configurer)
     recorded = run.operations.get(stage.name, ())
     try:
         found = record_lineage(get_plugin(run, stage), stage.type, configurer, recorded)
     except Exception as error:
         with stage_scope(stage.name):
             _LOG.warning("The field lineage of stage '%s' is assumed: %s", stage.name, error)
-        recorder = LineageRecorder(configurer)
-        edges = assume_edges(recorder.inputs, recorder.outputs)
-        found = StageLineage(stage.name, stage.type, [], edges, recorder.inputs, recorder.outputs)
+        found = assume_lineage(stage.type, configurer)
     if stage.type not in (SOURCE, *SINKS):
         return found
     return msgspec.structs.replace(found, datasets=list(dict.fromkeys(list_datasets(stage, run))))

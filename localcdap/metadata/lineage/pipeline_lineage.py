@@ -62,7 +62,8 @@ def build_lineage(
         converted = convert_pipeline(map(_to_recorded_stage, known), carried)
     except BadRequestError as error:
         return PipelineLineage([], None, [error.message])
-    warnings = describe_checks(converted.checks)
+    checked = {each.stage for each in known if each.derived}
+    warnings = describe_checks({n: c for n, c in converted.checks.items() if n in checked})
     info = None
     if any(each.datasets for each in known):
         try:

@@ -10,6 +10,7 @@ import msgspec
 
 from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityUpdated
 from localcdap.api.errors import ConflictError
+from localcdap.api.failures import ValidationFailure
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.api.security import Permission
@@ -43,11 +44,16 @@ from localcdap.pipeline.library.export import (
 from localcdap.pipeline.library.import_problems import find_import_problems
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.repairs import apply_repairs
+from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import Target, of_application, of_namespace, requires, shows_visible
 from localcdap.security.principals import current_principal
 from localcdap.store.store import Store, Transaction
 
+RecordLineage = Callable[[Transaction, str], None]
+"""Writes the field lineage of a pipeline, as that of an application, as part of a transaction."""
+TraceLineage = Callable[[ResolvedPipeline, str], tuple[RecordLineage, list[ValidationFailure]]]
+"""Finds the field lineage of a valid pipeline in a namespace, and what is wrong with it."""
 ActiveRuns = Callable[[str, str], Sequence[str]]
 """The ids of the runs of an application that are active, by namespace and name."""
 
@@ -65,6 +71,7 @@ class ApplicationService:
     """Deployed pipelines. Threads may share it.
 
     :param active_runs: an application with active runs cannot be deleted.
+    :param trace_lineage: by default, lineage begins with the runs of an application.
     """
 
     def __init__(
@@ -74,12 +81,14 @@ class ApplicationService:
         namespaces: NamespaceService,
         resolver: PipelineResolver,
         active_runs: ActiveRuns = lambda _, __: (),
+        trace_lineage: TraceLineage = lambda _, __: (lambda _, __: None, []),
     ) -> None:
         self._store = store
         self._topics = topics
         self._namespaces = namespaces
         self._resolver = resolver
         self._active_runs = active_runs
+        self._trace_lineage = trace_lineage
         namespaces.register_resource(NamespaceResource("applications", remove=records.remove_all))
 
     @requires(_OF_DEPLOYMENT, Permission.ADMIN)
@@ -118,7 +127,11 @@ class ApplicationService:
             upgrades(given),
         )
         if resolved.spec is not None:
-            answer.application = self._store_version(request, name, given, text, resolved.spec)
+            record_lineage, warnings = self._trace_lineage(resolved, request.namespace)
+            answer.warnings = [*answer.warnings, *warnings]
+            answer.application = self._store_version(
+                request, name, given, text, resolved.spec, record_lineage
+            )
         return answer
 
     @requires(of_namespace())
@@ -229,6 +242,7 @@ class ApplicationService:
         document: PipelineDocument,
         text: str,
         spec: PipelineSpec,
+        record_lineage: RecordLineage,
     ) -> Application:
         namespace = request.namespace
         with self._store.transaction() as tx:
@@ -247,6 +261,7 @@ class ApplicationService:
                 ),
             )
             records.add(tx, application, text, spec)
+            record_lineage(tx, name)
             for entity in list_entities(application):
                 kind = EntityUpdated if before else EntityCreated
                 self._topics.publish_entity_event(tx, kind, entity)

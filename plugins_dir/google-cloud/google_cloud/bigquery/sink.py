@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api import (
     BatchSink,
     Capabilities,
+    LineageRecorder,
     Schema,
     SinkContext,
     StageConfigurer,
@@ -161,6 +162,11 @@ class BigQuerySink(BatchSink):
 
     def _get_written_schema(self, given: Schema | None) -> Schema | None:
         return self.config.schema or given
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        config = self.config
+        if not any(map(config.contains_macro, ("dataset", "table"))):
+            lineage.datasets.append(get_table_name(config.dataset, config.table))
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         config = self.config

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from localcdap.api import (
     BatchSource,
     Capabilities,
+    LineageRecorder,
     SourceContext,
     StageConfigurer,
     TableShape,
@@ -85,6 +86,11 @@ class BigQuerySource(BatchSource):
                 found.problem, "Correct the view, or the tables that it reads."
             ).with_config_property("table")
         return found.problem is None
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        config = self.config
+        if not any(map(config.contains_macro, ("dataset", "table"))):
+            lineage.datasets.append(get_table_name(config.dataset, config.table))
 
     def read(self, context: SourceContext) -> DataFrame:
         schema = context.output_schema

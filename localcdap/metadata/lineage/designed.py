@@ -1,0 +1,68 @@
+"""The field lineage of pipelines as they are designed: that of a deployed pipeline before its first run."""
+
+from __future__ import annotations
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.metadata.lineage.pipeline_lineage import PipelineLineage, build_lineage
+from localcdap.metadata.lineage.stage_checks import check_stage_operations, describe_checks
+from localcdap.metadata.lineage.store import LineageStore
+from localcdap.pipeline.library.applications import RecordLineage
+from localcdap.pipeline.validation.lineage import TracedPipeline, trace_pipeline
+from localcdap.pipeline.validation.resolution import ResolvedPipeline
+from localcdap.sandbox.plugin_calls import JobRunner
+from localcdap.store.store import Transaction
+
+WRONG_LINEAGE = "Invalid Lineage"
+"""The type of warnings about operations that a plugin records."""
+_ACTION = "The author of the plugin can correct it; records are not affected."
+
+
+class DesignedLineage:
+    """Finds the lineage of pipelines. Threads may share it."""
+
+    def __init__(self, lineage: LineageStore, runner: JobRunner) -> None:
+        self._lineage = lineage
+        self._runner = runner
+
+    def trace(
+        self, resolved: ResolvedPipeline, namespace: str
+    ) -> tuple[RecordLineage, list[ValidationFailure]]:
+        """Find the lineage of a valid pipeline, for a transaction that deploys it, and what is wrong with it.
+
+        Its edges take the place of those that the application had. A run that commits replaces them in turn:
+        it knows the values of macros.
+        """
+        traced = trace_pipeline(resolved, self._runner)
+        found = build_lineage(traced.stages, traced.connections, namespace)
+
+        def record(tx: Transaction, application: str) -> None:
+            self._lineage.replace_edges(tx, namespace, application, found.edges)
+
+        return record, find_lineage_warnings(traced)
+
+    def build(
+        self, resolved: ResolvedPipeline, namespace: str
+    ) -> tuple[TracedPipeline, PipelineLineage]:
+        """Return the lineage of the stages of a pipeline, and of the whole pipeline."""
+        traced = trace_pipeline(resolved, self._runner)
+        return traced, build_lineage(traced.stages, traced.connections, namespace)
+
+
+def find_lineage_warnings(traced: TracedPipeline) -> list[ValidationFailure]:
+    """Return a warning for each thing that is wrong with the operations that a stage records."""
+    found = []
+    for stage in traced.stages:
+        if not stage.derived:
+            continue
+        is_joiner = stage.type == "batchjoiner"
+        inputs = [
+            f"{source}.{field}" if is_joiner else field
+            for source, fields in stage.inputs.items()
+            for field in fields
+        ]
+        check = check_stage_operations(stage.operations, inputs)
+        found += [
+            ValidationFailure(WRONG_LINEAGE, message.strip(), _ACTION, [], stage=stage.stage)
+            for message in describe_checks({stage.stage: check})
+        ]
+    return found

@@ -1,0 +1,68 @@
+"""The field lineage of a pipeline as it is designed, without a run."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.api.lineage import REFERENCE_NAME, StageLineage
+from localcdap.api.pipeline import StageConnection, StageSpec
+from localcdap.pipeline.rules.plugin_types import CONDITION, SINKS, SOURCES
+from localcdap.pipeline.validation.resolution import ResolvedPipeline
+from localcdap.sandbox.plugin_calls import JobRunner
+from localcdap.sandbox.stage_configuration import ConfigureRequest
+from localcdap.sandbox.stage_lineage import (
+    LineageRequest,
+    assume_lineage,
+    pass_fields,
+    trace_stage,
+)
+
+_ENDS: Final = (*SOURCES, *SINKS)
+
+
+class TracedPipeline(msgspec.Struct):
+    """The lineage of the stages of a pipeline."""
+
+    stages: list[StageLineage]
+    """Without actions and stages whose plugin was not found."""
+    connections: list[StageConnection]
+
+
+def trace_pipeline(resolved: ResolvedPipeline, runner: JobRunner) -> TracedPipeline:
+    """Return the lineage of a pipeline's stages. A stage whose plugin fails to tell it is assumed.
+
+    The datasets of sources and sinks are those that the properties name: of a stage whose names are macros
+    nothing is known before a run.
+    """
+    stages = [
+        _trace(spec, resolved.requests[name], runner)
+        for name, spec in resolved.stages.items()
+        if name in resolved.requests and (spec.input_schemas or spec.plugin.type in SOURCES)
+    ]
+    return TracedPipeline(stages, resolved.document.connections)
+
+
+def _trace(spec: StageSpec, configured: ConfigureRequest, runner: JobRunner) -> StageLineage:
+    request = LineageRequest(
+        msgspec.structs.replace(configured, input_schemas=spec.input_schemas),
+        spec.output_schema,
+        spec.error_schema,
+        spec.port_schemas,
+    )
+    type = spec.plugin.type
+    if type == CONDITION:
+        return pass_fields(type, request.create_configurer())
+    plugin = configured.plugin
+    try:
+        found = runner.do(trace_stage, request, plugin, f"Plugin '{plugin.name}'")
+    except LocalcdapError:
+        found = assume_lineage(type, request.create_configurer())
+    if type not in _ENDS:
+        return found
+    reference = configured.properties.get(REFERENCE_NAME, "").strip()
+    if REFERENCE_NAME in configured.macros:
+        return msgspec.structs.replace(found, datasets=[])
+    return msgspec.structs.replace(found, datasets=[reference]) if reference else found
