@@ -23,6 +23,8 @@ import msgspec
 
 REFERENCE_NAME: Final = "referenceName"
 """The property by which the original names the dataset of a source or sink (``LineageRecorder``)."""
+DATASET_NAME: Final = "name"
+"""The property that names the dataset of the original's plugins for datasets, such as Table and TPFSAvro."""
 
 
 class EndPoint(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,7 +1,7 @@
 """What a plugin is given to record the field lineage of its stage.
 
 The operations are those of CDAP 6 (``cdap-etl-api``, ``etl/api/lineage/field/LineageRecorder``); the edges
-say more: each output field has its own, and influences such as those of a filter are told apart.
+say more: each output field has its own, and influences, such as that of a filter, have a kind.
 """
 
 from __future__ import annotations

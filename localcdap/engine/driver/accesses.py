@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from localcdap.api.lineage import REFERENCE_NAME
+from localcdap.api.lineage import DATASET_NAME, REFERENCE_NAME
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.flow import SINKS, SOURCE, Flow, Stage
 from localcdap.engine.messages.spool import DatasetAccess
@@ -38,9 +38,15 @@ def _to_text(schema: Schema | None) -> str | None:
 
 
 def list_datasets(stage: Stage, run: RunContext) -> Iterator[str]:
-    """Yield the reference name of a source or sink; without one, the tables that the stage uses."""
+    """Yield the reference name of a source or sink; without one, the tables that the stage uses, or its
+    dataset.
+    """
+    is_end = stage.type in (SOURCE, *SINKS)
     reference = stage.properties.get(REFERENCE_NAME, "").strip()
-    if reference and stage.type in (SOURCE, *SINKS):
+    name = stage.properties.get(DATASET_NAME, "").strip()
+    if reference and is_end:
         yield reference
-    else:
-        yield from run.tables_used.get(stage.name, ())
+    elif tables := run.tables_used.get(stage.name):
+        yield from tables
+    elif name and is_end:
+        yield name

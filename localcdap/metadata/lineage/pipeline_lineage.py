@@ -27,6 +27,7 @@ from localcdap.metadata.lineage.edge_composition import (
     connect_fields,
 )
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
+from localcdap.metadata.lineage.operations import PlatformRead, PlatformWrite
 from localcdap.metadata.lineage.pipeline_operations import RecordedStage, convert_pipeline
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.lineage.stage_checks import describe_checks
@@ -65,7 +66,8 @@ def build_lineage(
     checked = {each.stage for each in known if each.derived}
     warnings = describe_checks({n: c for n, c in converted.checks.items() if n in checked})
     info = None
-    if any(each.datasets for each in known):
+    kinds = {type(each) for each in converted.operations}
+    if {PlatformRead, PlatformWrite} <= kinds:
         try:
             info = FieldLineageInfo(converted.operations, namespace)
         except BadRequestError as error:

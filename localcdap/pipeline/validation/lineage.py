@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.api.lineage import REFERENCE_NAME, StageLineage
+from localcdap.api.lineage import DATASET_NAME, REFERENCE_NAME, StageLineage
 from localcdap.api.pipeline import StageConnection, StageSpec
 from localcdap.pipeline.rules.plugin_types import CONDITION, SINKS, SOURCES
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
@@ -62,7 +63,17 @@ def _trace(spec: StageSpec, configured: ConfigureRequest, runner: JobRunner) -> 
         found = assume_lineage(type, request.create_configurer())
     if type not in _ENDS:
         return found
-    reference = configured.properties.get(REFERENCE_NAME, "").strip()
-    if REFERENCE_NAME in configured.macros:
-        return msgspec.structs.replace(found, datasets=[])
-    return msgspec.structs.replace(found, datasets=[reference]) if reference else found
+    return msgspec.structs.replace(found, datasets=_list_datasets(configured, found.datasets))
+
+
+def _list_datasets(configured: ConfigureRequest, recorded: Sequence[str]) -> Sequence[str]:
+    """Return the datasets of a source or sink, as a run chooses them; none where a macro names them."""
+    for name in (REFERENCE_NAME, DATASET_NAME):
+        if name in configured.macros:
+            return ()
+        if name == DATASET_NAME and recorded:
+            return recorded
+        value = configured.properties.get(name, "").strip()
+        if value:
+            return (value,)
+    return ()

@@ -96,6 +96,26 @@ class RecipeLineage:
         made = _extend(read, EdgeKind.TRANSFORMATION, directive.masks)
         if directive.copies:
             made = read
+        origins, outputs = self._derive(directive, columns, reads, made)
+        if isinstance(directive, Keep):
+            self._unknown = _NONE  # the columns that it keeps are known now
+        elif columns.has_opened(before):
+            self._unknown |= made
+        for variable in directive.sets_variables():
+            self._variables[variable] = self._variables.get(variable, _NONE) | made
+        if self._may_drop(directive):
+            self._influence(read)
+        gone = [name for name in before if name not in columns.former_names]
+        self._columns, self._origins = columns, origins
+        self._record(sorted({*reads, *columns.list_renamed()}) or gone, outputs, step.call.source)
+
+    def _derive(
+        self, directive: Directive, columns: TracedColumns, reads: Collection[str], made: Origins
+    ) -> tuple[dict[str, Origins], list[str]]:
+        """Return what each column comes from after a directive, and the columns that it changed or renamed.
+
+        :param made: what the columns that it makes come from.
+        """
         changed = {name.lower() for name in _list_changed(directive)}
         origins: dict[str, Origins] = {}
         outputs: list[str] = []
@@ -113,15 +133,7 @@ class RecipeLineage:
                 origins[name] |= _extend(self._find(name), EdgeKind.TRANSFORMATION)
             if is_changed or old != name:
                 outputs.append(name)
-        if columns.has_opened(before):
-            self._unknown |= made
-        for variable in directive.sets_variables():
-            self._variables[variable] = self._variables.get(variable, _NONE) | made
-        if self._may_drop(directive):
-            self._influence(read)
-        gone = [name for name in before if name not in columns.former_names]
-        self._columns, self._origins = columns, origins
-        self._record(sorted({*reads, *columns.list_renamed()}) or gone, outputs, step.call.source)
+        return origins, outputs
 
     def _list_read(self, directive: Directive) -> list[str]:
         """Return the known columns that a directive reads, and the variables."""

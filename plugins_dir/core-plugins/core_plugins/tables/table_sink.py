@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import (
     BatchSink,
-    LineageRecorder,
     PluginConfig,
     Schema,
     SinkContext,
@@ -104,10 +103,6 @@ class TableSink(BatchSink):
                 "Output schema should have columns other than rowkey.",
                 f"Add a field other than '{key}'.",
             ).with_config_property(_KEY)
-
-    def record_lineage(self, lineage: LineageRecorder) -> None:
-        if not self.config.contains_macro("name"):
-            lineage.datasets.append(self.config.name)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         schema = self.config.schema or context.input_schema
