@@ -56,6 +56,7 @@ _COMMANDS: Final = {
     "sql": "Run a read-only SQL query on the tables.",
     "metadata": "Show, change or search tags and properties of entities.",
     "lineage": "Show which pipelines read and write a dataset, and what lies around it.",
+    "impact": "Show what a change of a pipeline breaks, before it is deployed.",
     "audit": "Show who changed what, and when.",
     "engine": "Show, start or stop the local Spark server.",
     "backup": "Copy the database into a file, also while it is in use.",

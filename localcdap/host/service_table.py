@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from localcdap.datasets.transactions import TransactionService
     from localcdap.messaging.service import MessagingService
     from localcdap.metadata.audit import AuditService
+    from localcdap.metadata.lineage.impact_service import ImpactService
     from localcdap.metadata.lineage.service import LineageService
     from localcdap.metadata.service import MetadataService
     from localcdap.namespaces.connections import ConnectionService
@@ -136,6 +137,9 @@ class ServiceTable:
     )
     lineage: ServiceEntry[LineageService] = ServiceEntry(
         "lineage", "localcdap.metadata.lineage.service:LineageService"
+    )
+    impact: ServiceEntry[ImpactService] = ServiceEntry(
+        "impact", "localcdap.metadata.lineage.impact_service:ImpactService"
     )
     audit: ServiceEntry[AuditService] = ServiceEntry(
         "audit", "localcdap.metadata.audit:AuditService"

@@ -41,6 +41,7 @@ from localcdap.metadata.audit import AuditLog, AuditService
 from localcdap.metadata.emitted import EmittedMetadataListener
 from localcdap.metadata.existence import create_checks
 from localcdap.metadata.lineage.designed import DesignedLineage
+from localcdap.metadata.lineage.impact_service import ImpactService
 from localcdap.metadata.lineage.service import LineageService
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.service import MetadataService
@@ -172,6 +173,7 @@ class HostServices:
         self._metadata = MetadataStore(store, self._audit_log.note_changes)
         lineage = LineageStore(store, StoredRuns(store), self._metadata.list_fields)
         self._recorder = AccessRecorder(lineage, self._metadata, self._audit_log)
+        self._lineage_store = lineage
         self._designed = DesignedLineage(lineage, worker)
         self.lineage = LineageService(lineage, self.namespaces)
         self.namespaces.register_resource(
@@ -220,6 +222,9 @@ class HostServices:
             self._resolver,
             self.runs.list_active,
             self._designed.trace,
+        )
+        self.impact = ImpactService(
+            self._resolver, self._designed, self._lineage_store, self.applications
         )
         self.drafts = DraftService(store, self._topics, self.namespaces)
 

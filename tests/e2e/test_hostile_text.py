@@ -163,6 +163,9 @@ def list_calls_about_pipelines(documents: dict[str, str]) -> list[tuple[str, ...
     valid, invalid = documents["valid"], documents["invalid"]
     return [
         ("validate", valid),
+        ("impact", valid),
+        ("impact", invalid),
+        ("impact", valid, "--against", HOSTILE),
         ("validate", valid, "--schemas"),
         ("validate", invalid),
         ("import", invalid),

@@ -1,0 +1,215 @@
+"""The service ``impact``: what a change of a pipeline breaks, before it is deployed or run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.lineage import DATASET_NAME, REFERENCE_NAME, EdgeKind
+from localcdap.api.pipeline import StageSpec
+from localcdap.metadata.lineage.column_edges import DatasetField
+from localcdap.metadata.lineage.designed import DesignedLineage
+from localcdap.metadata.lineage.impact import (
+    ADDED,
+    DatasetFieldChange,
+    ImpactPipeline,
+    StageFieldChange,
+    compare_datasets,
+    compare_stages,
+    list_unused,
+)
+from localcdap.metadata.lineage.relations import DatasetId
+from localcdap.metadata.lineage.store import LineageStore
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.library.applications import ApplicationService
+from localcdap.pipeline.resolver import PipelineResolver
+from localcdap.security.access import of_namespace, requires
+
+_SOURCE: Final = "batchsource"
+_MOST_HOPS: Final = 100
+"""Further than any real chain of pipelines."""
+
+
+class ImpactRequest(msgspec.Struct, rename="camel"):
+    """A changed pipeline."""
+
+    document: Any
+    """JSON text, or decoded JSON."""
+    namespace: str = "default"
+    file: str | None = None
+    """The file of the document, for error messages."""
+    against: str | None = None
+    """The deployed pipeline to compare with, as NAME or NAME@VERSION; by default that of the same name."""
+    against_document: Any = None
+    """A pipeline to compare with instead, as JSON text."""
+    arguments: dict[str, str] = {}
+    """Values of macros."""
+
+
+class FieldReader(msgspec.Struct, frozen=True):
+    """A pipeline that depends on a field that changes."""
+
+    pipeline: str
+    dataset: str
+    field: str
+    """The field that it reads."""
+    stage: str | None = None
+    """The source that reads it, of a deployed pipeline; None for a pipeline behind that one."""
+    target: str | None = None
+    """The field that it writes because of it, as ``dataset.field``; ``*`` for all fields. None where it reads
+    the field only."""
+    kind: EdgeKind | None = None
+
+
+class ImpactReport(msgspec.Struct):
+    """What a change means."""
+
+    against: str | None
+    """What was compared; None when there is no such pipeline yet."""
+    errors: list[ValidationFailure]
+    """Failures of the changed pipeline: the report covers what is known in spite of them."""
+    stages: list[StageFieldChange]
+    datasets: list[DatasetFieldChange]
+    readers: list[FieldReader]
+    """The other pipelines that read a changed field, and those behind them."""
+    unused: list[tuple[str, str]]
+    """The fields, as dataset and field, that the pipeline reads and that nothing depends on."""
+    unwritten: list[tuple[str, str]]
+    """The fields that a dataset has, and that neither this pipeline nor a run has written."""
+
+    @property
+    def breaks(self) -> bool:
+        """Whether a dataset loses a field, gets another type, or another pipeline depends on a change."""
+        return bool(self.readers) or any(each.change != ADDED for each in self.datasets)
+
+
+class ImpactService:
+    """Compares pipelines. Threads may share it."""
+
+    def __init__(
+        self,
+        resolver: PipelineResolver,
+        designed: DesignedLineage,
+        lineage: LineageStore,
+        applications: ApplicationService,
+    ) -> None:
+        self._resolver = resolver
+        self._designed = designed
+        self._lineage = lineage
+        self._applications = applications
+
+    @requires(of_namespace("request.namespace"))
+    def assess(self, request: ImpactRequest) -> ImpactReport:
+        """Return what a changed pipeline means for the fields of its stages and datasets, and for others.
+
+        Without a pipeline to compare with, all of it is new.
+
+        :raises DocumentError: when a document is not a pipeline.
+        :raises NotFoundError: when there is no such namespace, or no such pipeline as ``against`` names.
+        """
+        document = read_document(request.document, request.file)
+        name = document.name or ""
+        against, old_text = self._find_former(request, name)
+        after, errors = self._read(request, request.document, request.file)
+        before = ImpactPipeline({}, [], [])
+        if old_text is not None:
+            before, _ = self._read(request, old_text, against)
+        datasets = [] if old_text is None else compare_datasets(before, after)
+        changed = {(each.dataset, each.field) for each in datasets if each.change != ADDED}
+        own = name if request.against is None else request.against.partition("@")[0]
+        return ImpactReport(
+            against,
+            errors,
+            [] if old_text is None else compare_stages(before, after),
+            datasets,
+            list(dict.fromkeys(self._find_readers(request.namespace, {own, name}, changed))),
+            list_unused(after),
+            self._list_unwritten(request.namespace, after),
+        )
+
+    def _find_former(self, request: ImpactRequest, name: str) -> tuple[str | None, Any]:
+        """Return what is compared with, and its text."""
+        if request.against_document is not None:
+            return request.against or "the given document", request.against_document
+        asked, _, version = (request.against or name).partition("@")
+        if not asked:
+            raise BadRequestError(
+                "The document has no name, so nothing is known to compare it with.",
+                "Name the deployed pipeline: --against NAME",
+            )
+        try:
+            detail = self._applications.describe(request.namespace, asked, version or None)
+        except NotFoundError:
+            if request.against is not None:
+                raise
+            return None, None
+        text = self._applications.export(request.namespace, asked, detail.version)
+        return f"'{asked}' version {detail.number}", text
+
+    def _read(
+        self, request: ImpactRequest, text: Any, file: str | None
+    ) -> tuple[ImpactPipeline, list[ValidationFailure]]:
+        environment = self._resolver.environments.create(request.namespace)
+        document = read_document(text, file)
+        arguments = environment.merge_arguments(document.name, request.arguments)
+        resolved = self._resolver.resolve_for_run(
+            document, environment, arguments, runtime=False, use_suggested=True
+        )
+        traced, found = self._designed.build(resolved, request.namespace)
+        return ImpactPipeline(resolved.stages, traced.stages, found.edges), resolved.errors
+
+    def _find_readers(
+        self, namespace: str, own: Collection[str], changed: Collection[tuple[str, str]]
+    ) -> Iterator[FieldReader]:
+        """Yield the deployed pipelines that read changed fields, then what lies behind these fields."""
+        datasets = {dataset for dataset, _ in changed}
+        for application in self._applications.list_applications(namespace):
+            if application.name in own or not datasets:
+                continue
+            spec = self._applications.describe(namespace, application.name).spec
+            for stage in spec.stages if spec is not None else ():
+                dataset = _find_dataset(stage)
+                if dataset in datasets and stage.output_schema is not None:
+                    yield from (
+                        FieldReader(application.name, dataset or "", field, stage.name)
+                        for field in stage.output_schema.field_names
+                        if (dataset, field) in changed
+                    )
+        for dataset, field in sorted(changed):
+            start = DatasetField(DatasetId(namespace, dataset), field)
+            graph = self._lineage.trace_fields(start, upstream=False, hops=_MOST_HOPS)
+            for edge in graph.edges:
+                if edge.application not in own:
+                    source, target = edge.source, edge.target
+                    yield FieldReader(
+                        edge.application,
+                        source.dataset.dataset,
+                        source.field or "*",
+                        None,
+                        f"{target.dataset.dataset}.{target.field or '*'}",
+                        edge.influence.kind,
+                    )
+
+    def _list_unwritten(self, namespace: str, pipeline: ImpactPipeline) -> list[tuple[str, str]]:
+        written = set(pipeline.list_written())
+        found = []
+        for name in dict.fromkeys(dataset for dataset, _ in written):
+            fields = self._lineage.list_fields(DatasetId(namespace, name), include_current=True)
+            found += [
+                (name, each.name)
+                for each in fields
+                if not each.lineage and (name, each.name) not in written
+            ]
+        return found
+
+
+def _find_dataset(stage: StageSpec) -> str | None:
+    """Return the dataset that a source reads, as far as its properties say."""
+    if stage.plugin.type != _SOURCE:
+        return None
+    properties = stage.plugin.properties
+    return properties.get(REFERENCE_NAME) or properties.get(DATASET_NAME)

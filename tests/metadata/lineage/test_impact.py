@@ -1,0 +1,179 @@
+"""What a change of a pipeline means, for deployed pipelines that have never run."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcdap.api.errors import NotFoundError
+from localcdap.api.lineage import EdgeKind
+from localcdap.cli.main import run as run_command
+from localcdap.metadata.lineage.impact import DatasetFieldChange, StageFieldChange
+from localcdap.metadata.lineage.impact_service import FieldReader, ImpactReport, ImpactRequest
+from localcdap.pipeline.library.application_model import DeployRequest
+from localcdap.testing.instance import TemporaryInstance
+from tests.e2e.pipelines import pipeline, schema, stage
+
+
+def file_source(name: str, reference: str, **fields: str) -> dict[str, Any]:
+    return stage(
+        name,
+        "batchsource",
+        "File",
+        referenceName=reference,
+        path="/data/in.csv",
+        format="csv",
+        schema=schema(**fields),
+    )
+
+
+def projection(**properties: str) -> dict[str, Any]:
+    return stage("clean", "transform", "Projection", **properties)
+
+
+def file_sink(name: str, reference: str, **properties: str) -> dict[str, Any]:
+    return stage(
+        name,
+        "batchsink",
+        "File",
+        referenceName=reference,
+        path="/data/out",
+        format="csv",
+        **properties,
+    )
+
+
+def named(name: str, document: dict[str, Any]) -> dict[str, Any]:
+    return document | {"name": name}
+
+
+def load(**clean: str) -> dict[str, Any]:
+    fields = {"id": "int", "mail": "string", "total": "string", "note": "string"}
+    stages = [file_source("in", "raw", **fields), projection(**clean), file_sink("out", "orders")]
+    return named("load", pipeline(stages, ("in", "clean"), ("clean", "out")))
+
+
+def report() -> dict[str, Any]:
+    stages = [
+        file_source("orders", "orders", id="int", mail="string", total="string"),
+        stage(
+            "group",
+            "batchaggregator",
+            "GroupByAggregate",
+            groupByFields="mail",
+            aggregates="many:count(id)",
+        ),
+        file_sink("out", "counts"),
+    ]
+    return named("report", pipeline(stages, ("orders", "group"), ("group", "out")))
+
+
+def publish() -> dict[str, Any]:
+    stages = [file_source("in", "counts", mail="string", many="long"), file_sink("out", "public")]
+    return named("publish", pipeline(stages, ("in", "out")))
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporaryInstance]:
+    with TemporaryInstance(tmp_path_factory.mktemp("impact")) as instance:
+        for document in (load(drop="note"), report(), publish()):
+            answer = instance.cdap.applications.deploy(DeployRequest(json.dumps(document)))
+            assert answer.application is not None, answer.errors
+        yield instance
+
+
+def assess(instance: TemporaryInstance, document: dict[str, Any], **more: Any) -> ImpactReport:
+    return instance.cdap.impact.assess(ImpactRequest(json.dumps(document), **more))
+
+
+def test_an_unchanged_pipeline_breaks_nothing(instance: TemporaryInstance) -> None:
+    found = assess(instance, load(drop="note"))
+    assert found.against == "'load' version 1"
+    assert not found.breaks
+    assert (found.stages, found.datasets, found.readers) == ([], [], [])
+    assert found.unused == [("raw", "note")]
+
+
+def test_a_removed_field_reaches_pipelines_behind_its_readers(instance: TemporaryInstance) -> None:
+    found = assess(instance, load(drop="mail,note"))
+    assert found.stages == [StageFieldChange("clean", "mail", "removed", "string")]
+    assert found.datasets == [DatasetFieldChange("orders", "mail", "removed", ["string"])]
+    assert found.readers == [
+        FieldReader("report", "orders", "mail", "orders"),
+        FieldReader("report", "orders", "mail", None, "counts.mail", EdgeKind.IDENTITY),
+        FieldReader("report", "orders", "mail", None, "counts.*", EdgeKind.GROUP_BY),
+        FieldReader("publish", "counts", "mail", None, "public.mail", EdgeKind.IDENTITY),
+        FieldReader("publish", "counts", "many", None, "public.many", EdgeKind.IDENTITY),
+    ]
+    assert found.breaks
+
+
+def test_types_sources_and_added_fields(instance: TemporaryInstance) -> None:
+    found = assess(instance, load(convert="total:double", rename="note:mail,mail:text"))
+    assert found.stages == [
+        StageFieldChange("clean", "total", "type", "string", "double"),
+        StageFieldChange("clean", "text", "added", None, "string"),
+    ]
+    assert found.datasets == [
+        DatasetFieldChange("orders", "mail", "sources", ["raw.mail"], ["raw.note"]),
+        DatasetFieldChange("orders", "total", "type", ["string"], ["double"]),
+        DatasetFieldChange("orders", "text", "added", [], ["string"]),
+    ]
+    assert {each.field for each in found.readers if each.stage} == {"mail", "total"}
+
+
+def test_a_new_pipeline_loses_nothing(instance: TemporaryInstance) -> None:
+    found = assess(instance, load(drop="note") | {"name": "other"})
+    assert found.against is None
+    assert not found.breaks
+    with pytest.raises(NotFoundError, match="nobody"):
+        assess(instance, load(drop="note"), against="nobody")
+
+
+def test_pipelines_with_failures_and_given_documents(instance: TemporaryInstance) -> None:
+    broken = copy.deepcopy(load(drop="mail,note"))
+    broken["config"]["stages"].append(stage("alone", "transform", "Missing"))
+    found = assess(instance, broken)
+    assert found.errors
+    assert [each.field for each in found.datasets] == ["mail"]
+    found = assess(instance, load(drop="note"), against_document=json.dumps(load(drop="mail")))
+    assert {(each.field, each.change) for each in found.datasets} == {
+        ("note", "removed"),
+        ("mail", "added"),
+    }
+
+
+def test_the_command(
+    instance: TemporaryInstance, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "load.json"
+    file.write_text(json.dumps(load(drop="mail,note")), encoding="utf-8")
+    home = ["--home", str(instance.home.path)]
+    assert run_command(["impact", str(file), *home]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == [
+        "Compared with 'load' version 1.",
+        "Fields of stages",
+        "  clean loses 'mail'",
+        "Fields of datasets",
+        "  orders loses 'mail'",
+        "Pipelines that depend on them",
+        "  report reads orders.mail in stage 'orders'",
+        "  report reads orders.mail for counts.mail (IDENTITY)",
+        "  report reads orders.mail for counts.* (GROUP_BY)",
+        "  publish reads counts.mail for public.mail (IDENTITY)",
+        "  publish reads counts.many for public.many (IDENTITY)",
+        "Fields that are read in vain",
+        "  raw.mail",
+        "  raw.note",
+    ]
+    file.write_text(json.dumps(load(drop="note")), encoding="utf-8")
+    assert run_command(["impact", str(file), "--against", str(file), *home]) == 0
+    assert "No field changes." in capsys.readouterr().out
+    assert run_command(["impact", str(file), "--json", *home]) == 0
+    assert json.loads(capsys.readouterr().out)["readers"] == []
