@@ -1,0 +1,190 @@
+"""Field lineage that plugins of users record, in runs: with the API of the original, exactly, or wrongly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcdap.engine.messages.spool import RunStatus
+from localcdap.metadata.lineage.relations import DatasetId
+from localcdap.runs.model import Run
+from localcdap.store.store import Store
+from localcdap.testing.instance import TemporaryInstance
+from tests.e2e.pipelines import pipeline
+from tests.e2e.pipelines import stage as shipped
+
+pytestmark = pytest.mark.spark
+
+PLUGINS = """
+from localcdap.api import EdgeKind, FieldTransformOperation, LineageRecorder, Transform, plugin
+
+
+class Copying(Transform):
+    def transform(self, record, emit):
+        emit(record)
+
+
+@plugin(type="transform", name="Exact", description="Records edges.")
+class Exact(Copying):
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        lineage.derive("name", ["id"], "Name", masking=True)
+        lineage.influence(EdgeKind.SORT, ["name"])
+
+
+@plugin(type="transform", name="Late", description="Records operations while a run is prepared.")
+class Late(Copying):
+    def prepare_run(self, context):
+        context.record(
+            [
+                FieldTransformOperation("Join names", "", ["id", "name"], ["name"]),
+                FieldTransformOperation("Nothing", "", ["missing"], ["id"]),
+            ]
+        )
+
+
+@plugin(type="transform", name="Silent", description="Records nothing.")
+class Silent(Copying):
+    def input_fields(self, stage):
+        return None
+
+
+@plugin(type="transform", name="Broken", description="Fails to record.")
+class Broken(Copying):
+    def record_lineage(self, lineage):
+        raise ValueError("no idea")
+"""
+SCHEMA = (
+    '{"type":"record","name":"r","fields":[{"name":"id","type":"string"},'
+    '{"name":"name","type":["string","null"]}]}'
+)
+
+
+@pytest.fixture(scope="module")
+def instance(
+    cdap_engine_directory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TemporaryInstance]:
+    assert cdap_engine_directory
+    with TemporaryInstance(tmp_path_factory.mktemp("fields")) as instance:
+        folder = instance.home.path
+        (folder / "plugins").mkdir(exist_ok=True)
+        (folder / "plugins" / "recording-1.0.0.py").write_text(PLUGINS, encoding="utf-8")
+        (folder / "in.csv").write_text("id,name\n1,ada\n", encoding="utf-8")
+        yield instance
+
+
+def run(instance: TemporaryInstance, *plugins: str) -> Run:
+    """Run a branch for each plugin, from the dataset ``source`` to one of the plugin's name."""
+    stages: list[dict[str, Any]] = [
+        shipped(
+            "in",
+            "batchsource",
+            "File",
+            referenceName="source",
+            path="in.csv",
+            format="csv",
+            skipHeader="true",
+            schema=SCHEMA,
+        )
+    ]
+    connections = []
+    for name in plugins:
+        stages.append(
+            {"name": name, "plugin": {"type": "transform", "name": name, "properties": {}}}
+        )
+        sink = shipped(f"to {name}", "batchsink", "Table", name=name, schema__row__field="id")
+        sink["plugin"]["properties"]["schema"] = SCHEMA
+        stages.append(sink)
+        connections += [("in", name), (name, f"to {name}")]
+    ended = instance.run(pipeline(stages, *connections) | {"name": "-".join(plugins)})
+    assert ended.status is RunStatus.COMPLETED, ended.error
+    return ended
+
+
+def find_edges(instance: TemporaryInstance, dataset: str) -> set[str]:
+    store: Store = instance.cdap.lineage._lineage._store
+    rows = store.read(
+        "SELECT source_field, target_field, kind, masking, assumed FROM lineage_column_edges "
+        "WHERE target = ?",
+        (dataset,),
+    )
+    return {
+        f"{source} -> {target or '*'} {kind}{' masked' if masks else ''}{' assumed' if assumed else ''}"
+        for source, target, kind, masks, assumed in rows
+    }
+
+
+def test_what_plugins_record_and_what_is_assumed(instance: TemporaryInstance) -> None:
+    ended = run(instance, "Exact", "Late", "Silent", "Broken")
+    assert find_edges(instance, "Exact") == {
+        "id -> id IDENTITY",
+        "id -> name TRANSFORMATION masked",
+        "name -> * SORT",
+    }
+    assert find_edges(instance, "Late") == {
+        "id -> name TRANSFORMATION",
+        "name -> name TRANSFORMATION",
+    }
+    assumed = {f"{a} -> {b} TRANSFORMATION assumed" for a in ("id", "name") for b in ("id", "name")}
+    assumed |= {"id -> * FILTER assumed", "name -> * FILTER assumed"}
+    assert find_edges(instance, "Silent") == find_edges(instance, "Broken") == assumed
+    log = "\n".join(line.text for line in instance.cdap.runs.read_log(ended.run))
+    assert "<stage:Late, [operation:Nothing, field:missing]>" in log
+    assert "The field lineage of stage 'Broken' is assumed: no idea" in log
+
+
+def test_operations_are_answered_as_the_original_has_them(instance: TemporaryInstance) -> None:
+    run(instance, "Exact")
+    store = instance.cdap.lineage._lineage
+    fields = store.list_fields(DatasetId("default", "Exact"))
+    assert [each.name for each in fields if each.lineage] == ["id", "name"]
+    (infos,) = {
+        tuple(sorted(operation.name for operation in each.info.operations))
+        for each in _read_operations(store, "Exact")
+    }
+    assert infos == ("Exact.Name", "in.Read", "to Exact.Write")
+
+
+def _read_operations(store: Any, dataset: str) -> list[Any]:
+    from localcdap.metadata.lineage.field_answers import to_end_point
+    from localcdap.metadata.lineage.field_records import INCOMING, FieldRecords
+    from localcdap.metadata.lineage.store import ALL_TIMES
+
+    end_point = to_end_point(DatasetId("default", dataset))
+    with store._store.snapshot() as tx:
+        found = FieldRecords(tx).find_operations(INCOMING, end_point, ALL_TIMES)
+        return [each for each in found if len(each.info.operations) == 3]
+
+
+def test_a_deployed_pipeline_has_edges_before_its_first_run(instance: TemporaryInstance) -> None:
+    """Of what plugins record while a run is prepared, nothing is known then."""
+    from localcdap.pipeline.library.application_model import DeployRequest
+
+    document = pipeline(
+        [
+            shipped(
+                "in",
+                "batchsource",
+                "File",
+                referenceName="source",
+                path="in.csv",
+                format="csv",
+                schema=SCHEMA,
+            ),
+            {"name": "Exact", "plugin": {"type": "transform", "name": "Exact", "properties": {}}},
+            shipped("out", "batchsink", "KVTable", name="kv", key__field="id", value__field="name"),
+        ],
+        ("in", "Exact"),
+        ("Exact", "out"),
+    ) | {"name": "deployed"}
+    answer = instance.cdap.applications.deploy(DeployRequest(json.dumps(document)))
+    assert answer.application is not None, answer.errors
+    assert find_edges(instance, "kv") == {
+        "id -> key IDENTITY",
+        "id -> value TRANSFORMATION masked",
+        "id -> * GROUP_BY",
+        "name -> * SORT",
+    }
