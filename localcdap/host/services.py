@@ -122,6 +122,7 @@ class HostServices:
             self.artifacts = self._open_artifacts(store, worker, home, plugin_directories, settings)
             self.tables = self.table_exports = TableService(store, self.namespaces, self._topics)
             self.table_statements = StatementService(store, self.namespaces, self._authorizer)
+            self._open_lineage(store, worker)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             provisioners = Provisioners(
                 read_profiles(settings),
@@ -129,7 +130,6 @@ class HostServices:
                 settings.locations,
                 warms_up=settings.engine_warm_up,
             )
-            self._open_lineage(store, worker)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
             unowned.pop_all()
@@ -208,7 +208,7 @@ class HostServices:
             tables=self.tables.read_shapes,
         )
         self._resolver = PipelineResolver(environments, worker.configure, worker.find_connected)
-        self.studio = StudioService(self._resolver)
+        self.studio = StudioService(self._resolver, self._designed.check)
         self.editing = EditingService(environments, worker)
         self.methods = MethodService(environments, worker)
         self.paths = PathService(environments)

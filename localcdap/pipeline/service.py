@@ -5,11 +5,13 @@ It has the name of CDAP's studio service and is not part of the terminal studio,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError, SchemaError
+from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
 from localcdap.pipeline.document.reader import read_document
@@ -76,8 +78,17 @@ class StageRequest(msgspec.Struct, rename="camel"):
 class StudioService:
     """Validates pipelines and stages. Threads may share it."""
 
-    def __init__(self, resolver: PipelineResolver) -> None:
+    def __init__(
+        self,
+        resolver: PipelineResolver,
+        check_lineage: Callable[[ResolvedPipeline], list[ValidationFailure]] = lambda _: [],
+    ) -> None:
+        """Build the service.
+
+        :param check_lineage: returns warnings about the field lineage of a valid pipeline.
+        """
         self._resolver = resolver
+        self._check_lineage = check_lineage
 
     @requires(of_namespace("request.namespace"))
     def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
@@ -87,9 +98,10 @@ class StudioService:
         :raises NotFoundError: when there is no such namespace.
         """
         resolved = self._resolve(request)
-        return PipelineValidation(
-            resolved.errors, resolved.spec, resolved.warnings, resolved.detected
-        )
+        warnings = resolved.warnings
+        if resolved.spec is not None:
+            warnings = [*warnings, *self._check_lineage(resolved)]
+        return PipelineValidation(resolved.errors, resolved.spec, warnings, resolved.detected)
 
     @requires(of_namespace("request.namespace"))
     def validate_pipeline_stage(self, request: PipelineRequest, stage: str) -> StageValidation:

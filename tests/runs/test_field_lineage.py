@@ -11,6 +11,8 @@ import pytest
 
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.metadata.lineage.relations import DatasetId
+from localcdap.pipeline.library.application_model import DeployRequest
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.runs.model import Run
 from localcdap.store.store import Store
 from localcdap.testing.instance import TemporaryInstance
@@ -44,6 +46,12 @@ class Late(Copying):
                 FieldTransformOperation("Nothing", "", ["missing"], ["id"]),
             ]
         )
+
+
+@plugin(type="transform", name="Wrong", description="Records an operation on a missing field.")
+class Wrong(Copying):
+    def record_lineage(self, lineage):
+        lineage.record(FieldTransformOperation("Nothing", "", ["missing"], ["id"]))
 
 
 @plugin(type="transform", name="Silent", description="Records nothing.")
@@ -161,8 +169,6 @@ def _read_operations(store: Any, dataset: str) -> list[Any]:
 
 def test_a_deployed_pipeline_has_edges_before_its_first_run(instance: TemporaryInstance) -> None:
     """Of what plugins record while a run is prepared, nothing is known then."""
-    from localcdap.pipeline.library.application_model import DeployRequest
-
     document = pipeline(
         [
             shipped(
@@ -182,9 +188,34 @@ def test_a_deployed_pipeline_has_edges_before_its_first_run(instance: TemporaryI
     ) | {"name": "deployed"}
     answer = instance.cdap.applications.deploy(DeployRequest(json.dumps(document)))
     assert answer.application is not None, answer.errors
+    assert not answer.warnings
     assert find_edges(instance, "kv") == {
         "id -> key IDENTITY",
         "id -> value TRANSFORMATION masked",
         "id -> * GROUP_BY",
         "name -> * SORT",
     }
+
+
+def test_wrong_operations_are_warnings(instance: TemporaryInstance) -> None:
+    stages = [
+        shipped(
+            "in",
+            "batchsource",
+            "File",
+            referenceName="source",
+            path="in.csv",
+            format="csv",
+            schema=SCHEMA,
+        ),
+        {"name": "wrong", "plugin": {"type": "transform", "name": "Wrong", "properties": {}}},
+        shipped("out", "batchsink", "KVTable", name="w", key__field="id", value__field="name"),
+    ]
+    document = pipeline(stages, ("in", "wrong"), ("wrong", "out")) | {"name": "wrong"}
+    found = instance.cdap.studio.validate_pipeline(PipelineRequest(json.dumps(document)))
+    assert found.spec is not None, found.errors
+    deployed = instance.cdap.applications.deploy(DeployRequest(json.dumps(document)))
+    for warnings in (found.warnings, deployed.warnings):
+        (warning,) = [each for each in warnings if each.type == "Invalid Lineage"]
+        assert warning.stage == "wrong"
+        assert "[operation:Nothing, field:missing]" in warning.message

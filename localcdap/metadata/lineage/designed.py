@@ -40,6 +40,10 @@ class DesignedLineage:
 
         return record, find_lineage_warnings(traced)
 
+    def check(self, resolved: ResolvedPipeline) -> list[ValidationFailure]:
+        """Return what is wrong with the lineage that plugins of users record; the shipped ones are tested."""
+        return find_lineage_warnings(trace_pipeline(resolved, self._runner, scope="USER"))
+
     def build(
         self, resolved: ResolvedPipeline, namespace: str
     ) -> tuple[TracedPipeline, PipelineLineage]:

@@ -32,16 +32,22 @@ class TracedPipeline(msgspec.Struct):
     connections: list[StageConnection]
 
 
-def trace_pipeline(resolved: ResolvedPipeline, runner: JobRunner) -> TracedPipeline:
+def trace_pipeline(
+    resolved: ResolvedPipeline, runner: JobRunner, *, scope: str | None = None
+) -> TracedPipeline:
     """Return the lineage of a pipeline's stages. A stage whose plugin fails to tell it is assumed.
 
     The datasets of sources and sinks are those that the properties name: of a stage whose names are macros
     nothing is known before a run.
+
+    :param scope: only stages with artifacts of this scope, ``SYSTEM`` or ``USER``.
     """
     stages = [
         _trace(spec, resolved.requests[name], runner)
         for name, spec in resolved.stages.items()
-        if name in resolved.requests and (spec.input_schemas or spec.plugin.type in SOURCES)
+        if name in resolved.requests
+        and (spec.input_schemas or spec.plugin.type in SOURCES)
+        and scope in (None, spec.plugin.artifact.scope)
     ]
     return TracedPipeline(stages, resolved.document.connections)
 
