@@ -104,7 +104,10 @@ class AccessRecorder:
 
         :returns: what is wrong with the lineage.
         """
-        found = build_lineage(stages, connections, namespace)
+        try:
+            found = build_lineage(stages, connections, namespace)
+        except Exception as error:  # nothing that plugins record makes a run fail
+            return [f"The field lineage of the run is not recorded: {error!r}"]
         edges: Collection[ColumnEdge] = found.edges
         if any(stage.type == _CONDITION for stage in stages):
             edges = [*self._lineage.list_edges(tx, namespace, pipeline), *edges]

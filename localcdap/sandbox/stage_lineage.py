@@ -12,6 +12,7 @@ from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, ha
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
 from localcdap.artifacts.loading import UsedPlugins, load_plugin
+from localcdap.decoders import convert
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 
@@ -35,16 +36,21 @@ class LineageRequest(msgspec.Struct):
 
 
 def trace_stage(request: LineageRequest) -> StageLineage:
-    """Return the lineage of a stage in this process.
+    """Return the lineage of a stage in this process; it is assumed where the plugin raises.
 
-    :raises Exception: what the plugin raises.
+    :raises MemoryError: when it takes more memory than there is.
     """
     given = request.configured
-    cls = load_plugin(given.plugin)
     stage = request.create_configurer()
-    stage.find_plugin = UsedPlugins(given.plugin.uses)
-    plugin = cls(cls.Config.build(given.properties, stage.failures, given.macros))
-    return record_lineage(plugin, given.plugin.type, stage)
+    try:
+        cls = load_plugin(given.plugin)
+        stage.find_plugin = UsedPlugins(given.plugin.uses)
+        plugin = cls(cls.Config.build(given.properties, stage.failures, given.macros))
+        return record_lineage(plugin, given.plugin.type, stage)
+    except MemoryError:
+        raise
+    except (Exception, SystemExit):
+        return assume_lineage(given.plugin.type, stage)
 
 
 def record_lineage(
@@ -56,6 +62,7 @@ def record_lineage(
 
     :param type_name: the plugin type.
     :param recorded: what the plugin recorded in ``prepare_run``.
+    :raises Exception: what the plugin raises, and for what it recorded with wrong types.
     """
     recorder = LineageRecorder(stage)
     plugin.record_lineage(recorder)
@@ -67,7 +74,7 @@ def record_lineage(
         edges = assume_edges(_list_read_fields(plugin, recorder), recorder.outputs)
     if isinstance(plugin, BatchSink) and not edges:
         edges = _list_written(plugin, recorder)
-    return StageLineage(
+    found = StageLineage(
         stage.name,
         type_name,
         recorder.operations,
@@ -77,6 +84,7 @@ def record_lineage(
         recorder.datasets,
         derived=bool(recorder.operations) and not recorder.has_edges,
     )
+    return convert(msgspec.to_builtins(found), StageLineage)
 
 
 def assume_lineage(type_name: str, stage: StageConfigurer) -> StageLineage:

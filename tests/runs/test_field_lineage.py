@@ -65,6 +65,24 @@ class Broken(Copying):
     def record_lineage(self, lineage):
         raise ValueError("no idea")
 """
+BAD = """
+@plugin(type="transform", name="Bad{number}", description="Records nonsense.")
+class Bad{number}(Copying):
+    def record_lineage(self, lineage):
+        {code}
+"""
+CODES = [
+    "lineage.record(FieldTransformOperation('x', '', [1], [None]))",
+    "lineage.record('no operation')",
+    "lineage.derive('name', [3])",
+    "lineage.derive(['name', 'nowhere'], [('nobody', 'id')], kind=EdgeKind.FILTER)",
+    "lineage.influence(EdgeKind.FILTER, ['missing'], 'missing')",
+    "lineage.add_edges([None])",
+    "lineage.inputs.clear(); lineage.outputs.append(4)",
+    "lineage.record(*[FieldTransformOperation('same', '', ['id'], ['id'])] * 300)",
+    "raise SystemExit(3)",
+]
+PLUGINS += "".join(BAD.format(number=number, code=code) for number, code in enumerate(CODES))
 SCHEMA = (
     '{"type":"record","name":"r","fields":[{"name":"id","type":"string"},'
     '{"name":"name","type":["string","null"]}]}'
@@ -219,3 +237,15 @@ def test_wrong_operations_are_warnings(instance: TemporaryInstance) -> None:
         (warning,) = [each for each in warnings if each.type == "Invalid Lineage"]
         assert warning.stage == "wrong"
         assert "[operation:Nothing, field:missing]" in warning.message
+
+
+def test_nothing_that_plugins_record_stops_a_deployment_or_a_run(
+    instance: TemporaryInstance,
+) -> None:
+    names = [f"Bad{number}" for number in range(len(CODES))]
+    ended = run(instance, *names)
+    deployed = instance.cdap.applications.deploy(
+        DeployRequest(instance.cdap.runs.get_document(ended.run))
+    )
+    assert deployed.application is not None, deployed.errors
+    assert all(find_edges(instance, name) for name in names)

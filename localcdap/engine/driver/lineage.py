@@ -33,7 +33,7 @@ def _trace(stage: Stage, run: RunContext) -> StageLineage:
     recorded = run.operations.get(stage.name, ())
     try:
         found = record_lineage(get_plugin(run, stage), stage.type, configurer, recorded)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         with stage_scope(stage.name):
             _LOG.warning("The field lineage of stage '%s' is assumed: %s", stage.name, error)
         found = assume_lineage(stage.type, configurer)
