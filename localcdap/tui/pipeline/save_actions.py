@@ -8,10 +8,12 @@ from pathlib import Path
 
 from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.host.cdap import Cdap
+from localcdap.metadata.lineage.impact_service import ImpactReport, ImpactRequest
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest, check_name
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.source import DocumentSource, read_stamp
+from localcdap.tui.pipeline.impact_dialog import PipelineImpactDialog
 from localcdap.tui.routes import DeployedTarget, DraftTarget, PipelineFileTarget
 from localcdap.tui.studio import StudioNode, get_studio
 from localcdap.tui.system.atomic_files import write_file
@@ -83,6 +85,8 @@ class SaveActions:
         if name is None:
             return True
         draft, text = editor.local_document.draft, editor.to_text()
+        if not await self._accept_impact(text, name):
+            return True
         for forced in (False, True):
             try:
                 deployment, made = await self._node.call_and_wait(
@@ -108,6 +112,46 @@ class SaveActions:
         editor.mark_saved(made, draft)
         self._studio.show_notice(f"Deployed {name}, version {deployment.application.number}.")
         return True
+
+    async def show_impact(self) -> None:
+        """Show what the pipeline changes against the deployed one of its name."""
+        report = await self._assess(self._editor.to_text(), self._editor.source.application)
+        if report is not None:
+            await self._ask(PipelineImpactDialog(report))
+
+    async def _accept_impact(self, text: str, name: str) -> bool:
+        """Return whether to deploy; ask where a deployment breaks datasets or other pipelines."""
+        if self._editor.failures:
+            return True  # it will be refused
+        report = await self._assess(text, name)
+        if report is None or not report.breaks:
+            return True
+        return await self._ask(PipelineImpactDialog(report, verb="Deploy"))
+
+    async def _ask(self, dialog: PipelineImpactDialog) -> bool:
+        answer: bool = await self._node.app.push_screen_wait(dialog)
+        return bool(answer)  # None for escape
+
+    async def _assess(self, text: str, name: str | None) -> ImpactReport | None:
+        """Return what a pipeline changes; None when it cannot be told, which is shown.
+
+        :param name: under which it is deployed; by default that of the document.
+        """
+        editor = self._editor
+
+        def assess(cdap: Cdap) -> ImpactReport | None:
+            is_new = name is not None and not cdap.applications.has_application(
+                editor.namespace, name
+            )
+            if is_new:
+                return None
+            return cdap.impact.assess(ImpactRequest(text, editor.namespace, against=name))
+
+        try:
+            return await self._node.call_and_wait(assess)
+        except LocalcdapError as error:
+            self._show_error(error)
+            return None
 
     async def _save_draft(self, name: str) -> None:
         namespace, source = self._editor.namespace, self._editor.source

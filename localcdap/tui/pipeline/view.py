@@ -71,6 +71,7 @@ class PipelineView(StudioNode, Vertical):
         Binding("S", "save_as", "save as draft", id="pipeline.save_as", show=False),
         Binding("E", "export", "export to a file", id="pipeline.export", show=False),
         Binding("D", "deploy", "deploy", id="pipeline.deploy", show=False),
+        Binding("I", "impact", "what the changes break", id="pipeline.impact", show=False),
         Binding("s", "settings", "settings of the pipeline", id="pipeline.settings", show=False),
         Binding("ctrl+z,u", "undo", "undo", id="pipeline.undo", show=False),
         Binding("ctrl+y,U,ctrl+shift+z", "redo", "redo", id="pipeline.redo", show=False),
@@ -162,7 +163,7 @@ class PipelineView(StudioNode, Vertical):
             return explain_no_schema(editor.get_stage(editor.selected or ""))
         if action == "log" and not (self.is_mounted and self.query_one(RunLog).run_id):
             return "there is no run yet"
-        if action in ("run", "preview", "run_with", "deploy") and not editor.stages:
+        if action in ("run", "preview", "run_with", "deploy", "impact") and not editor.stages:
             return "the pipeline has no stages"
         return None
 
@@ -369,6 +370,11 @@ class PipelineView(StudioNode, Vertical):
         self.inspector.flush()
         if not await self.save_actions.deploy():
             self._open_drawer("problems")
+
+    @work(group="dialog", exclusive=True)
+    async def action_impact(self) -> None:
+        self.inspector.flush()
+        await self.save_actions.show_impact()
 
     # -- running -----------------------------------------------------------------------------------
 

@@ -174,6 +174,6 @@ def test_the_command(
     ]
     file.write_text(json.dumps(load(drop="note")), encoding="utf-8")
     assert run_command(["impact", str(file), "--against", str(file), *home]) == 0
-    assert "No field changes." in capsys.readouterr().out
+    assert ": no field changes." in capsys.readouterr().out
     assert run_command(["impact", str(file), "--json", *home]) == 0
     assert json.loads(capsys.readouterr().out)["readers"] == []

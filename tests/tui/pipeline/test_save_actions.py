@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 from localcdap.pipeline.editing.edits import SetProperty
+from localcdap.pipeline.library.application_model import DeployRequest
+from localcdap.tui.pipeline.impact_dialog import PipelineImpactDialog
 from localcdap.tui.routes import (
     DeployedTarget,
     DocumentTarget,
@@ -14,6 +16,11 @@ from localcdap.tui.routes import (
 )
 from tests.tui.pipeline.documents import orders
 from tests.tui.pipeline.test_editing import TEXT
+
+
+def show_text(driver):
+    """The text of the dialog on top."""
+    return "\n".join(str(each.render()) for each in driver.app.screen.query("Static"))
 
 
 async def test_a_new_pipeline_becomes_a_draft_and_is_saved_again(open_studio, cdap):
@@ -88,6 +95,31 @@ async def test_a_valid_pipeline_is_deployed_and_one_with_failures_shows_them(ope
         assert cdap.applications.describe("default", "shop").number == 1
 
 
+async def test_what_a_deployment_breaks_is_asked_first(open_studio, cdap):
+    cdap.applications.deploy(DeployRequest(orders(), name="shop"))
+    async with open_studio(target=DeployedTarget("shop")) as driver:
+        editor = await driver.editor()
+        await driver.press("I")
+        await driver.until(lambda: isinstance(driver.app.screen, PipelineImpactDialog))
+        assert "no field changes" in show_text(driver)
+        await driver.press("escape")
+
+        editor.apply(SetProperty("Rename", "rename", "body:words"))
+        await driver.validated(editor)
+        for answer, version in (("escape", 1), ("enter", 2)):
+            await driver.press("D")
+            await driver.until(lambda: driver.app.screen.query("Input"))
+            await driver.press("enter")
+            await driver.until(lambda: isinstance(driver.app.screen, PipelineImpactDialog))
+            shown = show_text(driver)
+            assert "Fields of stages" in shown
+            assert "Rename" in shown
+            await driver.press(answer)
+            await driver.until(lambda: not isinstance(driver.app.screen, PipelineImpactDialog))
+            await driver.settled()
+            assert cdap.applications.describe("default", "shop").number == version
+
+
 async def test_unsaved_changes_are_asked_for(open_studio, cdap):
     async with open_studio(target=DocumentTarget("first", TEXT)) as driver:
         editor = await driver.editor()
@@ -114,8 +146,6 @@ async def test_what_cannot_be_opened_is_reported(open_studio, tmp_path):
 
 
 async def test_a_place_opens_at_its_stage(open_studio, cdap):
-    from localcdap.pipeline.library.application_model import DeployRequest
-
     cdap.applications.deploy(DeployRequest(orders(), name="placed"))
     async with open_studio(target=DeployedTarget("placed", stage="Out")) as driver:
         editor = await driver.editor()

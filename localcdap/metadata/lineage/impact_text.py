@@ -1,0 +1,56 @@
+"""An impact report as lines of text, for the command line and the studio."""
+
+from __future__ import annotations
+
+from localcdap.metadata.lineage.impact import (
+    ADDED,
+    SOURCES,
+    TYPE,
+    DatasetFieldChange,
+    StageFieldChange,
+)
+from localcdap.metadata.lineage.impact_service import FieldReader, ImpactReport
+
+
+def summarize_impact(report: ImpactReport) -> str:
+    """Return what was compared, and whether anything changes."""
+    if report.against is None:
+        return "There is no deployed pipeline of this name: nothing can be lost."
+    changes = report.stages or report.datasets or report.readers
+    return f"Compared with {report.against}{'.' if changes else ': no field changes.'}"
+
+
+def describe_impact(report: ImpactReport) -> list[tuple[str, list[str]]]:
+    """Return titles with their lines, without those that have none."""
+    parts = [
+        ("Fields of stages", [_describe_stage(each) for each in report.stages]),
+        ("Fields of datasets", [_describe_dataset(each) for each in report.datasets]),
+        ("Pipelines that depend on them", [_describe_reader(each) for each in report.readers]),
+        ("Fields that are read in vain", [".".join(each) for each in report.unused]),
+        ("Fields that nobody writes", [".".join(each) for each in report.unwritten]),
+    ]
+    return [(title, lines) for title, lines in parts if lines]
+
+
+def _describe_stage(change: StageFieldChange) -> str:
+    if change.change == TYPE:
+        return f"{change.stage}: '{change.field}' is {change.after} instead of {change.before}"
+    verb = "gets" if change.change == ADDED else "loses"
+    return f"{change.stage} {verb} '{change.field}'"
+
+
+def _describe_dataset(change: DatasetFieldChange) -> str:
+    before, after = (", ".join(each) or "nothing" for each in (change.before, change.after))
+    if change.change == TYPE:
+        return f"{change.dataset}.{change.field} is {after} instead of {before}"
+    if change.change == SOURCES:
+        return f"{change.dataset}.{change.field} comes from {after} instead of {before}"
+    verb = "gets" if change.change == ADDED else "loses"
+    return f"{change.dataset} {verb} '{change.field}'"
+
+
+def _describe_reader(reader: FieldReader) -> str:
+    read = f"{reader.pipeline} reads {reader.dataset}.{reader.field}"
+    if reader.target is None:
+        return f"{read} in stage '{reader.stage}'"
+    return f"{read} for {reader.target} ({reader.kind})"
