@@ -57,6 +57,7 @@ _COMMANDS: Final = {
     "metadata": "Show, change or search tags and properties of entities.",
     "lineage": "Show which pipelines read and write a dataset, and what lies around it.",
     "audit": "Show who changed what, and when.",
+    "openlineage": "Show where events of OpenLineage go, or write a file of them.",
     "engine": "Show, start or stop the local Spark server.",
     "backup": "Copy the database into a file, also while it is in use.",
     "restore": "Replace the database with a backup.",

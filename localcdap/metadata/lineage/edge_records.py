@@ -83,6 +83,14 @@ class EdgeRecords:
         )
         return [_to_edge(row) for row in rows]
 
+    def list_edges(self, namespace: str, application: str, limit: int) -> list[ApplicationEdge]:
+        """Return the edges of an application, at most a number of them."""
+        rows = self._tx.execute(
+            f"{_SELECT} WHERE application_namespace = ? AND application = ? ORDER BY ALL LIMIT ?",
+            (namespace, application, limit),
+        )
+        return [_to_edge(row) for row in rows]
+
     def remove_namespace(self, namespace: str) -> None:
         """Remove the edges of a namespace's applications, and those from and to its datasets."""
         self._tx.execute(

@@ -1,0 +1,184 @@
+"""Where events go: a file, and an HTTP endpoint."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Protocol
+from urllib.parse import urljoin
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.openlineage.outbox import WaitingEvent
+
+MIB: Final = 1024 * 1024
+_REFUSALS: Final = (400, 413, 422)
+"""The answers of HTTP by which a receiver says that an event will never be accepted."""
+_MOST_ANSWER: Final = 300
+_READ_AT_ONCE: Final = 64 * 1024
+
+
+class DeliveryError(LocalcdapError):
+    """Events that could not be delivered now."""
+
+
+class RefusedError(DeliveryError):
+    """An event that the destination will never accept."""
+
+
+class Destination(Protocol):
+    """Where events go."""
+
+    name: str
+    target: str
+    """The file or URL, for users."""
+    batch: int
+    """The most events of one call."""
+
+    def deliver(self, events: Sequence[WaitingEvent]) -> None:
+        """Deliver events in their order. When this raises, or the process ends before the call returns, all of
+        them are delivered again.
+
+        :raises RefusedError: when the first event will never be accepted.
+        :raises DeliveryError: when they cannot be delivered now.
+        """
+
+
+class EventFile:
+    """A file with an event on each line.
+
+    Each event is written once, even when the process is killed between the write and the note of it in the
+    database: events that the end of the file has already, the last one perhaps in part, are not written again.
+
+    :param most_bytes: from this size on, a new file is begun; the older one gets the suffix ``.1``, and so on.
+    :param keep: the number of older files that are kept.
+    """
+
+    name = "file"
+    batch = 200
+
+    def __init__(self, path: Path, most_bytes: int = 100 * MIB, keep: int = 5) -> None:
+        self.target = str(path)
+        self._path = path
+        self._most_bytes = most_bytes
+        self._keep = keep
+
+    def deliver(self, events: Sequence[WaitingEvent]) -> None:
+        """Append events, and wait until they are on the disk."""
+        data = "".join(f"{each.event}\n" for each in events).encode(errors="replace")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            end = self._read_end(len(data))
+            known = count_common_bytes(end, data)
+            if not known and end and self._path.stat().st_size >= self._most_bytes:
+                self._rotate()
+                end = b""
+            if not known and end and not end.endswith(b"\n"):
+                data = b"\n" + data  # another program has left a line without its end
+            with self._path.open("ab") as file:
+                file.write(data[known:])
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise DeliveryError(
+                f"{self._path} cannot be written: {error.strerror or error}.",
+                "Free some space, or set openlineage.file to a path that can be written.",
+            ) from None
+
+    def _read_end(self, length: int) -> bytes:
+        """Return the end of the file, at least the part that events of some bytes can be in."""
+        try:
+            size = self._path.stat().st_size
+        except FileNotFoundError:
+            return b""
+        with self._path.open("rb") as file:
+            # One byte more tells whether a line begins there.
+            file.seek(max(0, size - max(length + 1, _READ_AT_ONCE)))
+            return file.read()
+
+    def _rotate(self) -> None:
+        """Rename the file, and the older ones; delete the oldest."""
+        if not self._keep:
+            self._path.unlink()
+            return
+        older = [self._path.with_name(f"{self._path.name}.{n}") for n in range(1, self._keep + 1)]
+        for source, target in reversed(list(zip([self._path, *older[:-1]], older, strict=True))):
+            if source.exists():
+                source.replace(target)
+
+
+def count_common_bytes(end: bytes, data: bytes) -> int:
+    r"""Return how many bytes at the beginning of some lines are the end of a file already.
+
+    >>> count_common_bytes(b"one\ntwo\nthr", b"two\nthree\n")
+    7
+    """
+    start = 0
+    while start < len(end):
+        length = len(end) - start
+        if length <= len(data) and end.endswith(data[:length]):
+            return length
+        start = end.find(b"\n", start) + 1
+        if not start:
+            break
+    return 0
+
+
+class HttpEndpoint:
+    """An HTTP endpoint that takes one event a request, such as that of Marquez.
+
+    :param url: of the server.
+    :param endpoint: the path of the endpoint, relative to the URL.
+    :param api_key: sent as a bearer token; empty: none.
+    """
+
+    name = "http"
+    batch = 1
+
+    def __init__(self, url: str, endpoint: str, api_key: str = "", timeout_s: float = 5.0) -> None:
+        self.target = urljoin(url if url.endswith("/") else f"{url}/", endpoint)
+        self._headers = {"Content-Type": "application/json"}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        self._timeout_s = timeout_s
+        self._opener = urllib.request.build_opener(_RefuseRedirects)
+
+    def deliver(self, events: Sequence[WaitingEvent]) -> None:
+        """Send each event, in a request of its own."""
+        for each in events:
+            self._send(each.event.encode(errors="replace"))
+
+    def _send(self, data: bytes) -> None:
+        request = urllib.request.Request(self.target, data, self._headers, method="POST")  # noqa: S310
+        try:
+            with self._opener.open(request, timeout=self._timeout_s) as answer:
+                answer.read(_MOST_ANSWER)
+        except urllib.error.HTTPError as error:
+            raise _create_error(self.target, error) from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise DeliveryError(
+                f"{self.target} cannot be reached: {reason or type(error).__name__}.",
+                "Start the server, or correct openlineage.url.",
+            ) from None
+
+
+class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: it would turn the request into one without the event."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def _create_error(target: str, error: urllib.error.HTTPError) -> DeliveryError:
+    try:
+        text = error.read(_MOST_ANSWER).decode(errors="replace").strip()
+    except (OSError, http.client.HTTPException):
+        text = ""
+    message = f"{target} answers {error.code} {error.reason}{': ' if text else ''}{text}"
+    if error.code in _REFUSALS:
+        return RefusedError(message)
+    return DeliveryError(message, "Correct openlineage.url, openlineage.endpoint or the API key.")
