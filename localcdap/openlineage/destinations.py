@@ -39,8 +39,8 @@ class Destination(Protocol):
     """The most events of one call."""
 
     def deliver(self, events: Sequence[WaitingEvent]) -> None:
-        """Deliver events in their order. When this raises, or the process ends before the call returns, all of
-        them are delivered again.
+        """Deliver events in their order. When this raises, or the process ends before the call returns, all
+        of them are delivered again.
 
         :raises RefusedError: when the first event will never be accepted.
         :raises DeliveryError: when they cannot be delivered now.
@@ -51,9 +51,9 @@ class EventFile:
     """A file with an event on each line.
 
     Each event is written once, even when the process is killed between the write and the note of it in the
-    database: events that the end of the file has already, the last one perhaps in part, are not written again.
+    database: what the end of the file has already, the last event perhaps in part, is not written again.
 
-    :param most_bytes: from this size on, a new file is begun; the older one gets the suffix ``.1``, and so on.
+    :param most_bytes: from this size on, a new file is begun; the older one gets the suffix ``.1`` and so on.
     :param keep: the number of older files that are kept.
     """
 
