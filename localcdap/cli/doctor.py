@@ -243,7 +243,9 @@ def _check_openlineage(destinations: list[DestinationStatus]) -> Iterator[Findin
         if each.refused:
             parts.append(f"{each.refused} were refused, the last one: {each.refusal}")
         good = not (each.tries or each.dropped or each.refused)
-        action = None if good else "Events are sent again every minute; see 'localcdap openlineage'."
+        action = (
+            None if good else "Events are sent again every minute; see 'localcdap openlineage'."
+        )
         yield Finding("openlineage", good, "; ".join(parts), action)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,7 @@ from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.runs.model import RunRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import pipeline, stage
-from tests.openlineage.validation import read_events
+from tests.openlineage.validation import read_events, wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -52,13 +50,6 @@ def instance(
         yield instance
 
 
-def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def list_events(instance: TemporaryInstance, job: str, count: int) -> list[dict[str, Any]]:
     """The events of a job, as soon as there are so many."""
     file = instance.home.path / "lineage" / "events.jsonl"
@@ -66,11 +57,13 @@ def list_events(instance: TemporaryInstance, job: str, count: int) -> list[dict[
     def read() -> list[dict[str, Any]]:
         return [each for each in read_events(file) if each["job"]["name"] == job]
 
-    eventually(lambda: len(read()) >= count)
+    wait_until(lambda: len(read()) >= count)
     return read()
 
 
-def load(name: str, *, path: str = "gs://sales/in.csv", script: str | None = None) -> dict[str, Any]:
+def load(
+    name: str, *, path: str = "gs://sales/in.csv", script: str | None = None
+) -> dict[str, Any]:
     """A pipeline from a file in a bucket to the table ``people``."""
     source = stage(
         "in",
@@ -97,33 +90,181 @@ def write_edges(instance: TemporaryInstance, application: str) -> None:
     edges = [
         ColumnEdge(key, DatasetField(people, "id")),
         ColumnEdge(name, DatasetField(people, "name"), Influence(EdgeKind.TRANSFORMATION, True)),
-        ColumnEdge(key, DatasetField(people, "name"), Influence(EdgeKind.CONDITIONAL, assumed=True)),
+        ColumnEdge(
+            key, DatasetField(people, "name"), Influence(EdgeKind.CONDITIONAL, assumed=True)
+        ),
         ColumnEdge(key, DatasetField(people), Influence(EdgeKind.FILTER)),
     ]
     with instance.cdap.runs._store.transaction() as tx:
         EdgeRecords(tx).replace("default", application, edges)
 
 
-def test_a_run_of_a_deployed_pipeline(instance: TemporaryInstance) -> None:
+def get_identity(event: dict[str, Any]) -> dict[str, Any]:
+    return {key: event[key] for key in ("eventTime", "eventType", "run", "inputs", "outputs")}
+
+
+@pytest.fixture(scope="module")
+def events(instance: TemporaryInstance) -> list[dict[str, Any]]:
+    """Those of a pipeline that is deployed and run: JobEvent, START, COMPLETE."""
     cdap, document = instance.cdap, json.dumps(load("load") | {"description": "Loads people."})
-    cdap.metadata.add_tags(MetadataEntity.of_application("load", "default"), ["nightly"]) if False else None
+    raw = MetadataEntity.of_dataset("raw", "default")
+    cdap.metadata.add(raw.append("field", "name"), tags=["pii"])
     deployed = cdap.applications.deploy(DeployRequest(document)).application
-    (job,) = list_events(instance, "load", 1)
+    list_events(instance, "load", 1)
+    load_entity = MetadataEntity.of_application("load", "default")
+    cdap.metadata.add(load_entity, {"owner": "ada"})
     write_edges(instance, "load")
-    request = RunRequest(
-        document,
-        arguments={
-            "openlineage.parentJobNamespace": "airflow",
-            "openlineage.parentJobName": "dag.task",
-            "openlineage.parentRunId": PARENT,
-        },
-        application="load",
-        application_version=deployed.version,
+    arguments = {
+        "openlineage.parentJobNamespace": "airflow",
+        "openlineage.parentJobName": "dag.task",
+        "openlineage.parentRunId": PARENT,
+    }
+    run = cdap.runs.start(
+        RunRequest(
+            document,
+            arguments=arguments,
+            application="load",
+            application_version=deployed.version,
+        )
     )
-    run = cdap.runs.start(request)
     while not run.status.is_end:
         run = cdap.runs.wait(run.run, run.version, 5.0)
     assert run.status is RunStatus.COMPLETED
+    found = list_events(instance, "load", 3)
+    assert [each.get("eventType") for each in found] == [None, "START", "COMPLETE"]
+    assert [each["run"]["runId"] for each in found[1:]] == [run.run, run.run]
+    return found
 
-    job, start, end = list_events(instance, "load", 3)
-    print(json.dumps([job, start, end], indent=1))
+
+def test_the_job_of_all_events_is_the_pipeline(events: list[dict[str, Any]]) -> None:
+    for event in events:
+        job = event["job"]
+        assert (job["namespace"], job["name"]) == ("localcdap://shop/default", "load")
+        type = job["facets"]["jobType"]
+        assert (type["processingType"], type["integration"]) == ("BATCH", "LOCALCDAP")
+        assert job["facets"]["documentation"]["description"] == "Loads people."
+    tags = events[-1]["job"]["facets"]["tags"]["tags"]
+    assert tags == [
+        {"key": "cdap-data-pipeline", "value": "true", "source": "INTEGRATION"},
+        {"key": "owner", "value": "ada", "source": "USER"},
+    ]
+
+
+def test_datasets_have_their_real_names(
+    instance: TemporaryInstance, events: list[dict[str, Any]]
+) -> None:
+    local = {
+        "namespace": "file",
+        "name": str(instance.home.path / "sales/in.csv"),
+        "type": "LOCATION",
+    }
+    reference = {"namespace": "localcdap://shop/default", "name": "raw", "type": "DATASET"}
+    for event in events:
+        (read,), (written,) = event["inputs"], event["outputs"]
+        assert (read["namespace"], read["name"]) == ("gs://sales", "in.csv")
+        assert read["facets"]["symlinks"]["identifiers"] == [local, reference]
+        assert written["namespace"] == f"duckdb://{instance.home.database}"
+        assert written["name"] == "default.people"
+        for dataset in (read, written):
+            fields = dataset["facets"]["schema"]["fields"]
+            assert [(each["name"], each["type"]) for each in fields] == [
+                ("id", "string"),
+                ("name", "string"),
+            ]
+    tags = events[-1]["inputs"][0]["facets"]["tags"]["tags"]
+    assert tags == [{"key": "pii", "value": "true", "source": "USER", "field": "name"}]
+
+
+def test_columns_have_their_lineage(events: list[dict[str, Any]]) -> None:
+    def describe(inputs: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        return [
+            (
+                each["namespace"],
+                each["name"],
+                each["field"],
+                of["type"],
+                of["subtype"],
+                of["masking"],
+            )
+            for each in inputs
+            for of in each["transformations"]
+        ]
+
+    assert "columnLineage" not in events[0]["outputs"][0]["facets"]
+    place = ("gs://sales", "in.csv")
+    for event in events[1:]:
+        facet = event["outputs"][0]["facets"]["columnLineage"]
+        fields = {name: describe(each["inputFields"]) for name, each in facet["fields"].items()}
+        assert fields == {
+            "id": [(*place, "id", "DIRECT", "IDENTITY", False)],
+            "name": [
+                (*place, "id", "INDIRECT", "CONDITIONAL", False),
+                (*place, "name", "DIRECT", "TRANSFORMATION", True),
+            ],
+        }
+        assert describe(facet["dataset"]) == [(*place, "id", "INDIRECT", "FILTER", False)]
+        assumed = facet["fields"]["name"]["inputFields"][0]["transformations"][0]
+        assert assumed["description"].startswith("Assumed")
+
+
+def test_a_run_has_counts_an_engine_and_a_parent(events: list[dict[str, Any]]) -> None:
+    _, start, end = events
+    assert "inputFacets" not in start["inputs"][0]
+    assert end["inputs"][0]["inputFacets"]["inputStatistics"]["rowCount"] == 2
+    assert end["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"] == 2
+    for event in (start, end):
+        facets = event["run"]["facets"]
+        assert facets["processing_engine"]["name"] == "Spark"
+        assert facets["parent"]["run"] == {"runId": PARENT}
+        assert facets["parent"]["job"] == {"namespace": "airflow", "name": "dag.task"}
+        assert "errorMessage" not in facets
+    assert start["eventTime"] < end["eventTime"]
+
+
+def test_a_failed_run_says_which_stage_failed(instance: TemporaryInstance) -> None:
+    script = "function transform(i, e) { throw new Error('asked to fail'); }"
+    run = instance.run(load("fail", path="sales/in.csv", script=script))
+    assert run.status is RunStatus.FAILED
+    start, end = list_events(instance, "fail", 2)
+    assert (start["eventType"], end["eventType"]) == ("START", "FAIL")
+    error = end["run"]["facets"]["errorMessage"]
+    assert error["message"].startswith("Stage 'script'")
+    assert "asked to fail" in error["message"]
+    assert error["programmingLanguage"] == "PYTHON"
+    # It has read the file, and committed nothing.
+    (read,) = end["inputs"]
+    assert (read["namespace"], read["name"]) == ("file", str(instance.home.path / "sales/in.csv"))
+    assert end["outputs"] == []
+    assert [each["name"] for each in start["outputs"]] == ["default.people"]
+
+
+def test_a_stopped_run_is_aborted(instance: TemporaryInstance) -> None:
+    run = instance.cdap.runs.start(RunRequest(json.dumps(load("stop"))))
+    assert instance.cdap.runs.stop(run.run).status is RunStatus.KILLED
+    start, end = list_events(instance, "stop", 2)
+    assert (start["eventType"], end["eventType"]) == ("START", "ABORT")
+    assert {start["run"]["runId"], end["run"]["runId"]} == {run.run}
+
+
+def test_the_command_exports_what_was_sent(
+    instance: TemporaryInstance,
+    events: list[dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def call(*arguments: str) -> int:
+        return run_command(["openlineage", *arguments, "--home", str(instance.home.path)])
+
+    file = tmp_path / "past.jsonl"
+    assert call("--export", str(file)) == 0
+    exported = [each for each in read_events(file) if each["job"]["name"] == "load"]
+    assert [each.get("eventType") for each in exported] == [None, "START", "COMPLETE"]
+    assert get_identity(exported[-1]) == get_identity(events[-1])
+    assert call("--export", str(file), "--pipelines-only") == 0
+    assert [each["job"]["name"] for each in read_events(file)] == ["load"]
+    assert call("--export", str(tmp_path)) == 2
+    capsys.readouterr()
+    assert call("--json") == 0
+    (status,) = json.loads(capsys.readouterr().out)
+    assert status["target"] == str(instance.home.path / "lineage/events.jsonl")
+    assert (status["waiting"], status["tries"]) == (0, 0)

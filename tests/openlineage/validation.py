@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +40,21 @@ def list_facets(event: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def check_event(event: dict[str, Any]) -> None:
     """Check an event, and each facet by the schema that it names, under the key that the schema gives it."""
-    assert event["schemaURL"].startswith("https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/")
+    assert event["schemaURL"].startswith(
+        "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
+    )
     get_validator(event["schemaURL"]).validate(event)
     get_validator("https://openlineage.io/spec/2-0-2/OpenLineage.json").validate(event)
     for key, facet in list_facets(event):
         get_validator(facet["_schemaURL"]).validate(facet)
         document = facet["_schemaURL"].partition("#")[0]
         get_validator(document).validate({key: facet})
-        assert key in json.loads((SPEC / "facets" / document.rpartition("/")[2]).read_bytes())[
-            "properties"
-        ]
+        assert (
+            key
+            in json.loads((SPEC / "facets" / document.rpartition("/")[2]).read_bytes())[
+                "properties"
+            ]
+        )
 
 
 def read_events(file: Path) -> list[dict[str, Any]]:
@@ -59,3 +65,10 @@ def read_events(file: Path) -> list[dict[str, Any]]:
     for event in events:
         check_event(event)
     return events
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
