@@ -16,7 +16,7 @@ class WaitingEvent(NamedTuple):
     """JSON without line breaks."""
 
 
-class Progress(NamedTuple):
+class DeliveryProgress(NamedTuple):
     """How far a destination has got."""
 
     waiting: int
@@ -102,14 +102,14 @@ def move_on(tx: Transaction, name: str, event: int, refusal: str | None = None) 
     _delete_done(tx)
 
 
-def read_progress(tx: Transaction, name: str) -> Progress:
+def read_progress(tx: Transaction, name: str) -> DeliveryProgress:
     """Return how far a destination has got."""
     rows = tx.execute(
         "SELECT (SELECT count(*) FROM openlineage_events WHERE id > position), dropped, refused, error "
         "FROM openlineage_destinations WHERE name = ?",
         (name,),
     )
-    return Progress(*rows[0]) if rows else Progress(0, 0, 0, None)
+    return DeliveryProgress(*rows[0]) if rows else DeliveryProgress(0, 0, 0, None)
 
 
 def _delete_done(tx: Transaction) -> None:

@@ -130,9 +130,12 @@ def test_a_killed_process_neither_loses_nor_repeats_an_event(tmp_path: Path) -> 
     def count_lines() -> int:
         return file.read_bytes().count(b"\n") if file.exists() else 0
 
+    def wait_for_lines(least: int) -> None:
+        wait_until(lambda: count_lines() >= least)
+
     for killed_at in (1, 17, 40):
         process = start(10**9)
-        wait_until(lambda at=killed_at: count_lines() >= at)
+        wait_for_lines(killed_at)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
     total = count_lines() + count
