@@ -403,9 +403,12 @@ class HostServices:
             "previews": self.previews.are_active(),
             "tests of pipelines": self.cases.are_active(),
             "events for applications": self._app_listeners.is_busy(),
-            "events of OpenLineage": self._deliveries.are_active(),
         }
         return [what for what, is_in_progress in found.items() if is_in_progress]
+
+    def are_sending(self) -> bool:
+        """Whether events are being sent to other systems. A later host would send them too."""
+        return self._deliveries.are_active()
 
     def finish_starting_runs(self) -> None:
         """Wait until every run that is being started has its order."""

@@ -187,7 +187,7 @@ def _create_error_facet(error: RunError) -> Facet:
 def _read_job_run(
     arguments: Mapping[str, str], names: tuple[str, str, str]
 ) -> dict[str, Any] | None:
-    """Return the job and the run that arguments name; None when one is missing, or the run has another form."""
+    """Return the job and the run that arguments name; None when one is missing or malformed."""
     namespace, name, run = (arguments.get(each, "").strip() for each in names)
     try:
         run_id = str(uuid.UUID(run))
