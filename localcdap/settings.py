@@ -162,6 +162,8 @@ OPTIONS: Final[dict[str, str]] = {
     "security.enabled": "security_enabled",
 }
 """Attributes of :class:`Settings` by key."""
+SECRET_OPTIONS: Final = ("openlineage.api_key",)
+"""The options whose values are never shown."""
 _STRUCTS: Final[dict[str, Any]] = {"profiles": Profile, "namespaces": NamespaceSettings}
 _PRIVILEGES: Final = "security.privileges"
 _TABLES: Final = ("locations", *_STRUCTS, _PRIVILEGES)
@@ -226,8 +228,7 @@ def _read_text(file: Path) -> str:
 def describe_settings(settings: Settings) -> dict[str, Any]:
     """Return the settings by key, as in the file but without secrets."""
     values: dict[str, Any] = {key: getattr(settings, name) for key, name in OPTIONS.items()}
-    if settings.openlineage_api_key:
-        values["openlineage.api_key"] = "********"
+    values |= {key: "********" for key in SECRET_OPTIONS if values[key]}
     values["locations"] = settings.locations
     values["profiles"] = {
         name: msgspec.to_builtins(profile) | {"remote": hide_parameters(profile.remote)}

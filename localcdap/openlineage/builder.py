@@ -13,6 +13,7 @@ from localcdap.api.locations import Locations
 from localcdap.api.metadata import MetadataEntity
 from localcdap.engine.messages.spool import DatasetAccess, RunStatus
 from localcdap.metadata.store import MetadataStore
+from localcdap.namespaces.connections import is_secret_name
 from localcdap.openlineage.datasets import DatasetDescriber
 from localcdap.openlineage.facets import create_job_facets, create_run_facets
 from localcdap.openlineage.model import START, Job, JobEvent, JobRun, RunEvent, format_time
@@ -99,7 +100,8 @@ class EventBuilder:
         if run is None:
             return self._build_event(tx, changed, START, changed.time, [], changed.arguments)
         stages = self._plan_stages(tx, run)
-        accesses = plan_accesses(stages, run.arguments, self._locations.resolve)
+        shown = {key: value for key, value in run.arguments.items() if not is_secret_name(key)}
+        accesses = plan_accesses(stages, shown, self._locations.resolve)
         time = run.starting if run.start is None else run.start
         return self._build_event(tx, changed, START, time, accesses, run.arguments)
 

@@ -11,7 +11,6 @@ from localcdap.api.app.events import (
     RunStatusChanged,
     SystemEventListener,
 )
-from localcdap.api.errors import StoreError
 from localcdap.api.metadata import APPLICATION
 from localcdap.openlineage.builder import EventBuilder
 from localcdap.openlineage.delivery import Deliveries
@@ -41,15 +40,7 @@ class OpenLineageListener(SystemEventListener[Transaction]):
 
     def on_event(self, event: Handled, tx: Transaction) -> None:
         """Add the events of OpenLineage for a system event."""
-        try:
-            found = self._build(event, tx)
-        except StoreError:
-            raise  # such as a full disk: the listener is called again
-        except Exception:
-            if tx.failure is not None:
-                raise
-            _LOG.exception("%s has no event of OpenLineage", event)
-            return
+        found = self._build(event, tx)
         if not found:
             return
         dropped = add_events(tx, [encode_event(each) for each in found], self._most)

@@ -9,6 +9,7 @@ import pytest
 from localcdap.api.errors import SettingsError
 from localcdap.openlineage.environment import find_unknown_transport
 from localcdap.settings import Settings, describe_settings, read_settings
+from localcdap.tui.screens.settings.rows import build_rows
 
 FILE = Path("localcdap.toml")
 BOTH = '[openlineage]\nfile = "events.jsonl"\nurl = "http://own"\n'
@@ -90,3 +91,12 @@ def test_wrong_values_are_found() -> None:
     )
     with pytest.raises(SettingsError, match=r"\$OPENLINEAGE_URL: openlineage.url: Expected a URL"):
         read(OPENLINEAGE_URL="server")
+
+
+def test_the_studio_hides_the_key_and_names_the_variable_of_a_setting() -> None:
+    settings = read('openlineage.api_key = "hush"', OPENLINEAGE_URL="http://a")
+    rows = {row.key: row for row in build_rows(settings, {})}
+    key, url = rows["openlineage.api_key"], rows["openlineage.url"]
+    assert "hush" not in key.text
+    assert not key.is_simple  # else it would be overwritten by what is shown
+    assert (url.is_simple, url.variable) == (True, "OPENLINEAGE_URL")

@@ -181,6 +181,22 @@ def test_each_version_of_a_pipeline_has_an_event(instance: TemporaryInstance) ->
     assert "run" not in first
 
 
+def test_a_start_event_holds_no_argument_that_is_a_secret(instance: TemporaryInstance) -> None:
+    document = build_document("/data/${day}/${api.token}.txt")
+    arguments = {"day": "monday", "api.token": "hush"}
+    kinds = {"status": RunStatus.PENDING, "arguments": arguments}
+    run = write_run(instance.cdap, document=document, **kinds)
+    other = write_run(instance.cdap, document=build_document("/data/${day}/a.txt"), **kinds)
+    for each in (run, other):
+        apply(instance, each, *list_starts())
+    wait_until(lambda: len(read(instance)) == 2)
+    first, second = read(instance)
+    assert "hush" not in json.dumps(first)
+    assert first["inputs"] == []
+    assert [each["name"] for each in first["outputs"]] == [str(instance.home.path / "out")]
+    assert [each["name"] for each in second["inputs"]] == ["/data/monday/a.txt"]
+
+
 def test_events_are_delivered_by_a_later_host_and_earlier_ones_are_not_made(tmp_path: Path) -> None:
     file = tmp_path / "shop" / "events.jsonl"
     with TemporaryInstance(tmp_path / "shop") as instance:
