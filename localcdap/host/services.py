@@ -53,7 +53,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
 from localcdap.openlineage.builder import EventBuilder
 from localcdap.openlineage.delivery import Deliveries, read_destinations
-from localcdap.openlineage.destinations import MIB, Destination, EventFile, HttpEndpoint
+from localcdap.openlineage.destinations import MIB, Destination, EventFile
 from localcdap.openlineage.listener import OpenLineageListener
 from localcdap.openlineage.service import OpenLineageService
 from localcdap.pipeline.editing.service import EditingService
@@ -456,6 +456,8 @@ def create_destinations(home: Home, settings: Settings) -> list[Destination]:
         size = settings.openlineage_file_mb * MIB
         found.append(EventFile(path, size, settings.openlineage_file_keep))
     if settings.openlineage_url:
+        from localcdap.openlineage.http_endpoint import HttpEndpoint
+
         url, endpoint = settings.openlineage_url, settings.openlineage_endpoint
         key, limit_s = settings.openlineage_api_key, settings.openlineage_timeout_s
         found.append(HttpEndpoint(url, endpoint, key, limit_s))

@@ -12,10 +12,10 @@ import pytest
 from localcdap.openlineage.destinations import (
     DeliveryError,
     EventFile,
-    HttpEndpoint,
     RefusedError,
     count_common_bytes,
 )
+from localcdap.openlineage.http_endpoint import HttpEndpoint
 from localcdap.openlineage.outbox import WaitingEvent
 
 EVENTS = [
