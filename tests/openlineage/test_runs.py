@@ -263,6 +263,7 @@ def test_the_command_exports_what_was_sent(
     assert call("--export", str(file), "--pipelines-only") == 0
     assert [each["job"]["name"] for each in read_events(file)] == ["load"]
     assert call("--export", str(tmp_path)) == 2
+    wait_until(lambda: not instance.cdap.openlineage.list_destinations()[0].waiting)
     capsys.readouterr()
     assert call("--json") == 0
     (status,) = json.loads(capsys.readouterr().out)
