@@ -21,6 +21,7 @@ from localcdap.api.errors import SettingsError
 from localcdap.artifacts.capabilities import CapabilityRequirement
 from localcdap.decoders import convert
 from localcdap.engine.endpoint import find_address_error, hide_parameters
+from localcdap.openlineage.environment import list_client_settings, list_disabled_settings
 from localcdap.security.privileges import UserPrivileges, read_user_privileges
 from localcdap.text import nearest_name
 
@@ -97,6 +98,24 @@ class Settings(msgspec.Struct, kw_only=True):
     """The number of runs of each pipeline that are kept; 0: no limit."""
     preview_records: int = 100
     """The number of records that a preview reads from each source."""
+    openlineage_file: str = ""
+    """The file for events of OpenLineage, relative to the instance's folder; empty: none."""
+    openlineage_file_mb: int = 100
+    """The size in MiB from which on a new file of events is begun."""
+    openlineage_file_keep: int = 5
+    """The number of older files of events that are kept."""
+    openlineage_url: str = ""
+    """The server to which events of OpenLineage are sent over HTTP; empty: none."""
+    openlineage_endpoint: str = "api/v1/lineage"
+    """The path on that server."""
+    openlineage_api_key: str = ""
+    """The key that is sent as a bearer token; it is never shown."""
+    openlineage_timeout_s: float = 5.0
+    """The time limit of a request to that server, in seconds."""
+    openlineage_keep_events: int = 10_000
+    """The events that wait when a destination cannot be reached; the oldest ones over it are dropped."""
+    openlineage_instance: str = ""
+    """The name of the instance in the namespaces of jobs; empty: the name of its folder."""
     security_enabled: bool = False
     """Whether the privileges of users are checked."""
     security_privileges: dict[str, UserPrivileges] = {}
@@ -131,9 +150,20 @@ OPTIONS: Final[dict[str, str]] = {
     "runs.keep_days": "runs_keep_days",
     "runs.keep_newest": "runs_keep_newest",
     "preview.records": "preview_records",
+    "openlineage.file": "openlineage_file",
+    "openlineage.file_mb": "openlineage_file_mb",
+    "openlineage.file_keep": "openlineage_file_keep",
+    "openlineage.url": "openlineage_url",
+    "openlineage.endpoint": "openlineage_endpoint",
+    "openlineage.api_key": "openlineage_api_key",
+    "openlineage.timeout_s": "openlineage_timeout_s",
+    "openlineage.keep_events": "openlineage_keep_events",
+    "openlineage.instance": "openlineage_instance",
     "security.enabled": "security_enabled",
 }
 """Attributes of :class:`Settings` by key."""
+SECRET_OPTIONS: Final = ("openlineage.api_key",)
+"""The options whose values are never shown."""
 _STRUCTS: Final[dict[str, Any]] = {"profiles": Profile, "namespaces": NamespaceSettings}
 _PRIVILEGES: Final = "security.privileges"
 _TABLES: Final = ("locations", *_STRUCTS, _PRIVILEGES)
@@ -168,10 +198,14 @@ def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.env
             settings.origins[key] = position
         else:
             _assign(settings, key, value, position, problems)
+    for key, value, variable in list_client_settings(environment):
+        _assign(settings, key, value, f"${variable}", problems)
     for key in OPTIONS:
         variable = "LOCALCDAP_" + re.sub(r"\W", "_", key).upper()
         if variable in environment:
             _override(settings, key, environment[variable], f"${variable}", problems)
+    for key, value, variable in list_disabled_settings(environment):
+        _assign(settings, key, value, f"${variable}", problems)
     problems += _find_unknown_profiles(settings, document, _PositionFinder(file.name, text))
     if problems:
         raise SettingsError(
@@ -194,6 +228,7 @@ def _read_text(file: Path) -> str:
 def describe_settings(settings: Settings) -> dict[str, Any]:
     """Return the settings by key, as in the file but without secrets."""
     values: dict[str, Any] = {key: getattr(settings, name) for key, name in OPTIONS.items()}
+    values |= {key: "********" for key in SECRET_OPTIONS if values[key]}
     values["locations"] = settings.locations
     values["profiles"] = {
         name: msgspec.to_builtins(profile) | {"remote": hide_parameters(profile.remote)}
@@ -403,12 +438,21 @@ def _find_range_problem(attribute: str, value: object) -> str | None:
             | "app_memory_mb"
             | "app_time_limit_s"
             | "app_idle_minutes"
+            | "openlineage_file_mb"
+            | "openlineage_timeout_s"
+            | "openlineage_keep_events"
         ) if not float(str(value)) > 0:
             return f"Expected a number above 0, got {value}"
         case "host_idle_seconds" if not float(str(value)) >= 0:
             return f"Expected 0 or more seconds, got {value}"
         case "engine_idle_minutes" if not float(str(value)) >= 0:
             return f"Expected 0 (never) or more minutes, got {value}"
+        case "openlineage_url" if value and not re.match(r"https?://[^/]", str(value)):
+            return f"Expected a URL such as 'http://localhost:5000', got '{value}'"
+        case "openlineage_instance" if not re.fullmatch(r"[\w.-]*", str(value)):
+            return f"Expected letters, digits, '_', '.' and '-', got '{value}'"
+        case "openlineage_file_keep" if not float(str(value)) >= 0:
+            return f"Expected 0 or more files, got {value}"
         case "runs_keep_days" | "runs_keep_newest" if not float(str(value)) >= 0:
             return f"Expected 0 (no limit) or more, got {value}"
     return None

@@ -66,6 +66,16 @@ EVERY_SETTING = """
         idle_minutes = 0
         counts = false
         directory = "/tmp/engine"
+        [openlineage]
+        file = "events.jsonl"
+        file_mb = 1
+        file_keep = 0
+        url = "http://server:5000"
+        endpoint = "x"
+        api_key = "hush"
+        timeout_s = 1
+        keep_events = 5
+        instance = "shop"
         [profiles.cluster]
         remote = "sc://spark.example:15002"
         required_capabilities = ["cloud"]
@@ -98,6 +108,15 @@ def test_every_setting_can_be_set_in_the_file(file):
         "runs.keep_days": 30,
         "runs.keep_newest": 100,
         "preview.records": 7,
+        "openlineage.file": "events.jsonl",
+        "openlineage.file_mb": 1,
+        "openlineage.file_keep": 0,
+        "openlineage.url": "http://server:5000",
+        "openlineage.endpoint": "x",
+        "openlineage.api_key": "********",
+        "openlineage.timeout_s": 1,
+        "openlineage.keep_events": 5,
+        "openlineage.instance": "shop",
         "security.enabled": True,
         "locations": {"gs://sales": "data/sales"},
         "profiles": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -21,6 +22,7 @@ from localcdap.settings import Profile, Settings, describe_settings, load_settin
 
 if TYPE_CHECKING:
     from localcdap.metadata.service import SetAsideMetadata
+    from localcdap.openlineage.delivery import DestinationStatus
     from localcdap.security.service import SecurityStatus
 
 _LOW_DISK = 2 * 1024**3
@@ -197,6 +199,7 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
             fix = "Correct the name, or add it to 'plugin.capabilities.known' in localcdap.toml."
             yield Finding("capabilities", False, warning, fix)
         yield from _check_metadata(cdap.metadata.list_set_aside())
+        yield from _check_openlineage(cdap.openlineage.list_destinations())
         for listener in cdap.messaging.list_listeners():
             if listener.tries:
                 yield Finding(
@@ -220,6 +223,30 @@ def _check_metadata(set_aside: list[SetAsideMetadata]) -> Iterator[Finding]:
             f"stored: {each.error}",
             "Add it with 'localcdap metadata add', or run the pipeline again.",
         )
+
+
+def _check_openlineage(destinations: list[DestinationStatus]) -> Iterator[Finding]:
+    """Check that events of OpenLineage arrive."""
+    from localcdap.openlineage.environment import TYPES, find_unknown_transport
+
+    unknown = find_unknown_transport(os.environ)
+    if unknown is not None:
+        found = f"OPENLINEAGE__TRANSPORT__TYPE is {unknown}, which localcdap does not have"
+        fix = f"Use one of {', '.join(TYPES)}, or set openlineage.file or openlineage.url."
+        yield Finding("openlineage", False, found, fix)
+    for each in destinations:
+        parts = [f"{each.waiting} events wait for {each.target}"]
+        if each.tries:
+            parts.append(f"{each.tries} tries since {format_time(each.since)}: {each.error}")
+        if each.dropped:
+            parts.append(f"{each.dropped} were dropped, since too many waited")
+        if each.refused:
+            parts.append(f"{each.refused} were refused, the last one: {each.refusal}")
+        good = not (each.tries or each.dropped or each.refused)
+        action = (
+            None if good else "Events are sent again every minute; see 'localcdap openlineage'."
+        )
+        yield Finding("openlineage", good, "; ".join(parts), action)
 
 
 def _check_privileges(status: SecurityStatus) -> Iterator[Finding]:

@@ -58,6 +58,7 @@ _COMMANDS: Final = {
     "lineage": "Show which pipelines read and write a dataset, and what lies around it.",
     "impact": "Show what a change of a pipeline breaks, before it is deployed.",
     "audit": "Show who changed what, and when.",
+    "openlineage": "Show where events of OpenLineage go, or write a file of them.",
     "engine": "Show, start or stop the local Spark server.",
     "backup": "Copy the database into a file, also while it is in use.",
     "restore": "Replace the database with a backup.",

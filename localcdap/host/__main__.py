@@ -55,7 +55,7 @@ def _wait_until_unneeded(host: Host, idle_s: float) -> None:
     """Wait until a client has the host leave, or until it was unneeded for some seconds."""
     needed = time.monotonic()
     while not host.leaving.wait(_PAUSE_S):
-        if host.is_needed:
+        if host.is_needed or host.is_sending:
             needed = time.monotonic()
         elif time.monotonic() - needed >= idle_s:
             host.leave()

@@ -61,6 +61,11 @@ class Host:
         """Whether work is in progress or clients are connected."""
         return self._lock.connections > 0 or bool(self._services.list_work())
 
+    @property
+    def is_sending(self) -> bool:
+        """Whether events are being sent: an idle host ends afterwards, but leaves at once for another one."""
+        return self._services.are_sending()
+
     def leave(self, without_pid: int | None = None, keep_for_runs: bool = True) -> Sequence[str]:
         """Refuse clients from now on, unless somebody needs this host; return who does.
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from localcdap.namespaces.preferences import PreferenceService
     from localcdap.namespaces.secure_keys import SecureKeyService
     from localcdap.namespaces.service import NamespaceService
+    from localcdap.openlineage.service import OpenLineageService
     from localcdap.pipeline.editing.service import EditingService
     from localcdap.pipeline.library.applications import ApplicationService
     from localcdap.pipeline.library.drafts import DraftService
@@ -143,6 +144,9 @@ class ServiceTable:
     )
     audit: ServiceEntry[AuditService] = ServiceEntry(
         "audit", "localcdap.metadata.audit:AuditService"
+    )
+    openlineage: ServiceEntry[OpenLineageService] = ServiceEntry(
+        "openlineage", "localcdap.openlineage.service:OpenLineageService"
     )
     database: ServiceEntry[DatabaseService] = ServiceEntry(
         "database", "localcdap.store.service:DatabaseService"

@@ -53,6 +53,11 @@ from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
+from localcdap.openlineage.builder import EventBuilder
+from localcdap.openlineage.delivery import Deliveries, read_destinations
+from localcdap.openlineage.destinations import MIB, Destination, EventFile
+from localcdap.openlineage.listener import OpenLineageListener
+from localcdap.openlineage.service import OpenLineageService
 from localcdap.pipeline.editing.service import EditingService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
@@ -71,6 +76,7 @@ from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.processes import RunProcess
 from localcdap.runs.profiles import NATIVE, Profiles, RemoteProfile
 from localcdap.runs.provisioners import Provisioners
+from localcdap.runs.records import RunRecords
 from localcdap.runs.retention import RunRetention
 from localcdap.runs.service import RunService
 from localcdap.sandbox.pool import PluginWorkers
@@ -141,6 +147,7 @@ class HostServices:
             undo.callback(self.cases.close)
             self.sql = SqlService(store, self.namespaces, structured.admin, self._authorizer)
             self._open_metadata(store)
+            self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
             self._sync_artifacts()
             self._open_apps(structured, worker, home, settings, undo)
@@ -243,6 +250,30 @@ class HostServices:
         if not is_filled:
             with store.transaction() as tx:
                 writer.fill(tx)
+
+    def _open_openlineage(
+        self, store: Store, home: Home, settings: Settings, undo: contextlib.ExitStack
+    ) -> None:
+        """Build what sends events of OpenLineage; without destinations no events are made."""
+        records = RunRecords(store, self._topics, self.namespaces)
+        builder = EventBuilder(
+            records,
+            self._metadata,
+            settings.openlineage_instance or home.path.name,
+            home.database,
+            Locations(settings.locations, str(home.path)),
+        )
+        destinations = create_destinations(home, settings)
+        if not destinations and read_destinations(store):
+            self._delivery.forget(OpenLineageListener.name)
+        self._deliveries = Deliveries(store, destinations)
+        undo.callback(self._deliveries.close)
+        self.openlineage = OpenLineageService(
+            store, records, self.namespaces, builder, self._deliveries
+        )
+        if destinations:
+            most = settings.openlineage_keep_events
+            self._delivery.add_from_now(OpenLineageListener(builder, self._deliveries, most))
 
     def _open_previews(
         self, processes: PreviewProcesses, workers: PluginWorkers, home: Home, records: int
@@ -383,6 +414,10 @@ class HostServices:
         }
         return [what for what, is_in_progress in found.items() if is_in_progress]
 
+    def are_sending(self) -> bool:
+        """Whether events are being sent to other systems. A later host would send them too."""
+        return self._deliveries.are_active()
+
     def finish_starting_runs(self) -> None:
         """Wait until every run that is being started has its order."""
         self.runs.finish_starting()
@@ -419,6 +454,22 @@ def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> 
         return keyring.name if has_keyring() else file.name
 
     return SecureKeyService(store, namespaces, [keyring, file], choose)
+
+
+def create_destinations(home: Home, settings: Settings) -> list[Destination]:
+    """Return where events of OpenLineage go."""
+    found: list[Destination] = []
+    if settings.openlineage_file:
+        path = home.resolve(settings.openlineage_file)
+        size = settings.openlineage_file_mb * MIB
+        found.append(EventFile(path, size, settings.openlineage_file_keep))
+    if settings.openlineage_url:
+        from localcdap.openlineage.http_endpoint import HttpEndpoint
+
+        url, endpoint = settings.openlineage_url, settings.openlineage_endpoint
+        key, limit_s = settings.openlineage_api_key, settings.openlineage_timeout_s
+        found.append(HttpEndpoint(url, endpoint, key, limit_s))
+    return found
 
 
 def read_privileges(settings: Settings) -> Privileges:

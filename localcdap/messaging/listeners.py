@@ -73,6 +73,20 @@ class EventDispatcher:
                 raise ConflictError(f"There is a listener '{listener.name}' already.")
             self._listening[listener.name] = ListenerThread(self._store, self._topics, listener)
 
+    def add_from_now(self, listener: SystemEventListener[Transaction]) -> None:
+        """Start to deliver events to a listener; one without a position gets no earlier events.
+
+        :raises ConflictError: when there is a listener of that name.
+        """
+        topics = sorted({kind.topic for kind in listener.events})
+        with self._store.snapshot() as tx:
+            is_new = not retention.has_position(tx, listener.name, topics)
+        if is_new:
+            with self._store.transaction() as tx:
+                newest = self._topics.get_newest_id(tx)
+                retention.save_position(tx, listener.name, topics, newest)
+        self.add(listener)
+
     def remove(self, name: str) -> None:
         """Stop to deliver events to a listener, if it exists; added again, it continues at its position."""
         with self._lock:

@@ -97,6 +97,19 @@ class RunRecords:
         rows = transaction.execute("SELECT record FROM runs WHERE run = ?", (run,))
         return _decode_run(rows[0][0])
 
+    def find_in(self, transaction: Transaction, run: str) -> Run | None:
+        """Return a run by its id, as a transaction sees it; None when it was removed."""
+        rows = transaction.execute("SELECT record FROM runs WHERE run = ?", (run,))
+        return _decode_run(rows[0][0]) if rows else None
+
+    def list_accesses(self, transaction: Transaction, run: str) -> list[DatasetAccess]:
+        """Return what the stages of a run have read, and what they have written and committed."""
+        rows = transaction.execute(
+            "SELECT DISTINCT access FROM run_accesses WHERE run = ? AND is_committed ORDER BY ALL",
+            (run,),
+        )
+        return [decode_json(access, DatasetAccess) for (access,) in rows]
+
     def find(self, namespace: str, text: str) -> Run:
         """Return the run whose id is, or begins with, ``text``; ``last`` is the newest run.
 
@@ -129,6 +142,21 @@ class RunRecords:
             "SELECT record FROM runs WHERE namespace = ? AND (? IS NULL OR pipeline = ?) "
             "ORDER BY starting DESC, run DESC LIMIT ?",
             (namespace, pipeline, pipeline, limit or _ALL),
+        )
+        return [_decode_run(record) for (record,) in rows]
+
+    def list_oldest(
+        self, transaction: Transaction, namespace: str, after: str | None, limit: int
+    ) -> list[Run]:
+        """Return the runs of a namespace that were asked for after another one, or all; oldest first.
+
+        :param after: the id of a run.
+        :param limit: the most to return.
+        """
+        rows = transaction.execute(
+            "SELECT record FROM runs WHERE namespace = ? AND (? IS NULL OR (starting, run) > "
+            "(SELECT (starting, run) FROM runs WHERE run = ?)) ORDER BY starting, run LIMIT ?",
+            (namespace, after, after, limit),
         )
         return [_decode_run(record) for (record,) in rows]
 
@@ -183,11 +211,13 @@ class RunRecords:
         of_namespace = "IN (SELECT run FROM runs WHERE namespace = ?)"
         transaction.execute(f"DELETE FROM run_logs WHERE run {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute(f"DELETE FROM spool_offsets WHERE spool {of_namespace}", (namespace,))  # noqa: S608
+        transaction.execute(f"DELETE FROM run_accesses WHERE run {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute("DELETE FROM runs WHERE namespace = ?", (namespace,))
 
     def remove(self, transaction: Transaction, namespace: str, runs: Sequence[str]) -> None:
         """Remove ended runs of a namespace, their logs, and the documents that no other run has."""
-        for table, key in (("run_logs", "run"), ("spool_offsets", "spool"), ("runs", "run")):
+        tables = ("run_logs", "run"), ("spool_offsets", "spool"), ("run_accesses", "run")
+        for table, key in (*tables, ("runs", "run")):
             transaction.execute(
                 f"DELETE FROM {table} WHERE {key} IN (SELECT unnest(?))",  # noqa: S608
                 (list(runs),),
@@ -253,6 +283,13 @@ class RunRecords:
         reads = [each for each in accesses if not each.is_write]
         self._record(transaction, run, [(each.dataset, each.document) for each in reads], False)
         transaction.execute_many(
+            "INSERT INTO run_accesses VALUES (?, ?, ?, ?)",
+            [
+                (run_id, each.is_write, not each.is_write, msgspec.json.encode(each).decode())
+                for each in accesses
+            ],
+        )
+        transaction.execute_many(
             "INSERT INTO pending_writes VALUES (?, ?, ?, ?)",
             [
                 (run_id, each.stage, each.dataset, each.document)
@@ -280,6 +317,9 @@ class RunRecords:
         )
         self._record(transaction, run, rows, True)
         warnings = self._record_lineage(transaction, run)
+        transaction.execute(
+            "UPDATE run_accesses SET is_committed = true WHERE run = ? AND is_write", (run.run,)
+        )
         self._forget_writes(transaction, run)
         return warnings
 

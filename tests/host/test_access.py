@@ -59,7 +59,7 @@ CHECKED = {
     "READ on namespace system": "metadata.list_set_aside",
     "READ on namespace {namespace}": (
         "connections.get connections.get_properties messaging.fetch metadata.export "
-        "preferences.find_origins "
+        "openlineage.list_job_events openlineage.list_run_events preferences.find_origins "
         "preferences.resolve_for_pipeline runs.list_by_pipeline runs.list_page "
         "secure-keys.get"
     ),
@@ -79,7 +79,8 @@ CHECKED = {
     ),
     "any on namespace of {path}": "artifacts.trace",
     "any on namespace system": (
-        "structured-tables.exists structured-tables.get_schema structured-tables.list_tables"
+        "openlineage.list_destinations structured-tables.exists structured-tables.get_schema "
+        "structured-tables.list_tables"
     ),
     "any on namespace {namespace}": (
         "artifacts.find_plugin artifacts.get_plugin artifacts.get_plugin_folder "

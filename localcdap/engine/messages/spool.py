@@ -14,6 +14,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.lineage import StageLineage
 from localcdap.api.metadata import MetadataOperation
 from localcdap.api.pipeline import StageConnection
+from localcdap.engine.messages.dataset_names import DatasetName
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.samples import StageSample
 
@@ -159,6 +160,13 @@ class DatasetAccess(msgspec.Struct, frozen=True):
     is_write: bool
     document: str | None = None
     """The schema of the records, as the stage knows it."""
+    names: tuple[DatasetName, ...] = ()
+    """Where the data lies, as OpenLineage names it, first as the pipeline knows it; empty: not known."""
+    tables: tuple[str, ...] = ()
+    """The tables of the instance that hold the data."""
+    is_whole: bool = False
+    """Whether the records of the stage are those of the dataset: not when it looks records up, or has several
+    tables."""
 
 
 class Accessed(msgspec.Struct, tag="accessed", tag_field="kind"):

@@ -49,8 +49,10 @@ class EdgeRecords:
                 [namespace, application, *columns],
             )
 
-    def list_edges(self, namespace: str, application: str) -> list[ColumnEdge]:
-        """Return the edges of an application."""
+    def list_edges(
+        self, namespace: str, application: str, limit: int | None = None
+    ) -> list[ColumnEdge]:
+        """Return the edges of an application, at most a number of them."""
         rows = self._tx.execute(
             f"{_SELECT} WHERE application_namespace = ? AND application = ? ORDER BY ALL",
             (namespace, application),

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from localcdap.settings import OPTIONS, Settings, describe_settings
+from localcdap.settings import OPTIONS, SECRET_OPTIONS, Settings, describe_settings
 from localcdap.tui.screens.settings.file import format_value
 
 
@@ -25,7 +25,7 @@ class SettingRow:
     :param path: the parts of its key in the file.
     :param origin: the file or the environment variable that sets it; empty for a default.
     :param variable: the environment variable that sets it and takes precedence over the file.
-    :param is_simple: whether it is a single value, which can be typed on one line.
+    :param is_simple: whether it is a single value that may be shown, which can be typed on one line.
     """
 
     key: str
@@ -56,8 +56,8 @@ def build_rows(settings: Settings, environment: Mapping[str, str] = os.environ) 
             values[key],
             settings.origins.get(key, ""),
             descriptions.get(key, ""),
-            _find_variable(key, environment),
-            is_simple=True,
+            _find_variable(key, settings.origins.get(key, ""), environment),
+            is_simple=key not in SECRET_OPTIONS,
         )
         for key in OPTIONS
     ]
@@ -87,9 +87,12 @@ def build_rows(settings: Settings, environment: Mapping[str, str] = os.environ) 
     return found
 
 
-def _find_variable(key: str, environment: Mapping[str, str]) -> str | None:
+def _find_variable(key: str, origin: str, environment: Mapping[str, str]) -> str | None:
+    """Return the variable that sets a setting: that of localcdap, or one of another program."""
     name = "LOCALCDAP_" + re.sub(r"\W", "_", key).upper()
-    return name if name in environment else None
+    if name in environment:
+        return name
+    return origin.removeprefix("$") if origin.startswith("$") else None
 
 
 def read_text(file: Path) -> str:

@@ -1,0 +1,94 @@
+"""``localcdap openlineage``: where events of OpenLineage go, and a file of the events of the past."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from localcdap.api.errors import BadRequestError
+from localcdap.cli.errors import NO
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import echo, print_json, print_table
+from localcdap.text import plural
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+
+_RUNS = 100
+"""The runs whose events are asked for at once."""
+
+
+@click.command("openlineage")
+@click.option(
+    "--export",
+    "file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the events of the deployed pipelines and of all runs of the namespace into FILE, one on each "
+    "line.",
+)
+@click.option("--pipelines-only", is_flag=True, help="Leave out the events of runs (--export).")
+@instance_options
+def command(instance: Instance, file: Path | None, pipelines_only: bool) -> int:
+    """Show where events of OpenLineage go, and how many wait; or write a file of them.
+
+    The settings openlineage.file and openlineage.url switch events on. An exported file holds what would have
+    been sent; column lineage and tags are those of now.
+    """
+    if pipelines_only and file is None:
+        raise click.UsageError("--pipelines-only needs --export FILE.")
+    with instance.connect() as cdap:
+        if file is None:
+            return _show(instance, cdap)
+        count = _write(file, _list_events(cdap, instance.namespace, pipelines_only))
+    if instance.json:
+        print_json({"events": count, "file": str(file)})
+    else:
+        echo(f"{plural(count, 'event')} written to {file}.")
+    return 0 if count else NO
+
+
+def _show(instance: Instance, cdap: Cdap) -> int:
+    found = cdap.openlineage.list_destinations()
+    if instance.json:
+        print_json(found)
+    elif found:
+        rows = [
+            (each.target, each.waiting, each.dropped, each.refused, each.error or "")
+            for each in found
+        ]
+        print_table(
+            ("target", "waiting", "dropped", "refused", "error"),
+            rows,
+            numbers="waiting dropped refused",
+        )
+    else:
+        echo("Nowhere: set openlineage.file or openlineage.url in localcdap.toml.", err=True)
+    return 0 if found else NO
+
+
+def _list_events(cdap: Cdap, namespace: str, pipelines_only: bool) -> Iterator[str]:
+    yield from cdap.openlineage.list_job_events(namespace)
+    after: str | None = None
+    while not pipelines_only:
+        page = cdap.openlineage.list_run_events(namespace, after, _RUNS)
+        yield from page.events
+        after = page.last
+        if after is None:
+            return
+
+
+def _write(file: Path, events: Iterator[str]) -> int:
+    """Write events into a file; return how many they are."""
+    count = 0
+    try:
+        with file.open("w", encoding="utf-8", errors="replace") as out:
+            for event in events:
+                out.write(f"{event}\n")
+                count += 1
+    except OSError as error:
+        raise BadRequestError(f"{file} cannot be written: {error.strerror}.") from None
+    return count

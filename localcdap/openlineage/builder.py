@@ -1,0 +1,176 @@
+"""Builds events from what the database knows of a run or a deployed pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from localcdap.api.app.events import RunStatusChanged
+from localcdap.api.errors import LocalcdapError
+from localcdap.api.failures import ArtifactId
+from localcdap.api.locations import Locations
+from localcdap.api.metadata import MetadataEntity
+from localcdap.engine.messages.spool import DatasetAccess, RunStatus
+from localcdap.metadata.store import MetadataStore
+from localcdap.namespaces.connections import is_secret_name
+from localcdap.openlineage.datasets import DatasetDescriber
+from localcdap.openlineage.facets import create_job_facets, create_run_facets
+from localcdap.openlineage.model import START, Job, JobEvent, JobRun, RunEvent, format_time
+from localcdap.openlineage.planned import (
+    PlannedStage,
+    list_document_stages,
+    list_spec_stages,
+    plan_accesses,
+)
+from localcdap.pipeline.document.reader import STREAMING_ARTIFACTS, read_document
+from localcdap.pipeline.library import application_records
+from localcdap.pipeline.library.application_model import Application
+from localcdap.runs.model import Run
+from localcdap.runs.records import RunRecords
+from localcdap.store.store import Transaction
+
+ENDS: Final = {
+    RunStatus.COMPLETED: "COMPLETE",
+    RunStatus.FAILED: "FAIL",
+    RunStatus.KILLED: "ABORT",
+}
+"""The events at the end of a run."""
+
+
+class EventBuilder:
+    """Builds events in transactions that only read.
+
+    :param instance: the name of the instance in the namespaces of jobs.
+    :param database: the file with the tables.
+    :param locations: resolves the paths of pipelines that have not run yet.
+    """
+
+    def __init__(
+        self,
+        records: RunRecords,
+        metadata: MetadataStore,
+        instance: str,
+        database: Path,
+        locations: Locations,
+    ) -> None:
+        self._records = records
+        self._metadata = metadata
+        self._datasets = DatasetDescriber(metadata, instance, database)
+        self._locations = locations
+
+    def build_status_events(self, tx: Transaction, changed: RunStatusChanged) -> list[RunEvent]:
+        """Return the events for a status of a run; none for one that OpenLineage does not know.
+
+        A run that ended before it was running has a START event all the same, since the standard requires
+        one. Of a run that was removed meanwhile, the events say only what the status event says.
+        """
+        status = RunStatus(changed.status)
+        run = self._records.find_in(tx, changed.run)
+        if status is RunStatus.RUNNING:
+            return [self._build_start(tx, run, changed)]
+        if status not in ENDS:
+            return []
+        end = self._build_end(tx, run, changed)
+        if run is not None and run.start is None:
+            return [self._build_start(tx, run, changed), end]
+        return [end]
+
+    def build_run_events(self, tx: Transaction, run: Run) -> list[RunEvent]:
+        """Return the events of a run so far."""
+        events = []
+        if run.start is not None or run.status.is_end:
+            events.append(self._build_start(tx, run, _to_changed(run)))
+        if run.status.is_end:
+            events.append(self._build_end(tx, run, _to_changed(run)))
+        return events
+
+    def build_job_event(self, tx: Transaction, application: Application) -> JobEvent:
+        """Return the event for a deployed pipeline: what it would read and write."""
+        spec = application_records.read_spec(tx, application)
+        stages = list_spec_stages(spec) if spec is not None else []
+        accesses = plan_accesses(stages, {}, self._locations.resolve)
+        namespace, name = application.namespace, application.name
+        inputs, outputs = self._datasets.describe(tx, namespace, name, accesses)
+        time = application.change.creation_time_millis
+        job = self._build_job(tx, namespace, name, application.artifact, application.description)
+        return JobEvent(format_time(time), job, inputs, outputs)
+
+    def _build_start(self, tx: Transaction, run: Run | None, changed: RunStatusChanged) -> RunEvent:
+        if run is None:
+            return self._build_event(tx, changed, START, changed.time, [], changed.arguments)
+        stages = self._plan_stages(tx, run)
+        shown = {key: value for key, value in run.arguments.items() if not is_secret_name(key)}
+        accesses = plan_accesses(stages, shown, self._locations.resolve)
+        time = run.starting if run.start is None else run.start
+        return self._build_event(tx, changed, START, time, accesses, run.arguments)
+
+    def _build_end(self, tx: Transaction, run: Run | None, changed: RunStatusChanged) -> RunEvent:
+        type = ENDS[RunStatus(changed.status)]
+        if run is None:
+            return self._build_event(tx, changed, type, changed.time, [], changed.arguments)
+        accesses = self._records.list_accesses(tx, run.run)
+        time = changed.time if run.end is None else run.end
+        return self._build_event(tx, changed, type, time, accesses, run.arguments, run)
+
+    def _build_event(
+        self,
+        tx: Transaction,
+        changed: RunStatusChanged,
+        type: str,
+        time: int,
+        accesses: Sequence[DatasetAccess],
+        arguments: Mapping[str, str] | None,
+        ended: Run | None = None,
+    ) -> RunEvent:
+        namespace, pipeline = changed.namespace, changed.pipeline
+        inputs, outputs = self._datasets.describe(
+            tx, namespace, pipeline, accesses, ended.stages if ended is not None else None
+        )
+        error = ended.error if ended is not None else None
+        return RunEvent(
+            format_time(time),
+            type,
+            JobRun(changed.run, create_run_facets(arguments or {}, error)),
+            self._build_job(tx, namespace, pipeline, changed.artifact),
+            inputs,
+            outputs,
+        )
+
+    def _build_job(
+        self,
+        tx: Transaction,
+        namespace: str,
+        pipeline: str,
+        artifact: ArtifactId | None,
+        description: str | None = None,
+    ) -> Job:
+        entity = MetadataEntity.of_application(pipeline, namespace)
+        known = self._metadata.read(tx, entity)
+        described = description or known.system.properties.get("description")
+        is_streaming = artifact is not None and artifact.name.lower() in STREAMING_ARTIFACTS
+        return Job(
+            self._datasets.name_job_namespace(namespace),
+            pipeline,
+            create_job_facets(is_streaming, described, known),
+        )
+
+    def _plan_stages(self, tx: Transaction, run: Run) -> list[PlannedStage]:
+        """Return the stages of the version of the application, or of the document; none when it is gone."""
+        try:
+            if run.application_version is not None:
+                found = application_records.find(
+                    tx, run.namespace, run.pipeline, run.application_version
+                )
+                spec = application_records.read_spec(tx, found)
+                if spec is not None:
+                    return list_spec_stages(spec)
+            return list_document_stages(read_document(self._records.read_document_text(run.run)))
+        except LocalcdapError:
+            return []
+
+
+def _to_changed(run: Run) -> RunStatusChanged:
+    return RunStatusChanged(
+        run.namespace, run.pipeline, run.run, run.status.value, run.starting, artifact=run.artifact
+    )
