@@ -23,7 +23,7 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications
         - ``tables``, ``sql``: the tables of a namespace; ``paths``: files that properties name
         - ``metadata``, ``lineage``, ``audit``: tags and properties of entities; which programs read and write
-          datasets; who did what
+          datasets, and where their fields come from and go to; who did what
         - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges
         - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them

@@ -55,7 +55,7 @@ _COMMANDS: Final = {
     "tables": "List the tables that sinks wrote, or show one.",
     "sql": "Run a read-only SQL query on the tables.",
     "metadata": "Show, change or search tags and properties of entities.",
-    "lineage": "Show which pipelines read and write a dataset, and what lies around it.",
+    "lineage": "Show where a dataset or a field comes from, and where it goes.",
     "audit": "Show who changed what, and when.",
     "engine": "Show, start or stop the local Spark server.",
     "backup": "Copy the database into a file, also while it is in use.",

@@ -153,6 +153,8 @@ def list_calls_about_the_instance() -> list[tuple[str, ...]]:
         ("audit", f"{HOSTILE}/{HOSTILE}"),
         ("audit", "--user", HOSTILE),
         ("lineage", HOSTILE),
+        ("lineage", "t", "--field", HOSTILE),
+        ("lineage", "t", "--field", "no such field"),
         ("sql", "FROM t"),
         ("sql", f"SELECT '{HOSTILE}' AS \"{HOSTILE}\""),
         ("sql", f"SELECT {HOSTILE}"),
