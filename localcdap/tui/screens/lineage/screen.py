@@ -30,7 +30,6 @@ from localcdap.tui.routes import (
     TableTarget,
 )
 from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.lineage.drawing import LineageCanvas
 from localcdap.tui.screens.lineage.exploration import MOST_HOPS, Exploration, read_graph
 from localcdap.tui.screens.lineage.facts import NodeFacts, get_entity, read_facts
 from localcdap.tui.screens.lineage.graph import (
@@ -40,6 +39,7 @@ from localcdap.tui.screens.lineage.graph import (
     get_dataset,
 )
 from localcdap.tui.screens.lineage.impact import ImpactDialog, read_impact
+from localcdap.tui.screens.lineage.node_canvas import LineageCanvas
 from localcdap.tui.screens.lineage.panel import format_facts
 from localcdap.tui.studio import Choice
 from localcdap.tui.system.atomic_files import write_file

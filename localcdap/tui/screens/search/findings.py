@@ -56,7 +56,7 @@ _SPECIAL: Final = ("*", ":", ">", "<", "=", "+")
 
 
 @dataclass(frozen=True)
-class Finding:
+class FoundItem:
     """Something that was found.
 
     :param key: identifies it among the findings.
@@ -81,7 +81,7 @@ class SearchAnswer:
     :param total: the number of entities that match, of which the first are among the findings.
     """
 
-    findings: Sequence[Finding]
+    findings: Sequence[FoundItem]
     total: int
     shown: int
 
@@ -119,7 +119,7 @@ def search_everything(cdap: Cdap, namespace: str, text: str) -> SearchAnswer:
     return SearchAnswer(ordered, found.total_results, len(found.results))
 
 
-def _describe_entity(result: SearchResult, namespace: str) -> Finding:
+def _describe_entity(result: SearchResult, namespace: str) -> FoundItem:
     entity = to_stored(result.entity)
     path = format_entity(entity, relative_to=namespace)
     tags = [*result.metadata.user.tags, *result.metadata.system.tags]
@@ -127,7 +127,7 @@ def _describe_entity(result: SearchResult, namespace: str) -> Finding:
     hint = " · ".join(filter(None, (kind, ", ".join(tags))))
     group = _GROUPS.get(entity.type, _OTHERS)
     label = label or path
-    return Finding(path, group, label, hint, "", entity, result.metadata, target)
+    return FoundItem(path, group, label, hint, "", entity, result.metadata, target)
 
 
 def _locate(
@@ -164,10 +164,10 @@ def _list_schema_words(text: str) -> list[str]:
 
 def _list_fields(
     results: Sequence[SearchResult], words: Sequence[str], namespace: str
-) -> list[Finding]:
+) -> list[FoundItem]:
     """Return the fields of found datasets whose names begin with a word."""
     wanted = tuple(word for word in words if word)
-    found: list[Finding] = []
+    found: list[FoundItem] = []
     for result in results:
         if result.entity.type != DATASET or not wanted:
             continue
@@ -177,7 +177,7 @@ def _list_fields(
                 path = format_entity(entity, relative_to=namespace)
                 target = LineageTarget(result.entity.name, name, result.entity.namespace)
                 label = f"{result.entity.name}.{name}"
-                found.append(Finding(path, "fields", label, entity=entity, target=target))
+                found.append(FoundItem(path, "fields", label, entity=entity, target=target))
     return found[:_MOST_FIELDS]
 
 
@@ -188,14 +188,14 @@ def _read_field_names(metadata: ScopedMetadata) -> Sequence[str]:
         return ()
 
 
-def _find_drafts(cdap: Cdap, namespace: str, words: Sequence[str]) -> Iterator[Finding]:
+def _find_drafts(cdap: Cdap, namespace: str, words: Sequence[str]) -> Iterator[FoundItem]:
     for draft in cdap.drafts.list_drafts(namespace) if words else ():
         if any(word in draft.name.casefold() for word in words):
             target = DraftTarget(draft.id)
-            yield Finding(f"draft {draft.id}", _DRAFTS, draft.name, "draft", target=target)
+            yield FoundItem(f"draft {draft.id}", _DRAFTS, draft.name, "draft", target=target)
 
 
-def _find_runs(cdap: Cdap, namespace: str, words: Sequence[str]) -> Iterator[Finding]:
+def _find_runs(cdap: Cdap, namespace: str, words: Sequence[str]) -> Iterator[FoundItem]:
     """Yield the newest runs whose pipeline, id or status has a word."""
     count = 0
     for run in cdap.runs.list_runs(namespace, limit=_MOST_RUNS) if words else ():
@@ -205,7 +205,7 @@ def _find_runs(cdap: Cdap, namespace: str, words: Sequence[str]) -> Iterator[Fin
         hint = f"{format_status(run.status)} · {format_age(run.starting)} · {run.run}"
         mark, _ = RUN_MARKS[run.status]
         target = RunTarget(run.run)
-        yield Finding(f"run {run.run}", _RUNS, run.pipeline, hint, mark, target=target)
+        yield FoundItem(f"run {run.run}", _RUNS, run.pipeline, hint, mark, target=target)
         count += 1
         if count == _MOST_SHOWN_RUNS:
             return

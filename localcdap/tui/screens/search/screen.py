@@ -22,7 +22,7 @@ from localcdap.tui.routes import LineageTarget
 from localcdap.tui.screens.details import MUTED, format_title, join_parts
 from localcdap.tui.screens.search.findings import (
     FIELD,
-    Finding,
+    FoundItem,
     SearchAnswer,
     search_everything,
 )
@@ -53,7 +53,7 @@ class SearchScreen(AreaScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._findings: dict[str, Finding] = {}
+        self._findings: dict[str, FoundItem] = {}
         self._debouncer: Debouncer | None = None
         self._opens_first = False
         """Whether the first result is opened as soon as it is known."""
@@ -189,7 +189,7 @@ class SearchScreen(AreaScreen):
         if found is not None:
             self._open(found)
 
-    def _open(self, found: Finding) -> None:
+    def _open(self, found: FoundItem) -> None:
         """Go to what was found; what is shown nowhere has its tags and properties shown."""
         if found.target is not None:
             self.studio.navigate(found.target)
@@ -197,10 +197,10 @@ class SearchScreen(AreaScreen):
             self.studio.show_metadata(found.entity)
 
     @property
-    def _highlighted(self) -> Finding | None:
+    def _highlighted(self) -> FoundItem | None:
         return self._findings.get(self.query_one(FilteredList).key or "")
 
-    def _find_lineage(self, found: Finding) -> LineageTarget | None:
+    def _find_lineage(self, found: FoundItem) -> LineageTarget | None:
         entity = found.entity
         if entity is None or DATASET not in entity.details:
             return None
@@ -213,12 +213,12 @@ class SearchScreen(AreaScreen):
         self.refresh_bindings()
 
 
-def _build_entry(found: Finding) -> ListEntry:
+def _build_entry(found: FoundItem) -> ListEntry:
     label, hint = (sanitize_for_terminal(t, single_line=True) for t in (found.label, found.hint))
     return ListEntry(found.key, label, found.mark, hint, found.group)
 
 
-def _format_finding(found: Finding) -> Content:
+def _format_finding(found: FoundItem) -> Content:
     kind = found.entity.type if found.entity is not None else found.group.rstrip("s")
     parts = [
         format_title(sanitize_for_terminal(found.label, single_line=True), kind),

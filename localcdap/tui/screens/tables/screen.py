@@ -49,6 +49,8 @@ class TablesScreen(AreaScreen):
     def __init__(self) -> None:
         super().__init__()
         self._tables: dict[str, SqlTable] = {}
+        self._wanted: tuple[str, str] | None = None
+        """The namespace and the name of the table to highlight when the tables are known."""
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="data"):
@@ -66,16 +68,20 @@ class TablesScreen(AreaScreen):
 
     def show_target(self, target: NavigationTarget) -> None:
         if isinstance(target, TableTarget):
-            wanted = target.namespace or self.studio.namespace, target.name
-            self._read_tables(lambda tables: self._show_wanted(tables, wanted))
+            self._wanted = target.namespace or self.studio.namespace, target.name
+            self._read_tables(self._fill)
 
-    def _show_wanted(self, tables: Sequence[SqlTable], wanted: tuple[str, str]) -> None:
+    def _show_wanted(self) -> None:
+        """Highlight the table that was navigated to, as soon as the tables are known."""
+        wanted, self._wanted = self._wanted, None
+        if wanted is None:
+            return
+        tables = self._tables.values()
         found = next((each for each in tables if (each.schema, each.name) == wanted), None)
         if found is None:
             self.studio.explain_no_effect(f"there is no table {wanted[1]} in this instance")
         else:
             self.query_one("#tables", FilteredList).show(found.identifier)
-        self._fill(tables)
 
     def show_namespace(self, namespace: str) -> None:
         self._read_tables(self._fill_with_stale_rows)
@@ -144,6 +150,7 @@ class TablesScreen(AreaScreen):
         self._tables = {table.identifier: table for table in ordered}
         listing = self.query_one("#tables", FilteredList)
         listing.set_entries([_build_entry(table) for table in ordered])
+        self._show_wanted()
         self.query_one(SqlConsole).set_tables(ordered, namespace)
         self._show(listing.key)
 

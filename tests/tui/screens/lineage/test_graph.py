@@ -15,7 +15,6 @@ from localcdap.metadata.lineage.traversal import (
     FieldNode,
 )
 from localcdap.tui.canvas.chart import PortKind
-from localcdap.tui.screens.lineage.drawing import build_cards, build_chart
 from localcdap.tui.screens.lineage.graph import (
     format_mermaid,
     get_key,
@@ -24,6 +23,7 @@ from localcdap.tui.screens.lineage.graph import (
     merge_traces,
 )
 from localcdap.tui.screens.lineage.impact import list_rows
+from localcdap.tui.screens.lineage.node_canvas import build_cards, build_chart
 
 A, B, C = (DatasetId("ns", name) for name in "abc")
 LOAD = ProgramId("ns", "load", "Workflow", "W")

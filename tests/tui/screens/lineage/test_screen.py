@@ -55,7 +55,7 @@ def said(driver) -> str:
     return driver.app.notices.newest_first[0].title
 
 
-async def test_a_dataset_is_chosen_and_its_surroundings_grow(open_studio):
+async def test_a_dataset_is_chosen_and_shown(open_studio):
     async with open_studio() as driver:
         await driver.press("9")
         assert names(driver) == set()
