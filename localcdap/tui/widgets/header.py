@@ -62,16 +62,16 @@ class StudioHeader(Horizontal):
         self._fit(event.size.width)
 
     def _fit(self, width: int) -> None:
-        """Show the tab of this area, of the others those that fit, and the namespace if it fits too."""
+        """Show the tab of this area and the namespace, and those of the other tabs that fit."""
         tabs = list(self.query(AreaTab))
-        free = width - sum(tab.needed for tab in tabs if tab.is_active)
         place = self.query_one("#header-place", Static)
-        needed = Content(str(place.content)).cell_length + 2
+        free = width - sum(tab.needed for tab in tabs if tab.is_active)
+        free -= Content(str(place.content)).cell_length + 2
+        place.display = free >= 0
         for tab in tabs:
             if not tab.is_active:
                 free -= tab.needed
                 tab.display = free >= 0
-        place.display = sum(tab.needed for tab in tabs if tab.display) + needed <= width
 
     def on_mount(self) -> None:
         self.watch(self.app, "namespace", self._show)

@@ -77,7 +77,13 @@ class ImpactDialog(DialogScreen[None]):
     def on_mount(self) -> None:
         title = sanitize_for_terminal(self._title, single_line=True)
         self.query_one("#impact-title", Static).update(
-            Content.assemble((title, "bold"), ("  a change of it reaches", "$foreground 60%"))
+            Content.assemble(
+                (title, "bold"),
+                (
+                    "  a change of it reaches these; a copies all as CSV, A as JSON",
+                    "$foreground 60%",
+                ),
+            )
         )
         note = "there is more than is shown" if self._graph.is_truncated else ""
         rows = list_rows(self._graph)

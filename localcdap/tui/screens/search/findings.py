@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from localcdap.api.errors import SchemaError
+from localcdap.api.errors import SchemaError, UnauthorizedError
 from localcdap.api.metadata import (
     APPLICATION,
     ARTIFACT,
@@ -16,10 +17,13 @@ from localcdap.api.metadata import (
     ScopedMetadata,
 )
 from localcdap.api.schema import Schema
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.entities import format_entity, to_stored
 from localcdap.metadata.search import SearchRequest, SearchResult
 from localcdap.namespaces.model import SYSTEM
+from localcdap.runs.history import RunFilter
+from localcdap.runs.model import Run
 from localcdap.tui.labels import RUN_MARKS, format_age, format_status
 from localcdap.tui.routes import (
     DeployedTarget,
@@ -47,9 +51,7 @@ _RUNS: Final = "runs"
 _OTHERS: Final = "others"
 _ORDER: Final = [*dict.fromkeys(_GROUPS.values()), _DRAFTS, _RUNS, _OTHERS]
 _MOST_ENTITIES: Final = 100
-_MOST_RUNS: Final = 500
-"""The newest runs among which a search looks."""
-_MOST_SHOWN_RUNS: Final = 20
+_MOST_RUNS: Final = 20
 _MOST_FIELDS: Final = 50
 _SPECIAL: Final = ("*", ":", ">", "<", "=", "+")
 """Characters by which a word is left as it is typed."""
@@ -113,7 +115,11 @@ def search_everything(cdap: Cdap, namespace: str, text: str) -> SearchAnswer:
     entities = [_describe_entity(each, namespace) for each in found.results]
     words = [word.casefold() for word in text.split() if not any(c in word for c in _SPECIAL)]
     fields = _list_fields(found.results, words or _list_schema_words(text), namespace)
-    others = [*_find_drafts(cdap, namespace, words), *_find_runs(cdap, namespace, words)]
+    others: list[FoundItem] = []
+    for find in (_find_drafts, _find_runs):
+        # Who may not read the namespace still finds what is visible to them.
+        with contextlib.suppress(UnauthorizedError):
+            others += find(cdap, namespace, words)
     unique = {each.key: each for each in (*entities, *fields, *others)}
     ordered = sorted(unique.values(), key=lambda each: _ORDER.index(each.group))
     return SearchAnswer(ordered, found.total_results, len(found.results))
@@ -188,24 +194,29 @@ def _read_field_names(metadata: ScopedMetadata) -> Sequence[str]:
         return ()
 
 
-def _find_drafts(cdap: Cdap, namespace: str, words: Sequence[str]) -> Iterator[FoundItem]:
-    for draft in cdap.drafts.list_drafts(namespace) if words else ():
-        if any(word in draft.name.casefold() for word in words):
-            target = DraftTarget(draft.id)
-            yield FoundItem(f"draft {draft.id}", _DRAFTS, draft.name, "draft", target=target)
+def _find_drafts(cdap: Cdap, namespace: str, words: Sequence[str]) -> list[FoundItem]:
+    drafts = cdap.drafts.list_drafts(namespace) if words else []
+    return [
+        FoundItem(f"draft {draft.id}", _DRAFTS, draft.name, "draft", target=DraftTarget(draft.id))
+        for draft in drafts
+        if any(word in draft.name.casefold() for word in words)
+    ]
 
 
-def _find_runs(cdap: Cdap, namespace: str, words: Sequence[str]) -> Iterator[FoundItem]:
-    """Yield the newest runs whose pipeline, id or status has a word."""
-    count = 0
-    for run in cdap.runs.list_runs(namespace, limit=_MOST_RUNS) if words else ():
-        text = f"{run.pipeline} {run.run} {format_status(run.status)}".casefold()
-        if not any(word in text for word in words):
-            continue
-        hint = f"{format_status(run.status)} · {format_age(run.starting)} · {run.run}"
-        mark, _ = RUN_MARKS[run.status]
-        target = RunTarget(run.run)
-        yield FoundItem(f"run {run.run}", _RUNS, run.pipeline, hint, mark, target=target)
-        count += 1
-        if count == _MOST_SHOWN_RUNS:
-            return
+def _find_runs(cdap: Cdap, namespace: str, words: Sequence[str]) -> list[FoundItem]:
+    """Return the newest runs of which the pipeline, the error, the id or the status has a word."""
+    found: dict[str, Run] = {}
+    for word in words:
+        statuses = [each for each in RunStatus if format_status(each) == word]
+        wanted = RunFilter(statuses=statuses) if statuses else RunFilter(text=word)
+        page = cdap.runs.list_page(namespace, wanted, limit=_MOST_RUNS)
+        found |= {run.run: run for run in page.runs}
+    newest = sorted(found.values(), key=lambda run: -run.starting)[:_MOST_RUNS]
+    return [_describe_run(run) for run in newest]
+
+
+def _describe_run(run: Run) -> FoundItem:
+    hint = f"{format_status(run.status)} · {format_age(run.starting)} · {run.run}"
+    mark, _ = RUN_MARKS[run.status]
+    target = RunTarget(run.run)
+    return FoundItem(f"run {run.run}", _RUNS, run.pipeline, hint, mark, target=target)

@@ -8,6 +8,7 @@ import pytest
 from textual.widgets import Input, Static
 
 from localcdap.api.metadata import MetadataEntity
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import find_shipped_data
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
@@ -15,6 +16,7 @@ from localcdap.tui.dialogs.metadata import MetadataDialog
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.screens.search.findings import build_query
 from tests.metadata.lineage.shop import write_shop
+from tests.runs.stored_runs import write_run
 from tests.tui.studio_driver import SMALL
 
 
@@ -26,7 +28,7 @@ def shop(cdap):
     cdap.drafts.save("default", DraftRequest(json.dumps({**json.loads(text), "name": "tidy 2"})))
     cdap.metadata.add(MetadataEntity.of_dataset("people", "default"), {"owner": "Ada"}, ["pii"])
     cdap.metadata.add(MetadataEntity({"namespace": "default", "shelf": "tidy-box"}), {}, ["t"])
-    return runs
+    return runs | {"failed": write_run(cdap, "other", RunStatus.FAILED)}
 
 
 def keys(driver) -> list[str]:
@@ -64,6 +66,9 @@ async def test_everything_is_found_while_typing(open_studio, shop):
         assert any(key.startswith("draft ") for key in found)
         assert f"run {shop['tidy'].run}" in found
         assert found[-1] == "shelf/tidy-box"
+        await driver.press("escape")
+        await driver.type("failed ")
+        assert keys(driver) == [f"run {shop['failed'].run}"]
         await driver.press("escape")
         await driver.type("pri")
         assert keys(driver) == [
