@@ -40,10 +40,10 @@ class MetadataDialog(DialogScreen[None]):
     DEFAULT_CSS = """
     MetadataDialog { align: center middle; background: $background 60%; }
     MetadataDialog > Vertical {
-        width: 90; max-width: 96%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
+        width: 90; max-width: 96%; height: 28; max-height: 90%; padding: 1 2; background: $surface;
     }
     MetadataDialog #metadata-entity { height: auto; margin-bottom: 1; }
-    MetadataDialog FilteredList { height: 18; max-height: 70%; }
+    MetadataDialog FilteredList { height: 1fr; }
     MetadataDialog #metadata-problem { height: auto; color: $text-error; }
     """
     AUTO_FOCUS = "FilteredListOptions"

@@ -40,6 +40,7 @@ def format_facts(facts: NodeFacts, graph: LineageGraph) -> Content:
         _join(_list_metadata(facts)),
         _join(_list_run(facts)),
         _join(_list_links(graph, node)),
+        _join(_list_fields(facts)),
         _join(_list_operations("how it is computed", facts, is_incoming=True)),
         _join(_list_operations("what is done with it", facts, is_incoming=False)),
     )
@@ -111,6 +112,20 @@ def _describe_plain(link: LineageLink, of: Node) -> str:
     if isinstance(of, ProgramId):
         return "reads" if link.target == of else "writes"
     return ""
+
+
+def _list_fields(facts: NodeFacts) -> Iterator[Content]:
+    """Yield the fields of a dataset; those without lineage are marked."""
+    if isinstance(facts.node, DatasetField) or facts.description is None:
+        return
+    fields = facts.description.fields
+    if fields:
+        yield Content.styled("fields", f"{MUTED} italic")
+    for field in fields[:_MOST_LINES]:
+        said = "" if field.lineage else "  no lineage yet"
+        yield Content.assemble(f"  {_clean(field.name)}", (said, MUTED))
+    if len(fields) > _MOST_LINES:
+        yield Content.styled(f"  and {len(fields) - _MOST_LINES:,} more", MUTED)
 
 
 def _list_operations(title: str, facts: NodeFacts, *, is_incoming: bool) -> Iterator[Content]:

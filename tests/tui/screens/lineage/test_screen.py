@@ -127,6 +127,15 @@ async def test_the_panel_tells_operations_influences_and_the_last_write(open_lin
         await driver.until(lambda: driver.app.current_mode == "runs")
 
 
+async def test_the_panel_lists_the_fields_of_a_dataset(open_lineage):
+    async with open_lineage("orders") as driver:
+        await shown(driver)
+        told = text(driver, "lineage-facts")
+        assert "orders  dataset outside of this instance, 3 fields" in told
+        assert "  note  no lineage yet" in told
+        assert "no run has written it" in told
+
+
 async def test_enter_moves_the_focus_and_opens_pipelines(open_lineage):
     async with open_lineage("clean") as driver:
         await shown(driver)
