@@ -71,6 +71,23 @@ class LineageGraph:
         return into, [link for link in self.links if link.source == node]
 
 
+def find_connected(graph: LineageGraph, node: Node) -> set[Node]:
+    """Return the nodes from which data or influence gets to a node, those that it gets to, and itself."""
+    found = {node}
+    for is_forward in (False, True):
+        ways: dict[Node, list[Node]] = {}
+        for link in graph.links:
+            begin, end = (link.source, link.target) if is_forward else (link.target, link.source)
+            ways.setdefault(begin, []).append(end)
+        reached, ahead = {node}, [node]
+        while ahead:
+            ends = set(ways.get(ahead.pop(), ())) - reached
+            reached |= ends
+            ahead += ends
+        found |= reached
+    return found
+
+
 def merge_traces(traces: Mapping[Node, Trace]) -> LineageGraph:
     """Return the graph of all traces, by their starts; the first one is the start of the distances."""
     graph = LineageGraph()

@@ -15,6 +15,7 @@ from localcdap.tui.screens.lineage.graph import (
     LineageGraph,
     LineageLink,
     Node,
+    find_connected,
     format_node,
     get_dataset,
     get_key,
@@ -41,6 +42,7 @@ class LineageCanvas(StudioNode, Canvas):
         super().__init__(id=id)
         self._by_key: dict[str, Node] = {}
         self._focus: Node | None = None
+        self._graph = LineageGraph()
 
     @property
     def node(self) -> Node | None:
@@ -55,15 +57,29 @@ class LineageCanvas(StudioNode, Canvas):
         before, is_same = self.node, focus == self._focus
         self._focus = focus
         self._by_key = {get_key(node): node for node in graph.nodes}
+        self._graph = graph
         self.show_cards(build_cards(graph, focus, namespace))
         self.show_chart(build_chart(graph))
         wanted = before if is_same and before in graph.distances else focus
         key = get_key(wanted) if wanted is not None else None
         self.selected = key if key in self._by_key else self.first_stage
+        self._dim_others()
         if not is_same:
             self._needs_fit = True
         if self.size.width:
             self._show_start()
+
+    def watch_selected(self, before: str | None, after: str | None) -> None:
+        super().watch_selected(before, after)
+        self._dim_others()
+
+    def _dim_others(self) -> None:
+        """Dim the nodes that lie on no way through the selected node."""
+        node = self.node
+        connected = (
+            find_connected(self._graph, node) if node is not None else set(self._graph.nodes)
+        )
+        self.dim({key for key, each in self._by_key.items() if each not in connected})
 
     def select(self, node: Node) -> None:
         """Select a node of the graph."""

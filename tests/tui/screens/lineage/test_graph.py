@@ -16,6 +16,7 @@ from localcdap.metadata.lineage.traversal import (
 )
 from localcdap.tui.canvas.chart import PortKind
 from localcdap.tui.screens.lineage.graph import (
+    find_connected,
     format_mermaid,
     get_key,
     label_influence,
@@ -102,6 +103,14 @@ def test_an_expanded_node_counts_from_the_start():
     )
     graph = merge_traces({field(A, "x"): trace_of_a_field(), field(C, "y"): more})
     assert graph.distances[field(A, "z")] == 3
+
+
+def test_a_node_is_connected_with_what_lies_before_and_behind_it():
+    graph = merge_traces({field(A, "x"): trace_of_a_field()})
+    assert find_connected(graph, field(B, "y")) == {
+        *(field(A, "x"), field(B, None), field(B, "y"), field(C, "y"))
+    }
+    assert find_connected(graph, field(A, "x")) == set(graph.nodes)
 
 
 def test_mermaid_has_dotted_lines_and_escapes():

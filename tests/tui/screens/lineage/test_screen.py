@@ -162,6 +162,19 @@ async def test_a_field_is_chosen_of_the_selected_dataset(open_lineage):
         assert "nothing is known" in text(driver, "lineage-legend")
 
 
+async def test_what_lies_on_no_way_through_the_selected_node_is_dimmed(open_lineage):
+    async with open_lineage("clean") as driver:
+        await shown(driver)
+        await driver.press("right_square_bracket", "right_square_bracket")
+        canvas = driver.app.screen.canvas
+        assert canvas._get_painter().dimmed == set()
+        await driver.press("t")
+        assert selected(driver) == "id"
+        dimmed = canvas._get_painter().dimmed
+        assert "f/default/orders/price" in dimmed
+        assert dimmed.isdisjoint({"f/default/orders/id", "f/default/sales/id"})
+
+
 async def test_the_impact_is_a_table_to_copy(open_lineage):
     async with open_lineage("orders", "id") as driver:
         await shown(driver)
