@@ -19,6 +19,8 @@ from localcdap.metadata.lineage.traversal import DatasetGraph, FieldGraph
 Node = DatasetId | ProgramId | DatasetField
 Trace = DatasetTrace | FieldTrace
 
+ALL_FIELDS: Final = "all fields"
+"""The name of the node that stands for all fields of a dataset."""
 UNKNOWN: Final = "unknown"
 """The label of an access of which it is not known whether it reads or writes."""
 _EACH: Final = "each"
@@ -131,7 +133,8 @@ def _add_fields(graph: LineageGraph, part: FieldGraph, before: int, sign: int) -
             graph.direct.add(node.field)
     for edge in part.edges:
         near = edge.source if sign > 0 else edge.target
-        graph.distances.setdefault(near, before)
+        if near not in graph.distances:
+            _place_beside(graph, near, before)
         link = LineageLink(
             edge.source,
             edge.target,
@@ -140,6 +143,22 @@ def _add_fields(graph: LineageGraph, part: FieldGraph, before: int, sign: int) -
         )
         graph.links.setdefault(link, set()).add(edge.application)
         graph.influences.setdefault(link, set()).add(edge.influence)
+
+
+def _place_beside(graph: LineageGraph, node: DatasetField, before: int) -> None:
+    """Place a node that a search passed without naming it.
+
+    From all fields of a dataset it goes on at each of them, and an edge to all fields ends at each of them.
+    """
+    same = [
+        each
+        for each in graph.nodes
+        if isinstance(each, DatasetField) and each.dataset == node.dataset
+    ]
+    nearest = min(same, key=lambda each: abs(graph.distances[each]), default=None)
+    graph.distances[node] = before if nearest is None else graph.distances[nearest]
+    if DatasetField(node.dataset) in graph.direct:
+        graph.direct.add(node)
 
 
 def _drop_bare_start(graph: LineageGraph, start: Node) -> None:
@@ -197,7 +216,7 @@ def format_node(node: Node) -> str:
         case ProgramId():
             return node.application
         case _:
-            return "all fields" if node.field is None else node.field
+            return ALL_FIELDS if node.field is None else node.field
 
 
 def format_mermaid(graph: LineageGraph) -> str:

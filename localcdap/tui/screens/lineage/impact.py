@@ -19,7 +19,13 @@ from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.records.values import build_table
-from localcdap.tui.screens.lineage.graph import LineageGraph, list_impact, merge_traces
+from localcdap.tui.screens.lineage.graph import (
+    ALL_FIELDS,
+    LineageGraph,
+    format_node,
+    list_impact,
+    merge_traces,
+)
 
 MOST_HOPS: Final = 100
 """Further than any real chain of pipelines."""
@@ -99,19 +105,24 @@ def list_rows(graph: LineageGraph) -> list[dict[str, Any]]:
     for link, applications in graph.links.items():
         target = link.target
         if isinstance(target, DatasetField):
-            key = target.dataset.dataset, "all fields" if target.field is None else target.field
+            key = target.dataset.dataset, format_node(target)
             pipelines.setdefault(key, set()).update(applications)
         elif isinstance(target, DatasetId) and not isinstance(
             link.source, DatasetField | DatasetId
         ):
             pipelines.setdefault((target.dataset, ""), set()).add(link.source.application)
+
+    def find(dataset: str, field: str) -> set[str]:
+        own = pipelines.get((dataset, field), set())
+        return own or pipelines.get((dataset, ALL_FIELDS), set())
+
     return [
         {
             "steps": steps,
             "dataset": dataset,
             "field": field,
             "how": how,
-            "pipelines": ", ".join(sorted(pipelines.get((dataset, field), ()))),
+            "pipelines": ", ".join(sorted(find(dataset, field))),
         }
         for steps, dataset, field, how in list_impact(graph)
     ]

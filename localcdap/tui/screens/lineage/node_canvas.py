@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
+from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.relations import ProgramId
 from localcdap.text import plural
 from localcdap.tui.canvas.canvas import Canvas
@@ -120,19 +121,20 @@ def _build_card(graph: LineageGraph, node: Node, focus: Node | None, namespace: 
         title,
         "" if own == namespace else f"in {own}",
         StageMark.VALID if is_focus else StageMark.UNKNOWN,
-        "asked about" if is_focus else _describe_place(graph, node),
+        "asked about" if is_focus else _describe_place(graph, node, focus),
         is_loop=any(link.source == link.target == node for link in graph.links),
     )
 
 
-def _describe_place(graph: LineageGraph, node: Node) -> str:
+def _describe_place(graph: LineageGraph, node: Node, focus: Node | None) -> str:
     """Return where a node lies, such as ``2 before``; the number is that of the pipelines in between."""
     if isinstance(node, ProgramId):
         into, out_of = graph.list_links(node)
         return f"{len(into)} in, {len(out_of)} out"
     distance = graph.distances[node]
     if distance == 0:
-        return "asked about"
+        is_of_all = isinstance(focus, DatasetField) and focus.field is None
+        return "asked about" if is_of_all else "in the same dataset"
     where = "before" if distance < 0 else "behind"
     reach = "" if node in graph.direct else ", indirect"
     return f"{plural(abs(distance), 'step')} {where}{reach}"

@@ -76,6 +76,7 @@ def test_all_fields_are_linked_to_the_single_ones():
     cards = build_cards(graph, field(A, "x"), "ns")
     assert cards[get_key(field(C, "y"))].words == "2 steps behind, indirect"
     assert cards[get_key(field(B, None))].name == "all fields"
+    assert cards[get_key(field(B, "y"))].words == "1 step behind, indirect"
 
 
 def test_direct_and_indirect_links_differ_without_colour():
@@ -132,6 +133,7 @@ def test_the_impact_lists_what_comes_from_the_start():
     assert list(list_impact(graph)) == [
         (1, "b", "all fields", "indirect"),
         (1, "b", "x", "direct"),
+        (1, "b", "y", "indirect"),
         (2, "c", "y", "indirect"),
     ]
-    assert [row["pipelines"] for row in list_rows(graph)] == ["load"] * 3
+    assert [row["pipelines"] for row in list_rows(graph)] == ["load"] * 4
