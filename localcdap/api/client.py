@@ -23,7 +23,8 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications
         - ``tables``, ``sql``: the tables of a namespace; ``paths``: files that properties name
         - ``metadata``, ``lineage``, ``audit``: tags and properties of entities; which programs read and write
-          datasets; who did what; ``impact``: what a change of a pipeline breaks
+          datasets, and where their fields come from and go to; who did what
+        - ``impact``: what a change of a pipeline breaks
         - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges
         - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them

@@ -159,6 +159,19 @@ def _list_plugins(
     return [(e.name, e.description) for e in cdap.artifacts.list_plugins(namespace, type=type)]
 
 
+def _list_datasets(cdap: Cdap, _: click.Context, namespace: str) -> Iterable[str]:
+    names = [each.dataset for each in cdap.lineage.list_datasets(namespace)]
+    return [*names, *(f"datasets/{name}" for name in names)]
+
+
+def _list_fields(cdap: Cdap, ctx: click.Context, namespace: str) -> Iterable[str]:
+    from localcdap.metadata.entities import parse_entity
+
+    text = ctx.params.get("entity") or next(iter(ctx.args), "")
+    dataset = parse_entity(text if set(text) & {"/", ":"} else f"dataset:{text}", namespace)
+    return [each.name for each in cdap.lineage.describe(dataset).fields]
+
+
 _PIPELINE: Final = _complete(_list_pipelines, files=True)
 _DRAFT: Final = _complete(_list_pipelines_and_drafts, files=True)
 _COMMON: Final[dict[str, _Complete]] = {
@@ -198,6 +211,8 @@ _VALUES: Final[dict[tuple[str, str], _Complete]] = {
     ("drafts", "target"): _complete(
         lambda cdap, _, ns: [e.name for e in cdap.drafts.list_drafts(ns)], files=True
     ),
+    ("lineage", "entity"): _complete(_list_datasets),
+    ("lineage", "field"): _complete(_list_fields),
     ("apps", "name"): _complete(
         lambda cdap, _, __: [e.name for e in cdap.apps.list_applications()]
     ),

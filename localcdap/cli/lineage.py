@@ -1,16 +1,39 @@
-"""``localcdap lineage``: which pipelines read and write a dataset, and what lies before and behind it."""
+"""``localcdap lineage``: which pipelines read and write a dataset, where its fields come from and go to."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 import click
 
+from localcdap.api.errors import BadRequestError
+from localcdap.api.metadata import DATASET, MetadataEntity
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table
 
+if TYPE_CHECKING:
+    from localcdap.metadata.lineage.dataset_lineage import LineageRecord
+    from localcdap.metadata.lineage.field_answers import Direction
+    from localcdap.metadata.lineage.service import FieldTrace
+    from localcdap.metadata.lineage.traversal import FieldGraph
+
+_FIELD: Final = "field"
+_USES: Final = {"incoming": "written", "outgoing": "read", "both": "read or written"}
+
 
 @click.command("lineage")
-@click.argument("dataset")
+@click.argument("entity")
+@click.option(
+    "--field", metavar="F", help="Where this field of the dataset comes from and goes to."
+)
+@click.option(
+    "--direction",
+    type=click.Choice(("incoming", "outgoing", "both"), case_sensitive=False),
+    default="both",
+    show_default=True,
+    help="What ENTITY comes from, what comes from it, or both.",
+)
 @click.option(
     "--levels",
     default=10,
@@ -19,39 +42,120 @@ from localcdap.cli.output import echo, print_json, print_table
 )
 @click.option(
     "--since",
-    default="0",
     metavar="TIME",
-    help="Runs from this time on, such as now-7d. Default: all.",
+    help="Of a dataset: runs from this time on, such as now-7d. Default: all.",
 )
-@click.option("--until", default="now", metavar="TIME", help="Runs until this time. Default: now.")
+@click.option("--until", metavar="TIME", help="Of a dataset: runs until this time. Default: now.")
 @instance_options
-def command(instance: Instance, dataset: str, levels: int, since: str, until: str) -> int:
-    """Show which pipelines have read and written DATASET, and the datasets around them.
+def command(
+    instance: Instance,
+    entity: str,
+    field: str | None,
+    direction: str,
+    levels: int,
+    since: str | None,
+    until: str | None,
+) -> int:
+    """Show where the data of ENTITY comes from and where it goes.
 
-    DATASET is the name of a table, or the reference name of a source or sink, such as datasets/orders or
-    dataset:orders. What a run reads counts from the moment at which it is read, what it writes once the run
-    has committed; previews do not count.
+    ENTITY is a dataset: the name of a table, or the reference name of a source or sink, such as orders,
+    datasets/orders or dataset:orders; or a field of one, such as datasets/orders/field/email.
+
+    Of a dataset, the pipelines that have read and written it are shown, and the datasets around them. What a
+    run reads counts from the moment at which it is read, what it writes once the run has committed; previews
+    do not count.
+
+    Of a field, the fields are shown that it comes from and that come from it, through any number of
+    pipelines. A direct edge carries values; an indirect one decides about them, as a filter or a join key
+    does. An assumed edge leads through a stage of which nothing is known.
     """
+    from localcdap.metadata.lineage.field_answers import Direction
+
+    dataset, field = _parse(instance, entity, field)
+    way = Direction(direction.lower())
+    if field is None:
+        with instance.connect() as cdap:
+            found = cdap.lineage.get(dataset, since or "0", until or "now", levels, direction=way)
+            if not found.relations:
+                cdap.lineage.describe(dataset)  # refuses an unknown dataset
+        _print_relations(instance, found, way)
+        return 0 if found.relations else NO
+    if since is not None or until is not None:
+        raise click.UsageError(
+            "--since and --until select runs; the edges between fields are those of now."
+        )
+    with instance.connect() as cdap:
+        trace = cdap.lineage.trace_fields(dataset, field, way, levels)
+    return _print_trace(instance, trace, field)
+
+
+def _parse(instance: Instance, text: str, field: str | None) -> tuple[MetadataEntity, str | None]:
+    """Return the dataset and the field that the arguments name."""
     from localcdap.metadata.entities import parse_entity
 
-    entity = parse_entity(
-        dataset if set(dataset) & {"/", ":"} else f"dataset:{dataset}", instance.namespace
-    )
-    with instance.connect() as cdap:
-        found = cdap.lineage.get(entity, since, until, levels)
+    given = text if set(text) & {"/", ":"} else f"{DATASET}:{text}"
+    entity = parse_entity(given, instance.namespace)
+    if entity.type != _FIELD or DATASET not in entity.details:
+        return entity, field
+    if field is not None and field != entity.name:
+        raise BadRequestError(
+            f"'{text}' and --field {field} name different fields.", "Name the field once."
+        )
+    return MetadataEntity(entity.head(DATASET)), entity.name
+
+
+def _print_relations(instance: Instance, found: LineageRecord, direction: Direction) -> None:
     if instance.json:
         print_json(found)
-    elif found.relations:
-        rows = [
-            (
-                each.data.split(".", 2)[2],
-                " and ".join(each.accesses),
-                each.program.split(".")[2],
-                len(each.runs),
-            )
-            for each in found.relations
-        ]
-        print_table(("dataset", "is", "by pipeline", "runs"), sorted(rows), numbers="runs")
+        return
+    if not found.relations:
+        echo(f"No run has {_USES[direction]} it.", err=True)
+        return
+    rows = [
+        (
+            each.data.split(".", 2)[2],
+            " and ".join(each.accesses),
+            each.program.split(".")[2],
+            len(each.runs),
+        )
+        for each in found.relations
+    ]
+    print_table(("dataset", "is", "by pipeline", "runs"), sorted(rows), numbers="runs")
+
+
+def _print_trace(instance: Instance, trace: FieldTrace, field: str) -> int:
+    graphs = {"incoming": trace.incoming, "outgoing": trace.outgoing}
+    rows = [
+        (direction, *row)
+        for direction, graph in graphs.items()
+        if graph is not None
+        for row in _list_edges(graph, instance.namespace, upstream=direction == "incoming")
+    ]
+    if instance.json:
+        print_json(trace)
+    elif rows:
+        print_table(("direction", "level", "from", "to", "how", "by pipeline"), rows, "level")
+        if any(graph is not None and graph.truncated for graph in graphs.values()):
+            echo("There are more edges; --levels and --direction show fewer levels.", err=True)
     else:
-        echo("No run has read or written it.", err=True)
-    return 0 if found.relations else NO
+        echo(f"Nothing is known of what '{field}' comes from or goes to.", err=True)
+    return 0 if rows else NO
+
+
+def _list_edges(
+    graph: FieldGraph, namespace: str, *, upstream: bool
+) -> list[tuple[int, str, str, str, str]]:
+    from localcdap.metadata.lineage.edge_texts import describe_influence, format_field
+
+    distances = {node.field: node.distance for node in graph.nodes}
+    rows = [
+        (
+            distances[edge.source if upstream else edge.target],
+            format_field(edge.source, namespace),
+            format_field(edge.target, namespace),
+            describe_influence(edge.influence),
+            edge.application,
+        )
+        for edge in graph.edges
+    ]
+    return sorted(rows)

@@ -55,7 +55,7 @@ _COMMANDS: Final = {
     "tables": "List the tables that sinks wrote, or show one.",
     "sql": "Run a read-only SQL query on the tables.",
     "metadata": "Show, change or search tags and properties of entities.",
-    "lineage": "Show which pipelines read and write a dataset, and what lies around it.",
+    "lineage": "Show where a dataset or a field comes from, and where it goes.",
     "impact": "Show what a change of a pipeline breaks, before it is deployed.",
     "audit": "Show who changed what, and when.",
     "openlineage": "Show where events of OpenLineage go, or write a file of them.",

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Input
 
+from localcdap.api.metadata import MetadataEntity
 from localcdap.tui.routes import NavigationTarget
 from localcdap.tui.studio import StudioNode
 from localcdap.tui.widgets.footer import StudioFooter
@@ -24,12 +25,18 @@ class AreaScreen(StudioNode, Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", id="list.filter", show=False),
         Binding("f5", "reload", "reload", id="list.reload", show=False),
+        Binding("T", "metadata", "tags and properties", id="metadata.open", show=False),
     ]
 
     def compose(self) -> ComposeResult:
         yield StudioHeader(self.AREA)
         yield from self.compose_body()
         yield StudioFooter()
+
+    @property
+    def entity(self) -> MetadataEntity | None:
+        """The entity that is highlighted, whose metadata can be changed; None when there is none."""
+        return None
 
     def compose_body(self) -> ComposeResult:
         """Yield the widgets between header and footer."""
@@ -63,7 +70,14 @@ class AreaScreen(StudioNode, Screen[None]):
                 return
         self.studio.explain_no_effect("there is no list to filter here", "filter")
 
+    def action_metadata(self) -> None:
+        """Show and change the metadata of the highlighted entity."""
+        if self.entity is not None:
+            self.studio.show_metadata(self.entity)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "filter":
             return bool(self.query("Input.filter"))
+        if action == "metadata":
+            return True if self.is_mounted and self.entity is not None else None
         return super().check_action(action, parameters)

@@ -66,6 +66,20 @@ AREAS: Final = (
         f"{_SCREENS}.namespaces.screen:NamespacesScreen",
     ),
     Area(
+        "search",
+        "8",
+        "Search",
+        "Find pipelines, tables, fields, plugins and runs.",
+        f"{_SCREENS}.search.screen:SearchScreen",
+    ),
+    Area(
+        "lineage",
+        "9",
+        "Lineage",
+        "Where datasets and fields come from, and where they go.",
+        f"{_SCREENS}.lineage.screen:LineageScreen",
+    ),
+    Area(
         "settings",
         "comma",
         "Settings",

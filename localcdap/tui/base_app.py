@@ -15,9 +15,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.tui.dialogs.chooser import Chooser
 from localcdap.tui.dialogs.file_picker import FilePicker
 from localcdap.tui.dialogs.jump import Jumpable, JumpScreen, list_jump_targets
+from localcdap.tui.dialogs.metadata import MetadataDialog
 from localcdap.tui.dialogs.notices import MARKS, Notices, NoticesDialog
 from localcdap.tui.dialogs.questions import ConfirmDialog, InputDialog, TypedConfirmDialog
 from localcdap.tui.keys import keymap
@@ -162,6 +164,16 @@ class BaseApp(InternalsApp):
         self.write_to_terminal(clipboard.build_osc52(text))
 
     # Dialogs
+
+    def show_metadata(self, entity: MetadataEntity) -> None:
+        """Show the tags and properties of an entity in a dialog."""
+        self.push_screen(MetadataDialog(entity))
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key of all screens does nothing now; None when it works."""
+        if action == "metadata":
+            return "nothing is highlighted that has tags and properties"
+        return None
 
     async def choose(
         self,

@@ -80,6 +80,30 @@ class PluginTarget:
     name: str
 
 
+@dataclass(frozen=True)
+class TableTarget:
+    """A table or view, shown in the data area.
+
+    :param namespace: None for the current one.
+    """
+
+    name: str
+    namespace: str | None = None
+
+
+@dataclass(frozen=True)
+class LineageTarget:
+    """A dataset or a field of it, shown in the lineage area.
+
+    :param field: None for the dataset.
+    :param namespace: None for the current one.
+    """
+
+    dataset: str
+    field: str | None = None
+    namespace: str | None = None
+
+
 NavigationTarget = (
     PipelineFileTarget
     | DraftTarget
@@ -89,6 +113,8 @@ NavigationTarget = (
     | RunTarget
     | RunHistoryTarget
     | PluginTarget
+    | TableTarget
+    | LineageTarget
 )
 
 
@@ -99,5 +125,9 @@ def find_area(target: NavigationTarget) -> str:
             return "runs"
         case PluginTarget():
             return "plugins"
+        case TableTarget():
+            return "data"
+        case LineageTarget():
+            return "lineage"
         case _:
             return "studio"

@@ -20,6 +20,7 @@ from typing import Generic, Protocol, TypeVar, cast
 from textual.message_pump import MessagePump
 from textual.notifications import SeverityLevel
 
+from localcdap.api.metadata import MetadataEntity
 from localcdap.host.cdap import Cdap
 from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.routes import NavigationTarget
@@ -66,6 +67,9 @@ class Studio(Protocol):
 
     def navigate(self, target: NavigationTarget) -> None:
         """Show a target in its area."""
+
+    def show_metadata(self, entity: MetadataEntity) -> None:
+        """Show the tags and properties of an entity in a dialog, in which they can be changed."""
 
     def reopen(self, on_refused: Callable[[], object] | None = None) -> None:
         """Have the host replaced, so that changed settings apply. Runs go on.

@@ -155,6 +155,8 @@ def list_calls_about_the_instance() -> list[tuple[str, ...]]:
         ("lineage", HOSTILE),
         ("openlineage",),
         ("openlineage", "--export", f"missing/{HOSTILE}"),
+        ("lineage", "t", "--field", HOSTILE),
+        ("lineage", "t", "--field", "no such field"),
         ("sql", "FROM t"),
         ("sql", f"SELECT '{HOSTILE}' AS \"{HOSTILE}\""),
         ("sql", f"SELECT {HOSTILE}"),

@@ -66,7 +66,10 @@ CHECKED = {
     "WRITE on namespace {namespace}": "drafts.delete drafts.restore drafts.save messaging.publish",
     "WRITE on the entities of {metadata}": "metadata.import_all",
     "WRITE on {entity}": "metadata.add metadata.remove metadata.remove_all",
-    "any on {dataset}": "lineage.get",
+    "any on {dataset}": (
+        "lineage.describe lineage.get lineage.get_dataset_field_lineage lineage.get_field_lineage "
+        "lineage.get_field_operations lineage.list_fields lineage.trace_datasets lineage.trace_fields"
+    ),
     "any on {entity}": "metadata.get",
     "any on application of {run}": (
         "runs.drain_spool runs.find_in_log runs.find_log_row runs.get runs.get_document "
@@ -92,7 +95,7 @@ CHECKED = {
         "secure-keys.list_keys tables.read_shapes templates.get templates.list_templates"
     ),
     "any on namespace {namespace}; shows what is visible": (
-        "applications.list_applications runs.list_runs tables.list_tables"
+        "applications.list_applications lineage.list_datasets runs.list_runs tables.list_tables"
     ),
     "any on namespace {name}": "namespaces.describe",
     "any on namespace {request.namespace}": (

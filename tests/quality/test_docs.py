@@ -114,7 +114,7 @@ def test_the_readme_has_the_keys_that_work_everywhere_and_none_that_there_is_not
     def keys_of(*bindings):
         return set(BindingsMap(bindings).key_to_bindings)
 
-    cells = " ".join(row[0] for row in rows("README.md", "key")).replace("…", "`2 3 4 5 6`")
+    cells = " ".join(row[0] for row in rows("README.md", "key")).replace("…", "`2 3 4 5 6 7 8`")
     named = [key.replace(",", "comma") for text in in_backticks(cells) for key in text.split()]
     shown = keys_of(*[Binding(key, "") for key in named])
 

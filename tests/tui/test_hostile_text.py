@@ -6,8 +6,11 @@ from pathlib import Path
 
 from localcdap.home import Home
 from localcdap.host import open_in_process
+from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
+from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.tui.areas import AREAS
-from localcdap.tui.routes import PipelineFileTarget
+from localcdap.tui.routes import LineageTarget, PipelineFileTarget
+from localcdap.tui.screens.lineage.node_canvas import LineageCanvas
 from tests.e2e.pipelines import pipeline, stage, write
 from tests.tui.studio_driver import Driver, studio
 
@@ -38,3 +41,24 @@ async def test_no_screen_paints_a_control_character(tmp_path: Path):
             driver.app.notify(HOSTILE, title=HOSTILE)
             await driver.settled()
             assert find_controls(driver) == []
+
+
+async def test_no_lineage_search_or_metadata_paints_a_control_character(tmp_path: Path):
+    home = Home(tmp_path / "home")
+    with open_in_process(home) as cdap:
+        dataset = DatasetId("default", HOSTILE)
+        field = DatasetField(dataset, HOSTILE)
+        lineage = cdap.lineage._lineage
+        with lineage._store.transaction() as tx:
+            lineage.replace_edges(tx, "default", HOSTILE, [ColumnEdge(field, field)])
+        entity = dataset.to_entity().append("field", HOSTILE)
+        cdap.metadata.add(entity, {"owner": "ada"}, ["tag"])
+        async with studio(cdap, home, target=LineageTarget(HOSTILE, HOSTILE)) as driver:
+            await driver.until(lambda: driver.app.current_mode == "lineage")
+            await driver.settled()
+            assert driver.app.screen.query_one(LineageCanvas).node is not None
+            assert find_controls(driver) == []
+            for keys in (["d"], ["f"], ["p"], ["T"], ["T", "t"], ["t"], ["8", "escape", "down"]):
+                await driver.press(*keys)
+                assert find_controls(driver) == [], keys
+                await driver.press("escape", "escape")

@@ -13,6 +13,7 @@ from localcdap.metadata.lineage.dataset_lineage import (
     LineageRuns,
     compute_lineage,
 )
+from localcdap.metadata.lineage.dataset_records import DatasetRecords, LastWrite
 from localcdap.metadata.lineage.edge_records import EdgeRecords
 from localcdap.metadata.lineage.field_answers import (
     DatasetFieldLineage,
@@ -122,6 +123,24 @@ class LineageStore:
         :raises BadRequestError: when the levels are less than 1.
         """
         return self.get_lineage(dataset, times, levels, rollup).to_record(times, collapse)
+
+    def list_datasets(self, namespace: str) -> list[str]:
+        """Return the datasets of a namespace that have metadata or lineage, in alphabetical order."""
+        with self._store.snapshot() as tx:
+            return DatasetRecords(tx).list_names(namespace)
+
+    def find_last_write(self, dataset: DatasetId) -> LastWrite | None:
+        """Return the latest run that has written a dataset; None when none has."""
+        with self._store.snapshot() as tx:
+            return DatasetRecords(tx).find_last_write(dataset)
+
+    def list_all_fields(self, dataset: DatasetId) -> list[LineageField]:
+        """Return the fields of the current schema, and those of operations and edges, by name."""
+        end_point = to_end_point(dataset)
+        with self._store.snapshot() as tx:
+            known = FieldRecords(tx).find_fields(end_point, ALL_TIMES)
+            known |= DatasetRecords(tx).list_edge_fields(dataset)
+        return list_fields(known, self._schema_fields(dataset))
 
     def list_fields(
         self,

@@ -47,6 +47,9 @@ class Canvas(DrawingView, can_focus=True):
         Binding("enter", "open", "open stage", id="canvas.open", show=False),
     ]
 
+    noun = "stage"
+    """What a node of the graph is, in the reasons why a key has no effect."""
+
     @dataclass
     class Selected(Message):
         """The user selected a stage, or none."""
@@ -134,7 +137,7 @@ class Canvas(DrawingView, can_focus=True):
             self._choose(there)
         else:
             where = "" if here is None else f" {WORDS[direction]}"
-            self.explain_no_effect(f"there is no stage{where}")
+            self.explain_no_effect(f"there is no {self.noun}{where}")
 
     def action_pan(self, x: int, y: int) -> None:
         before = self.scroll_offset
@@ -157,7 +160,7 @@ class Canvas(DrawingView, can_focus=True):
             return
         self._set_zoom(self._widen_to_fit(ZOOMS[level]) or ZOOMS[level].with_width(_USUAL))
         if not self._chart.nodes:
-            self.explain_no_effect("there is no stage to draw")
+            self.explain_no_effect(f"there is no {self.noun} to draw")
         if self.selected is not None:
             self.show_stage(self.selected)
 
@@ -180,7 +183,7 @@ class Canvas(DrawingView, can_focus=True):
     def action_center(self) -> None:
         box = self._layout.boxes.get(self.selected or "")
         if box is None:
-            self.explain_no_effect("no stage is selected")
+            self.explain_no_effect(f"no {self.noun} is selected")
             return
         if not self._center_on(box.x + box.width // 2, box.y + box.height // 2):
             self.explain_no_effect("the drawing cannot be moved further that way")

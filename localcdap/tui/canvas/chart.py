@@ -22,6 +22,8 @@ class PortKind(enum.IntEnum):
     ALERTS = 5
     BACK = 6
     """Records of a connection that closes a cycle, which no pipeline may have."""
+    INDIRECT = 7
+    """No records: an influence on values, in lineage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from itertools import groupby
 from typing import ClassVar, Final
 
@@ -81,6 +81,7 @@ class DrawingView(ScrollView):
         self._painter_cache: Painter | None = None
         self._strips: LRUCache[tuple[int, int, int], Strip] = LRUCache(512)
         self._ground = Style()
+        self._dimmed: frozenset[str] = frozenset()
         self._flow: RecordFlow | None = None
         """The records of the run that is shown; None when no run is."""
         self._flow_step = 0
@@ -105,6 +106,13 @@ class DrawingView(ScrollView):
         self._cards.update(cards)
         boxes = [self._layout.boxes[name] for name in changed if name in self._layout.boxes]
         self._redraw({row for box in boxes for row in range(box.y, box.bottom)})
+
+    def dim(self, names: Set[str]) -> None:
+        """Draw the names of some stages as less important, and of no others."""
+        if names != self._dimmed:
+            self._dimmed = frozenset(names)
+            self._clear_cache()
+            self.refresh()
 
     def show_flow(self, counts: Mapping[str, StageCounts] | None) -> None:
         """Show the counts of a run on the connections, and markers that move while they grow.
@@ -218,6 +226,7 @@ class DrawingView(ScrollView):
             self._ground = styles["ground"] = Style(bgcolor=self.rich_style.bgcolor)
             self._painter_cache = Painter(self._layout, styles)
             self._painter_cache.cards = self._cards
+            self._painter_cache.dimmed = self._dimmed
             self._painter_cache.select(self.selected)
             if self._flow is not None:
                 marks = self._flow.build_marks(self._flow_step, time.monotonic())

@@ -32,6 +32,7 @@ _STROKES: Final = {
     PortKind.ERRORS: ("┄", "┆"),
     PortKind.ALERTS: ("┈", "┊"),
     PortKind.BACK: ("═", "║"),
+    PortKind.INDIRECT: ("╌", "╎"),
 }
 """The horizontal and the vertical character of each kind."""
 

@@ -56,6 +56,8 @@ class Painter:
         self.cards: Mapping[str, StageCard] = {}
         self.selected: frozenset[str] = frozenset()
         """Stages that are drawn with a thick frame and bright connections."""
+        self.dimmed: frozenset[str] = frozenset()
+        """Stages whose names are drawn as notes."""
         self.marks: Mapping[tuple[int, int], str] = {}
         """Characters that replace those of wires, by column and row: the records of a run."""
         self.styles = styles
@@ -161,14 +163,16 @@ class Painter:
                 Segment(" " + glyphs[1] * (rest - 1) + glyphs[2], frame),
             ]
         right = glyphs[6] if box.y + row in box.port_rows else glyphs[3]
-        inner = self._render_content(card, row, box.width - 4, is_selected=is_selected)
+        inner = self._render_content(card, row, box.width - 4, self._get_name_style(box.name))
         return [Segment(glyphs[3] + " ", frame), *inner, Segment(" " + right, frame)]
 
-    def _render_content(
-        self, card: StageCard, row: int, width: int, *, is_selected: bool
-    ) -> list[Segment]:
+    def _get_name_style(self, name: str) -> Style:
+        if name in self.selected:
+            return self.styles["name-selected"]
+        return self.styles["note" if name in self.dimmed else "name"]
+
+    def _render_content(self, card: StageCard, row: int, width: int, name: Style) -> list[Segment]:
         styles = self.styles
-        name = styles["name-selected" if is_selected else "name"]
         is_small = self.layout.zoom.height < NORMAL.height
         if row == 1 and is_small:
             return self._render_brief(card, width, name)
@@ -206,10 +210,9 @@ class Painter:
         left, right = ("▐", "▌") if is_selected else ("│", "│")
         if row:
             return [Segment(left + " " * (box.width - 2) + right, edge)]
-        name = styles["name-selected" if is_selected else "name"]
         return [
             Segment(left, edge),
-            *self._render_brief(card, box.width - 2, name),
+            *self._render_brief(card, box.width - 2, self._get_name_style(box.name)),
             Segment(right, edge),
         ]
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
+from textual import work
+from textual.binding import Binding, BindingType
 from textual.widgets import TabbedContent, TabPane, Tabs
 
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.documentation import DocumentationPane
+from localcdap.tui.inspector.field_lineage import explain_no_dataset, find_dataset, list_fields
 from localcdap.tui.inspector.preview.debug_pane import DebugPane
 from localcdap.tui.inspector.preview.preview_pane import PreviewPane
 from localcdap.tui.inspector.properties.field import PropertyField
 from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.inspector.schema.pane import SchemaPane
+from localcdap.tui.records.table import RecordTable
+from localcdap.tui.routes import LineageTarget
+from localcdap.tui.screens.fields import choose_field
+from localcdap.tui.studio import get_studio
 
 
 class InspectorTabs(TabbedContent):
@@ -27,9 +34,15 @@ class InspectorTabs(TabbedContent):
     InspectorTabs TabPane { padding: 0; height: 1fr; }
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("W", "lineage", "where from, where to", id="stage.lineage", show=False),
+    ]
+
     def __init__(self, editor: Editor, known: FieldContext) -> None:
         super().__init__(id="inspector-tabs")
         self._editor = editor
+        self._stage: str | None = None
+        self._state: StageState | None = None
         self.form: Final = Form(editor, known)
         self.documentation: Final = DocumentationPane()
         self.preview: Final = PreviewPane(editor)
@@ -44,6 +57,34 @@ class InspectorTabs(TabbedContent):
         )
         for pane in panes:
             self.compose_add_child(pane)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if self.explain_disabled(action) else super().check_action(action, parameters)
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works."""
+        if action != "lineage":
+            return None
+        use = self._editor.get_stage(self._stage) if self._stage is not None else None
+        return explain_no_dataset(use, self._editor)
+
+    @work
+    async def action_lineage(self) -> None:
+        """Show the lineage of the column under the cursor, else of a field that the user chooses."""
+        studio, stage = get_studio(self), self._stage
+        if stage is None:
+            return
+        dataset = find_dataset(self._editor.get_properties(stage))
+        focused = self.screen.focused
+        tables = (
+            [e for e in focused.ancestors_with_self if isinstance(e, RecordTable)]
+            if focused
+            else []
+        )
+        column = tables[0].column if tables else None
+        field = column or await choose_field(studio, list_fields(self._state))
+        if dataset is not None and field is not None:
+            studio.navigate(LineageTarget(dataset, field or None, self._editor.namespace))
 
     @property
     def open(self) -> str:
@@ -80,6 +121,7 @@ class InspectorTabs(TabbedContent):
 
     def show(self, stage: str | None, state: StageState | None) -> None:
         """Have the pane that is looked at show a stage; the others wait until they are."""
+        self._stage, self._state = stage, state
         match self.open:
             case "schema":
                 self._schema.put(state)

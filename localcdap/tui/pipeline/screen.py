@@ -13,6 +13,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.host.cdap import Cdap
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.document.editor import Editor
@@ -66,6 +67,19 @@ class PipelineScreen(AreaScreen):
     def editor(self) -> Editor | None:
         desk = self.view
         return None if desk is None else desk.editor
+
+    @property
+    def entity(self) -> MetadataEntity | None:
+        """The deployed pipeline that is open."""
+        editor = self.editor
+        if editor is None or editor.source.application is None:
+            return None
+        return MetadataEntity.of_application(editor.source.application, editor.namespace)
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works."""
+        is_unknown = action == "metadata" and self.entity is None
+        return "only deployed pipelines have tags and properties" if is_unknown else None
 
     def show_target(self, target: NavigationTarget) -> None:
         """Open a pipeline; ask about unsaved changes of the open one."""

@@ -175,6 +175,12 @@ class RecordTable(Vertical):
 
         self.run_worker(build, thread=True, exclusive=True, group="records")
 
+    @property
+    def column(self) -> str | None:
+        """The name of the column under the cursor; None without records."""
+        at, table = self._get_cursor(), self.table
+        return None if at is None or table is None else str(table.column_names[at.column])
+
     def clear(self, note: str = "") -> None:
         """Show only a note."""
         import pyarrow as pa

@@ -16,8 +16,12 @@ class AreaTab(Static):
     """The key and name of an area; a click opens it."""
 
     def __init__(self, area: Area, *, is_active: bool) -> None:
-        super().__init__(_format_label(area, is_active), classes="-active" if is_active else "")
+        label = Content.from_markup(_format_label(area, is_active))
+        super().__init__(label, classes="-active" if is_active else "")
         self._area = area
+        self.is_active = is_active
+        self.needed = label.cell_length + 2
+        """The width of the tab."""
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
@@ -52,9 +56,22 @@ class StudioHeader(Horizontal):
             if len(area.key) == 1 or self._area == area.name:
                 yield AreaTab(area, is_active=area.name == self._area)
         yield Static(id="header-space")
-        place = Static(id="header-place")
-        place.display = self._area != "settings"  # does not fit in 80 columns
-        yield place
+        yield Static(id="header-place")
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._fit(event.size.width)
+
+    def _fit(self, width: int) -> None:
+        """Show the tab of this area and the namespace, and those of the other tabs that fit."""
+        tabs = list(self.query(AreaTab))
+        place = self.query_one("#header-place", Static)
+        free = width - sum(tab.needed for tab in tabs if tab.is_active)
+        free -= Content(str(place.content)).cell_length + 2
+        place.display = free >= 0
+        for tab in tabs:
+            if not tab.is_active:
+                free -= tab.needed
+                tab.display = free >= 0
 
     def on_mount(self) -> None:
         self.watch(self.app, "namespace", self._show)
@@ -66,6 +83,7 @@ class StudioHeader(Horizontal):
         text = app.namespace if app.connected else "opening"
         waiting = " …" if app.busy or not app.connected else ""
         self.query_one("#header-place", Static).update(Content(text + waiting))
+        self._fit(self.size.width)
 
 
 def _format_label(area: Area, is_active: bool) -> str:

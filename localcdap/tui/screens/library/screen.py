@@ -9,6 +9,7 @@ from textual import on, work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import BadRequestError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Application
 from localcdap.pipeline.library.draft_model import Draft
@@ -56,6 +57,13 @@ class LibraryScreen(LibraryListScreen):
         super().__init__()
         self._deleted: list[PluginTemplate] = []
 
+    @property
+    def entity(self) -> MetadataEntity | None:
+        item = self.item
+        if not isinstance(item, Application):
+            return None
+        return MetadataEntity.of_application(item.name, self.studio.namespace)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if not self.is_mounted or self.explain_disabled(action) is not None:
             return None
@@ -72,6 +80,8 @@ class LibraryScreen(LibraryListScreen):
                 self.pipeline is None
             ):
                 return "no pipeline is highlighted"
+            case "metadata" if not isinstance(item, Application):
+                return "only deployed pipelines have tags and properties"
             case "runs" if not isinstance(item, Application):
                 return "only deployed pipelines have runs"
             case "restore" if not isinstance(item, Draft) or self.is_newest:

@@ -11,6 +11,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.api.errors import ConflictError, LocalcdapError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.model import (
     RESERVED,
@@ -126,6 +127,11 @@ class NamespacesScreen(AreaScreen):
         self.query_one("#contents", Static).update(format_contents(contents, is_current=is_current))
 
     # -- actions ---------------------------------------------------------------------------------
+
+    @property
+    def entity(self) -> MetadataEntity | None:
+        name = self.query_one("#namespaces", FilteredList).key
+        return MetadataEntity.of_namespace(name) if name is not None else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if not self.is_mounted or self.explain_disabled(action) is not None:

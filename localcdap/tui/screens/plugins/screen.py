@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.widgets import Markdown, Static
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.artifacts.model import (
     ArtifactDetail,
     ArtifactSelector,
@@ -24,6 +25,7 @@ from localcdap.artifacts.model import (
 from localcdap.authoring.artifact import list_plugin_types, write_artifact
 from localcdap.authoring.names import derive_names
 from localcdap.host.cdap import Cdap
+from localcdap.metadata.system_metadata import get_plugin_entity
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
@@ -178,6 +180,15 @@ class PluginsScreen(AreaScreen):
             markdown.update(documentation)
 
     # -- actions -----------------------------------------------------------------------------------
+
+    @property
+    def entity(self) -> MetadataEntity | None:
+        artifact, key = self._get_artifact(), self.query_one("#plugins", FilteredList).key
+        if artifact is None or key is None or self._catalog is None or not artifact.version:
+            return None
+        found = MetadataEntity.of_artifact(artifact.name, artifact.version, artifact.namespace)
+        plugin = self._catalog.find_plugin(key)
+        return found if plugin is None else get_plugin_entity(found, plugin.type, plugin.name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if not self.is_mounted or self.explain_disabled(action) is not None:

@@ -9,6 +9,7 @@ from textual import on, work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.api.metadata import MetadataEntity
 from localcdap.host.cdap import Cdap
 from localcdap.runs.arguments import GIVEN
 from localcdap.runs.history import RunFilter
@@ -57,10 +58,22 @@ class RunsScreen(RunHistoryScreen):
     # -- keys ----------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "metadata":
+            return super().check_action(action, parameters)
         return None if self.explain_disabled(action) else True
+
+    @property
+    def entity(self) -> MetadataEntity | None:
+        """The deployed pipeline of the highlighted run."""
+        run = self.run
+        if run is None or run.application_version is None:
+            return None
+        return MetadataEntity.of_application(run.pipeline, run.namespace)
 
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
+        if action == "metadata" and self.entity is None:
+            return "no run of a deployed pipeline is highlighted"
         if not self.is_mounted or action not in (*_OF_A_RUN, "stop"):
             return None
         run = self.run

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static, TabbedContent, TabPane
 
+from localcdap.api.metadata import MetadataEntity
 from localcdap.datasets.sql import SqlTable
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.records.table import RecordTable
+from localcdap.tui.routes import LineageTarget, NavigationTarget, TableTarget
+from localcdap.tui.screens.fields import choose_field
 from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.completion import quote_identifier
 from localcdap.tui.screens.tables.console import SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
 
+_STRUCTURED: Final = "structured"
+"""The schema of the tables of system applications, which have no metadata."""
 _EMPTY = "No tables yet.\n\nTable sinks of pipelines and system applications write tables."
 
 
@@ -36,12 +42,15 @@ class TablesScreen(AreaScreen):
         Binding("b", "tab('rows')", "rows", id="data.rows"),
         Binding("s", "tab('columns')", "columns", id="data.columns", show=False),
         Binding("q", "tab('sql')", "SQL", id="data.sql"),
+        Binding("W", "lineage", "where from, where to", id="data.lineage"),
         Binding("escape", "leave", "back to the tables", id="data.leave", show=False),
     ]
 
     def __init__(self) -> None:
         super().__init__()
         self._tables: dict[str, SqlTable] = {}
+        self._wanted: tuple[str, str] | None = None
+        """The namespace and the name of the table to highlight when the tables are known."""
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="data"):
@@ -56,6 +65,23 @@ class TablesScreen(AreaScreen):
 
     def on_mount(self) -> None:
         self.follow(watch_topics("runs", "entities"), lambda _: self._read_tables(self._fill))
+
+    def show_target(self, target: NavigationTarget) -> None:
+        if isinstance(target, TableTarget):
+            self._wanted = target.namespace or self.studio.namespace, target.name
+            self._read_tables(self._fill)
+
+    def _show_wanted(self) -> None:
+        """Highlight the table that was navigated to, as soon as the tables are known."""
+        wanted, self._wanted = self._wanted, None
+        if wanted is None:
+            return
+        tables = self._tables.values()
+        found = next((each for each in tables if (each.schema, each.name) == wanted), None)
+        if found is None:
+            self.studio.explain_no_effect(f"there is no table {wanted[1]} in this instance")
+        else:
+            self.query_one("#tables", FilteredList).show(found.identifier)
 
     def show_namespace(self, namespace: str) -> None:
         self._read_tables(self._fill_with_stale_rows)
@@ -75,6 +101,40 @@ class TablesScreen(AreaScreen):
         elif name == "sql":
             self.query_one(QueryEditor).area.focus()
 
+    @property
+    def _table(self) -> SqlTable | None:
+        """The highlighted table, if it is one of a namespace."""
+        table = self._tables.get(self.query_one("#tables", FilteredList).key or "")
+        return None if table is None or table.schema == _STRUCTURED else table
+
+    @property
+    def entity(self) -> MetadataEntity | None:
+        table = self._table
+        return MetadataEntity.of_dataset(table.name, table.schema) if table is not None else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "lineage" and (not self.is_mounted or self.explain_disabled(action)):
+            return None
+        return super().check_action(action, parameters)
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works."""
+        if action == "lineage" and self.query_one("#console").has_focus_within:
+            return "the records of a query belong to no dataset"
+        is_unknown = action == "lineage" and self._table is None
+        return "no table of a namespace is highlighted" if is_unknown else None
+
+    @work
+    async def action_lineage(self) -> None:
+        """Show the lineage of the column under the cursor, else of a column that the user chooses."""
+        table, rows = self._table, self.query_one(TableBrowser).query_one(RecordTable)
+        if table is None:
+            return
+        names = [column.name for column in table.columns]
+        field = rows.column if rows.has_focus_within else await choose_field(self.studio, names)
+        if field is not None:
+            self.studio.navigate(LineageTarget(table.name, field or None, table.schema))
+
     def action_leave(self) -> None:
         """Move the focus from a text field to the tables, so that keys are commands again."""
         self.query_one("#tables").query_one("OptionList").focus()
@@ -90,6 +150,7 @@ class TablesScreen(AreaScreen):
         self._tables = {table.identifier: table for table in ordered}
         listing = self.query_one("#tables", FilteredList)
         listing.set_entries([_build_entry(table) for table in ordered])
+        self._show_wanted()
         self.query_one(SqlConsole).set_tables(ordered, namespace)
         self._show(listing.key)
 

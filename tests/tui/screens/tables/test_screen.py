@@ -10,10 +10,13 @@ import pytest
 from textual.widgets import Static, TabbedContent
 
 from localcdap.api.schema import Schema
+from localcdap.metadata.lineage.column_edges import DatasetField
+from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.store.table_catalog import create_view
 from localcdap.store.tables import NamespaceTables
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.records.table import RecordTable
+from localcdap.tui.routes import TableTarget
 from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.console import SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
@@ -21,6 +24,7 @@ from localcdap.tui.screens.tables.query_status import QueryStatus
 from tests.tui.studio_driver import SMALL
 
 ROWS = 2500
+SPENT = DatasetId("default", "spending")
 SPENDING = Schema.record(
     "r", [("id", Schema.LONG), ("city", Schema.STRING.as_nullable), ("spent", Schema.DOUBLE)]
 )
@@ -233,3 +237,22 @@ async def test_a_view_is_shown_as_one_with_its_query_and_current_rows(cdap, tmp_
         told = "View 'broken' cannot be read: Table with name nowhere does not exist!"
         assert told in str(screen.query_one("#columns", Static).content)
         assert told in str(screen.query_one("#browser-line", QueryStatus).content)
+
+
+async def test_a_column_leads_to_its_lineage_and_the_table_to_its_metadata(open_studio):
+    async with open_studio(target=TableTarget("spending")) as driver:
+        await driver.until(lambda: driver.app.current_mode == "data")
+        await driver.settled()
+        await driver.press("b", "right", "W")
+        await driver.until(lambda: driver.app.current_mode == "lineage")
+        await driver.settled()
+        assert driver.app.screen.exploration.focus == DatasetField(SPENT, "city")
+        await driver.press("5", "escape", "W", "enter")
+        await driver.until(lambda: driver.app.current_mode == "lineage")
+        assert driver.app.screen.exploration.focus == SPENT
+        await driver.press("5", "T")
+        assert driver.app.screen.entity == SPENT.to_entity()
+        await driver.press("escape", "q", "escape", "tab", "W")
+        driver.app.navigate(TableTarget("no such table"))
+        await driver.settled()
+        assert "no such table" in driver.app.notices.newest_first[0].title

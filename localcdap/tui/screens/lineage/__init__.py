@@ -1,0 +1,1 @@
+"""The lineage area: datasets, pipelines and fields as a graph around what is asked about."""

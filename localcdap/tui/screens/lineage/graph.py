@@ -1,0 +1,261 @@
+"""The graph of the lineage area: what was traced from one or more starts, as nodes and links to draw.
+
+A node is a dataset, a program or a field, as the service names them. Data goes from the source of a link to
+its target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from localcdap.api.lineage import EdgeKind, EdgeType
+from localcdap.metadata.lineage.column_edges import DatasetField, Influence
+from localcdap.metadata.lineage.directions import READS, WRITES
+from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId
+from localcdap.metadata.lineage.service import DatasetTrace, FieldTrace
+from localcdap.metadata.lineage.traversal import DatasetGraph, FieldGraph
+
+Node = DatasetId | ProgramId | DatasetField
+Trace = DatasetTrace | FieldTrace
+
+ALL_FIELDS: Final = "all fields"
+"""The name of the node that stands for all fields of a dataset."""
+UNKNOWN: Final = "unknown"
+"""The label of an access of which it is not known whether it reads or writes."""
+_EACH: Final = "each"
+"""The label between all fields of a dataset and one of them."""
+_LABELS: Final = {
+    EdgeKind.IDENTITY: "",
+    EdgeKind.TRANSFORMATION: "computed",
+    EdgeKind.AGGREGATION: "aggregated",
+    EdgeKind.GROUP_BY: "group by",
+    EdgeKind.CONDITIONAL: "condition",
+}
+"""The labels of kinds whose word is too long for a connection, or says nothing."""
+
+
+@dataclass(frozen=True)
+class LineageLink:
+    """A way that data takes, or an influence without data.
+
+    :param label: what happens, with ``?`` behind it when it is assumed.
+    """
+
+    source: Node
+    target: Node
+    label: str = ""
+    is_direct: bool = True
+
+
+@dataclass
+class LineageGraph:
+    """Nodes with their distances from the first start, and links with the pipelines that they belong to."""
+
+    distances: dict[Node, int] = field(default_factory=dict)
+    """The number of programs or edges in between; less than 0 for what lies before the start."""
+    links: dict[LineageLink, set[str]] = field(default_factory=dict)
+    """By link, the applications of its edges; empty for a link at a program."""
+    influences: dict[LineageLink, set[Influence]] = field(default_factory=dict)
+    """By link, the influences that have the same label."""
+    direct: set[Node] = field(default_factory=set)
+    """The nodes to which values go from the start, or the other way round."""
+    is_truncated: bool = False
+    """Whether edges were left out, because there are too many."""
+
+    @property
+    def nodes(self) -> Iterable[Node]:
+        return self.distances.keys()
+
+    def list_links(self, node: Node) -> tuple[list[LineageLink], list[LineageLink]]:
+        """Return the links that end at a node, and those that begin there."""
+        into = [link for link in self.links if link.target == node]
+        return into, [link for link in self.links if link.source == node]
+
+
+def find_connected(graph: LineageGraph, node: Node) -> set[Node]:
+    """Return the nodes from which data or influence gets to a node, those that it gets to, and itself."""
+    found = {node}
+    for is_forward in (False, True):
+        ways: dict[Node, list[Node]] = {}
+        for link in graph.links:
+            begin, end = (link.source, link.target) if is_forward else (link.target, link.source)
+            ways.setdefault(begin, []).append(end)
+        reached, ahead = {node}, [node]
+        while ahead:
+            ends = set(ways.get(ahead.pop(), ())) - reached
+            reached |= ends
+            ahead += ends
+        found |= reached
+    return found
+
+
+def merge_traces(traces: Mapping[Node, Trace]) -> LineageGraph:
+    """Return the graph of all traces, by their starts; the first one is the start of the distances."""
+    graph = LineageGraph()
+    for start, trace in traces.items():
+        before = graph.distances.get(start, 0)
+        for part, sign in ((trace.incoming, -1), (trace.outgoing, 1)):
+            if isinstance(part, DatasetGraph):
+                _add_datasets(graph, part, before, sign)
+            elif isinstance(part, FieldGraph):
+                _add_fields(graph, part, before, sign)
+    if len(graph.links) and traces:
+        _drop_bare_start(graph, next(iter(traces)))
+        _link_all_fields(graph)
+    return graph
+
+
+def _add_datasets(graph: LineageGraph, part: DatasetGraph, before: int, sign: int) -> None:
+    graph.is_truncated = graph.is_truncated or part.truncated
+    for node in part.nodes:
+        graph.distances.setdefault(node.data, before + sign * node.distance)
+        graph.direct.add(node.data)
+    for edge in part.edges:
+        nearest = graph.distances.get(edge.data, before)
+        graph.distances.setdefault(edge.program, nearest)
+        is_unknown = edge.access is AccessType.UNKNOWN
+        if is_unknown:
+            link = LineageLink(edge.data, edge.program, UNKNOWN, is_direct=False)
+            graph.links.setdefault(link, set())
+            continue
+        if edge.access in READS:
+            graph.links.setdefault(LineageLink(edge.data, edge.program), set())
+        if edge.access in WRITES:
+            graph.links.setdefault(LineageLink(edge.program, edge.data), set())
+
+
+def _add_fields(graph: LineageGraph, part: FieldGraph, before: int, sign: int) -> None:
+    graph.is_truncated = graph.is_truncated or part.truncated
+    for node in part.nodes:
+        graph.distances.setdefault(node.field, before + sign * node.distance)
+        if node.direct:
+            graph.direct.add(node.field)
+    for edge in part.edges:
+        near = edge.source if sign > 0 else edge.target
+        if near not in graph.distances:
+            _place_beside(graph, near, before)
+        link = LineageLink(
+            edge.source,
+            edge.target,
+            label_influence(edge.influence),
+            edge.influence.kind.type is EdgeType.DIRECT,
+        )
+        graph.links.setdefault(link, set()).add(edge.application)
+        graph.influences.setdefault(link, set()).add(edge.influence)
+
+
+def _place_beside(graph: LineageGraph, node: DatasetField, before: int) -> None:
+    """Place a node that a search passed without naming it.
+
+    From all fields of a dataset it goes on at each of them, and an edge to all fields ends at each of them.
+    """
+    same = [
+        each
+        for each in graph.nodes
+        if isinstance(each, DatasetField) and each.dataset == node.dataset
+    ]
+    nearest = min(same, key=lambda each: abs(graph.distances[each]), default=None)
+    graph.distances[node] = before if nearest is None else graph.distances[nearest]
+    if DatasetField(node.dataset) in graph.direct:
+        graph.direct.add(node)
+
+
+def _drop_bare_start(graph: LineageGraph, start: Node) -> None:
+    """Leave out the start of a trace of all fields of a dataset: its edges are those of the single fields."""
+    if isinstance(start, DatasetField) and start.field is None and not any(graph.list_links(start)):
+        graph.distances.pop(start, None)
+
+
+def _link_all_fields(graph: LineageGraph) -> None:
+    """Link the node of all fields of a dataset with the nodes of its single fields."""
+    fields = [node for node in graph.nodes if isinstance(node, DatasetField)]
+    together = {node.dataset: node for node in fields if node.field is None}
+    for node in fields:
+        whole = together.get(node.dataset)
+        if whole is not None and node.field is not None:
+            graph.links.setdefault(LineageLink(whole, node, _EACH, is_direct=False), set())
+
+
+def label_influence(influence: Influence) -> str:
+    """Return the short text at a connection; ``?`` behind it means that it is assumed."""
+    kind = influence.kind
+    label = _LABELS.get(kind, kind.value.lower())
+    return f"{label}?" if influence.assumed else label
+
+
+def find_node(key: str, graph: LineageGraph) -> Node | None:
+    """Return the node of a key of :func:`get_key`."""
+    return next((node for node in graph.nodes if get_key(node) == key), None)
+
+
+def get_key(node: Node) -> str:
+    """Return a text that identifies a node in a drawing."""
+    match node:
+        case DatasetId():
+            return f"d/{node.namespace}/{node.dataset}"
+        case ProgramId():
+            return f"p/{node.namespace}/{node.application}/{node.program}"
+        case _:
+            name = "" if node.field is None else f"/{node.field}"
+            return f"f/{node.dataset.namespace}/{node.dataset.dataset}{name}"
+
+
+def get_dataset(node: Node) -> DatasetId | None:
+    """Return the dataset of a node; None for a program."""
+    if isinstance(node, DatasetField):
+        return node.dataset
+    return node if isinstance(node, DatasetId) else None
+
+
+def format_node(node: Node) -> str:
+    """Return the name of a node without its namespace; all fields of a dataset are ``all fields``."""
+    match node:
+        case DatasetId():
+            return node.dataset
+        case ProgramId():
+            return node.application
+        case _:
+            return ALL_FIELDS if node.field is None else node.field
+
+
+def format_mermaid(graph: LineageGraph) -> str:
+    """Return the graph as a flowchart of Mermaid; indirect influences have dotted lines."""
+    numbers = {node: f"n{number}" for number, node in enumerate(graph.nodes, 1)}
+    lines = ["flowchart LR"]
+    for node, id in numbers.items():
+        text = _escape_mermaid(_format_whole(node))
+        lines.append(f'  {id}(["{text}"])' if isinstance(node, ProgramId) else f'  {id}["{text}"]')
+    for link, applications in graph.links.items():
+        said = ", ".join(filter(None, (link.label, *sorted(map(str, applications)))))
+        arrow = "-->" if link.is_direct else "-.->"
+        label = f'|"{_escape_mermaid(said)}"|' if said else ""
+        lines.append(f"  {numbers[link.source]} {arrow}{label} {numbers[link.target]}")
+    return "\n".join(lines) + "\n"
+
+
+def _format_whole(node: Node) -> str:
+    dataset = get_dataset(node)
+    if dataset is None or isinstance(node, DatasetId):
+        return format_node(node)
+    return f"{dataset.dataset}.{format_node(node)}"
+
+
+def _escape_mermaid(text: str) -> str:
+    """Return a text for between quotation marks, in which Mermaid reads ``#`` as the start of an entity."""
+    return "".join(_ESCAPES.get(each, each if each.isprintable() else " ") for each in text)
+
+
+_ESCAPES: Final = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;"}
+
+
+def list_impact(graph: LineageGraph) -> Iterator[tuple[int, str, str, str]]:
+    """Yield what comes from the start: distance, dataset, field, and ``direct`` or ``indirect``."""
+    for node, distance in sorted(
+        graph.distances.items(), key=lambda item: (item[1], get_key(item[0]))
+    ):
+        dataset = get_dataset(node)
+        if distance > 0 and dataset is not None:
+            name = format_node(node) if isinstance(node, DatasetField) else ""
+            yield distance, dataset.dataset, name, "direct" if node in graph.direct else "indirect"

@@ -1,0 +1,1 @@
+"""The search area: finds everything of a namespace while its user types."""
