@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from localcdap.api.app.events import MetadataEmitted, SystemEventListener
-from localcdap.api.errors import LocalcdapError, StoreError
+from localcdap.api.errors import DamagedStoreError, DiskFullError, LocalcdapError, StoreError
 from localcdap.api.metadata import (
     Metadata,
     MetadataKind,
@@ -31,6 +31,8 @@ from localcdap.security.principals import act_as
 from localcdap.store.store import Transaction
 
 _LOG: Final = logging.getLogger(__name__)
+_ATTEMPTS: Final = 8
+"""Attempts to store what the database refuses; with the pauses of the dispatcher they take 13 s."""
 
 
 class EmittedMetadataListener(SystemEventListener[Transaction]):
@@ -38,6 +40,8 @@ class EmittedMetadataListener(SystemEventListener[Transaction]):
 
     What is invalid or refused is dropped with a warning, which holds no metadata. What cannot be stored for
     another reason is set aside in the table ``metadata_set_aside``, so that later messages are not held up.
+    What the database refuses is tried again first (CDAP 6 ``MetadataSubscriberService`` too), and for ever
+    while the disk is full or the file is damaged, since nothing can be set aside then.
     """
 
     name = "metadata-writer"
@@ -46,22 +50,35 @@ class EmittedMetadataListener(SystemEventListener[Transaction]):
     def __init__(self, service: MetadataService) -> None:
         self._service = service
         self._numbers = itertools.count()
+        self._refused: _Refusal | None = None
 
     def on_event(self, event: MetadataEmitted, tx: Transaction) -> None:
-        """Store one operation."""
+        """Store one operation.
+
+        :raises StoreError: when the database refuses it; the listener is called again.
+        """
+        refused = self._refused
+        if refused is not None and refused.event == event and refused.tries >= _ATTEMPTS:
+            self._set_aside(tx, event, refused.error)
+            return
         try:
             with act_as(Principal(event.user) if event.user else None):
                 self._service.apply_emitted(tx, to_mutation(event.operation), event.user)
-        except StoreError:
-            raise  # such as a full disk: the listener is called again
-        except LocalcdapError as error:
-            if tx.failure is not None:
-                raise
-            self._warn(event, type(error).__name__)
         except Exception as error:
-            if tx.failure is not None:
+            if tx.failure is not None or isinstance(error, StoreError):
+                self._note_refusal(event, tx.failure or error)
                 raise
-            self._set_aside(tx, event, error)
+            if isinstance(error, LocalcdapError):
+                self._warn(event, type(error).__name__)
+            else:
+                self._set_aside(tx, event, error)
+
+    def _note_refusal(self, event: MetadataEmitted, error: Exception) -> None:
+        if isinstance(error, DiskFullError | DamagedStoreError):
+            return
+        known = self._refused
+        tries = known.tries if known is not None and known.event == event else 0
+        self._refused = _Refusal(event, error, tries + 1)
 
     def _warn(self, event: MetadataEmitted, reason: str) -> None:
         _LOG.warning(
@@ -74,7 +91,7 @@ class EmittedMetadataListener(SystemEventListener[Transaction]):
         )
 
     def _set_aside(self, tx: Transaction, event: MetadataEmitted, error: Exception) -> None:
-        _LOG.exception("metadata that run %s emitted is set aside", event.run.name)
+        _LOG.error("metadata that run %s emitted is set aside", event.run.name, exc_info=error)
         number = time.time_ns() // 1_000_000 * 1000 + next(self._numbers) % 1000
         tx.execute(
             "INSERT INTO metadata_set_aside VALUES (?, ?, ?)",
@@ -84,6 +101,14 @@ class EmittedMetadataListener(SystemEventListener[Transaction]):
                 f"{type(error).__name__}: {error}",
             ),
         )
+
+
+class _Refusal(NamedTuple):
+    """An event that the database refuses."""
+
+    event: MetadataEmitted
+    error: Exception
+    tries: int
 
 
 def to_mutation(operation: MetadataOperation) -> Mutation:
