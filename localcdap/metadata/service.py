@@ -19,7 +19,7 @@ from localcdap.api.metadata import (
     MetadataScope,
     ScopedMetadata,
 )
-from localcdap.api.security import Authorizer, Permission, Principal
+from localcdap.api.security import Permission, Principal
 from localcdap.decoders import decode_json
 from localcdap.metadata.existence import EntityCheck
 from localcdap.metadata.mutations import (
@@ -32,9 +32,17 @@ from localcdap.metadata.mutations import (
 from localcdap.metadata.search import SearchRequest, SearchResponse
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import is_untyped_plugin, read_untyped_plugin
+from localcdap.metadata.visibility import Visibility
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.security.access import OF_INSTANCE, Target, of_namespace, open_to_all, requires
+from localcdap.security.access import (
+    OF_INSTANCE,
+    SwitchedAuthorizer,
+    Target,
+    of_namespace,
+    open_to_all,
+    requires,
+)
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.security.principals import current_principal
 from localcdap.store.store import Store, Transaction
@@ -59,7 +67,7 @@ class MetadataService:
         metadata: MetadataStore,
         namespaces: NamespaceService,
         checks: Mapping[str, EntityCheck],
-        authorizer: Authorizer = ALLOW_ALL,
+        authorizer: SwitchedAuthorizer = ALLOW_ALL,
         max_chars: int = rules.MAX_CHARS,
     ) -> None:
         self._store = store
@@ -140,16 +148,16 @@ class MetadataService:
 
     @open_to_all("it shows what is visible to the caller")
     def search(self, request: SearchRequest) -> SearchResponse:
-        """Return a page of the entities whose metadata matches a query.
-
-        What the caller may not see is missing from the page, which is then shorter.
+        """Return a page of the entities whose metadata matches a query, and which the caller sees.
 
         :raises BadRequestError: when the request is wrong.
         """
-        found = self._metadata.search(request)
-        who, sees = current_principal(), self._authorizer.is_visible
-        visible = [each for each in found.results if sees(who, each.entity)]
-        return msgspec.structs.replace(found, results=visible)
+        who = current_principal()
+        view = self._authorizer.describe_view(who)
+        if view is None:
+            return self._metadata.search(request)
+        visibility = Visibility(view, lambda entity: self._authorizer.is_visible(who, entity))
+        return self._metadata.search(request, visibility)
 
     @requires(of_namespace(), Permission.READ)
     def export(self, namespace: str) -> list[UserMetadata]:

@@ -86,6 +86,11 @@ class Privileges(msgspec.Struct, frozen=True):
             for of, granted in self.users.get(user, {}).items()
         )
 
+    def list_seen(self, user: str) -> frozenset[EntityKeys] | None:
+        """Return the entities on which a user has any permission; None when it is every entity."""
+        seen = frozenset(of for of, granted in self.users.get(user, {}).items() if granted)
+        return None if () in seen else seen
+
 
 def parse_path(path: str) -> EntityKeys:
     """Return the keys of the entity that a path of the settings names.
