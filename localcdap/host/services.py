@@ -42,6 +42,7 @@ from localcdap.metadata.emitted import EmittedMetadataListener
 from localcdap.metadata.existence import create_checks
 from localcdap.metadata.lineage.service import LineageService
 from localcdap.metadata.lineage.store import LineageStore
+from localcdap.metadata.lineage_retention import LineageRetention
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import SystemMetadataWriter
@@ -127,7 +128,7 @@ class HostServices:
                 settings.locations,
                 warms_up=settings.engine_warm_up,
             )
-            self._open_lineage(store)
+            self._open_lineage(store, settings.lineage_retention_days)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
             unowned.pop_all()
@@ -165,12 +166,16 @@ class HostServices:
         except DiskFullError as error:
             _LOG.warning("Changes of plugins are not noticed now. %s", error.full_message)
 
-    def _open_lineage(self, store: Store) -> None:
+    def _open_lineage(self, store: Store, days: float) -> None:
         """Build what runs need of metadata: its store, the audit log, lineage."""
         self._audit_log = AuditLog(self._topics)
         self._metadata = MetadataStore(store, self._audit_log.note_changes)
         lineage = LineageStore(store, StoredRuns(store), self._metadata.list_fields)
-        self._recorder = AccessRecorder(lineage, self._metadata, self._audit_log)
+        retention = LineageRetention(lineage, days)
+        if days:
+            with store.transaction() as tx:
+                retention.apply(tx)
+        self._recorder = AccessRecorder(lineage, self._metadata, self._audit_log, retention)
         self.lineage = LineageService(lineage, self.namespaces)
         self.namespaces.register_resource(
             NamespaceResource("lineage", remove=lineage.remove_namespace)

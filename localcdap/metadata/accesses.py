@@ -12,6 +12,7 @@ from localcdap.api.metadata import DATASET, Metadata, MetadataEntity, ScopedMeta
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditType
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
 from localcdap.metadata.lineage.store import LineageStore
+from localcdap.metadata.lineage_retention import LineageRetention
 from localcdap.metadata.mutations import STANDARD_DIRECTIVES, CreateMutation
 from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME
 from localcdap.metadata.store import MetadataStore
@@ -30,9 +31,19 @@ class DatasetUse(msgspec.Struct, frozen=True):
 
 
 class AccessRecorder:
-    """Records what runs read and write, as part of a transaction."""
+    """Records what runs read and write, as part of a transaction.
 
-    def __init__(self, lineage: LineageStore, metadata: MetadataStore, audit: AuditLog) -> None:
+    :param retention: removes old lineage while new is recorded.
+    """
+
+    def __init__(
+        self,
+        lineage: LineageStore,
+        metadata: MetadataStore,
+        audit: AuditLog,
+        retention: LineageRetention | None = None,
+    ) -> None:
+        self._retention = retention or LineageRetention(lineage)
         self._lineage = lineage
         self._metadata = metadata
         self._audit = audit
@@ -57,6 +68,7 @@ class AccessRecorder:
             )
             for each in uses
         ]
+        self._retention.apply(tx)
         self._lineage.add_relations(tx, set(relations))
         self._create_entities(tx, namespace, uses)
         accessor = _describe_accessor(program, run)
