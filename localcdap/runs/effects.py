@@ -39,6 +39,7 @@ from localcdap.runs.model import (
 )
 from localcdap.runs.records import RunRecords
 from localcdap.security.authorizer import ALLOW_ALL
+from localcdap.security.principals import act_as
 from localcdap.store.store import Store, Transaction
 from localcdap.store.tables import NamespaceTables
 
@@ -138,6 +139,12 @@ class RunEffects:
         for load in loads:
             table = MetadataEntity.of_dataset(load.name, load.namespace)
             self._authorizer.enforce(principal, table, [Permission.WRITE])
+        with act_as(principal):
+            self._write_tables(transaction, loads)
+        run.tables += [load.name for load in loads if load.name not in run.tables]
+        self._records.change(transaction, run)
+
+    def _write_tables(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:
         for load in loads:
             files = sorted(Path(load.directory).glob("*.parquet"))
             target = (transaction, load.namespace, load.name, load.schema)
@@ -145,8 +152,6 @@ class RunEffects:
                 self._tables.write_parquet(*target, load.how, files)
             else:
                 self._tables.upsert_parquet(*target, load.key, files)
-        run.tables += [load.name for load in loads if load.name not in run.tables]
-        self._records.change(transaction, run)
 
     def _log(self, transaction: Transaction, lines: Sequence[LogLine]) -> None:
         number = self._records.get_log_length(transaction, self._id)

@@ -246,16 +246,21 @@ class RunRecords:
     def note_accesses(
         self, transaction: Transaction, run_id: str, accesses: Sequence[DatasetAccess]
     ) -> None:
-        """Record what stages of a run read; what they have written waits until the run commits."""
+        """Record what stages of a run read or have changed; what sinks write waits for the commit."""
         run = self.get_in(transaction, run_id)
-        reads = [each for each in accesses if not each.is_write]
-        self._record(transaction, run, [(each.dataset, each.document) for each in reads], False)
+        for is_write in (False, True):
+            done = [
+                (each.dataset, each.document)
+                for each in accesses
+                if each.is_write is is_write and (each.is_final or not is_write)
+            ]
+            self._record(transaction, run, done, is_write)
         transaction.execute_many(
             "INSERT INTO pending_writes VALUES (?, ?, ?, ?)",
             [
                 (run_id, each.stage, each.dataset, each.document)
                 for each in accesses
-                if each.is_write
+                if each.is_write and not each.is_final
             ],
         )
 

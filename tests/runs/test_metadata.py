@@ -15,6 +15,7 @@ from localcdap.api.metadata import Metadata, MetadataEntity
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run
 from localcdap.runs.preview.model import PreviewRequest
+from localcdap.security.principals import get_process_user
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import pipeline
 from tests.e2e.pipelines import stage as shipped
@@ -246,6 +247,47 @@ def test_what_is_illegal_or_missing_fails_the_run_with_its_stage(
     assert ended.error is not None
     assert ended.error.stage == "wrong"
     assert message in ended.error.message
+
+
+@pytest.fixture
+def guarded(instance: TemporaryInstance) -> Iterator[None]:
+    """The user may write the table ``copy`` and do anything with pipelines, but not change ``people``."""
+    user = get_process_user()
+    rights = ['"namespaces/default" = ["READ", "EXECUTE", "ADMIN"]']
+    rights += ['"namespaces/default/datasets/copy" = ["WRITE"]']
+    text = "\n".join(["[security]", "enabled = true", f'[security.privileges."{user}"]', *rights])
+    instance.settings(text + "\n")
+    yield
+    instance.settings("")
+
+
+def test_an_emission_without_the_right_fails_the_call_with_stage_and_entity(
+    instance: TemporaryInstance, guarded: None
+) -> None:
+    document = copying(stage("go", "transform", "Propagate"))
+    before = instance.cdap.metadata.get(SOURCE).user
+    ended = run(instance, document, source="people", sink="people")
+    assert ended.status is RunStatus.FAILED
+    assert ended.error is not None
+    assert ended.error.stage == "go"
+    assert ended.error.message.startswith(
+        "Stage 'go': the metadata of dataset: people which exists in namespace: default cannot be changed: "
+        f"Principal '{ended.user}' has insufficient privileges to perform action 'WRITE' on entity "
+        "'dataset:default.people'."
+    )
+    assert '"namespaces/default/datasets/people" = ["WRITE"]' in (
+        ended.error.corrective_action or ""
+    )
+    assert run(instance, document, source="people", sink="copy").status is COMPLETED
+    assert instance.cdap.metadata.get(SOURCE).user == before
+
+    preview = instance.cdap.previews.start(
+        PreviewRequest(document, arguments={"source": "people", "sink": "people"})
+    )
+    while not preview.status.is_end:
+        preview = instance.cdap.previews.wait("default", preview.preview, preview.version, 5.0)
+    assert preview.error is not None
+    assert "insufficient privileges" in preview.error.message
 
 
 def test_a_preview_emits_nothing_and_shows_what_a_run_would_emit(

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.flow import SINKS, SOURCE, Flow, Stage
 from localcdap.engine.messages.spool import DatasetAccess
-from localcdap.engine.plan.contexts import RunContext
+from localcdap.engine.plan.contexts import RunContext, TableUse
 
 REFERENCE_NAME = "referenceName"
 """The property by which the original names the dataset of a source or sink (``LineageRecorder``)."""
 
 
 def list_reads(flow: Flow, run: RunContext) -> list[DatasetAccess]:
-    """Return what the planned stages of a phase read: sources their dataset, others the tables they use."""
+    """Return what the stages of a phase read: sources their dataset, all the tables they look into."""
     return [
-        DatasetAccess(stage.name, name, False, _to_text(stage.output_schema))
+        access
         for stage in flow.stages
-        if stage.type not in SINKS
-        for name in _list_datasets(stage, run)
+        for access in (*_list_inputs(stage, run), *_list_lookups(stage, run))
     ]
 
 
@@ -31,18 +28,43 @@ def list_writes(flow: Flow, run: RunContext) -> list[DatasetAccess]:
         )
         for stage in flow.stages
         if stage.type in SINKS
-        for name in _list_datasets(stage, run)
+        for name in _find_reference(stage) or run.find_tables(stage.name, TableUse.WRITE)
     ]
+
+
+def list_control_accesses(stage: Stage, run: RunContext) -> list[DatasetAccess]:
+    """Return what an action, condition or post action has read, looked into, and changed by SQL."""
+    changed = run.find_tables(stage.name, TableUse.CHANGE)
+    return [
+        *(DatasetAccess(stage.name, name, False) for name in _find_read(stage, run)),
+        *_list_lookups(stage, run),
+        *(DatasetAccess(stage.name, name, True, is_final=True) for name in changed),
+    ]
+
+
+def _list_inputs(stage: Stage, run: RunContext) -> list[DatasetAccess]:
+    reference = _find_reference(stage) if stage.type == SOURCE else []
+    schema = _to_text(stage.output_schema)
+    return [
+        DatasetAccess(stage.name, name, False, schema)
+        for name in reference or _find_read(stage, run)
+    ]
+
+
+def _list_lookups(stage: Stage, run: RunContext) -> list[DatasetAccess]:
+    tables = run.find_tables(stage.name, TableUse.LOOKUP)
+    return [DatasetAccess(stage.name, name, False) for name in tables]
+
+
+def _find_read(stage: Stage, run: RunContext) -> list[str]:
+    return run.find_tables(stage.name, TableUse.READ)
+
+
+def _find_reference(stage: Stage) -> list[str]:
+    """Return the reference name of a source or sink; nothing when it has none."""
+    reference = stage.properties.get(REFERENCE_NAME, "").strip()
+    return [reference] if reference else []
 
 
 def _to_text(schema: Schema | None) -> str | None:
     return None if schema is None else str(schema)
-
-
-def _list_datasets(stage: Stage, run: RunContext) -> Iterator[str]:
-    """Yield the reference name of a source or sink; without one, the tables that the stage uses."""
-    reference = stage.properties.get(REFERENCE_NAME, "").strip()
-    if reference and stage.type in (SOURCE, *SINKS):
-        yield reference
-    else:
-        yield from run.tables_used.get(stage.name, ())

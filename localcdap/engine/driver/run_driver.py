@@ -27,6 +27,7 @@ from localcdap.engine.driver.workflow import Workflow
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.host_client import (
     RedactingSpoolWriter,
+    create_metadata_check,
     create_metadata_reader,
     create_table_source,
     flush_to_host,
@@ -238,6 +239,7 @@ class RunDriver:
         return RunMetadata(
             create_metadata_reader(self._order.host_directory),
             lambda stage, operation: spool.append(MetadataOperations(stage, [operation])),
+            create_metadata_check(self._order.host_directory),
         )
 
     def _end_operations(self, *, may_begin: bool) -> None:

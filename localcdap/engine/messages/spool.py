@@ -157,6 +157,8 @@ class DatasetAccess(msgspec.Struct, frozen=True):
     is_write: bool
     document: str | None = None
     """The schema of the records, as the stage knows it."""
+    is_final: bool = False
+    """Whether a write has taken effect already; else it does when the run commits."""
 
 
 class Accessed(msgspec.Struct, tag="accessed", tag_field="kind"):

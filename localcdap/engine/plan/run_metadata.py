@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.errors import LocalcdapError
+from localcdap.api.errors import LocalcdapError, UnauthorizedError
 from localcdap.api.metadata import (
     Metadata,
     MetadataEntity,
@@ -24,21 +24,33 @@ class RunMetadata:
     :param read: returns the metadata of an entity; it is called once for each entity. By default, none has
         any.
     :param emit: takes what a stage emits. By default it is kept in :attr:`emitted`.
+    :param check: raises UnauthorizedError when the run may not change the metadata of an entity; it is called
+        once for each entity.
     """
 
     def __init__(
         self,
         read: Callable[[MetadataEntity], ScopedMetadata] = lambda _: ScopedMetadata(),
         emit: Callable[[str, MetadataOperation], None] | None = None,
+        check: Callable[[MetadataEntity], None] = lambda _: None,
     ) -> None:
         self.emitted: Final[list[tuple[str, MetadataOperation]]] = []
         """What stages emitted, if nobody else takes it."""
         self._read: Final = read
         self._emit: Final = emit
+        self._check: Final = check
+        self._checked: Final[set[MetadataEntity]] = set()
         self._known: Final[dict[MetadataEntity, ScopedMetadata]] = {}
 
     def emit(self, stage: str, operation: MetadataOperation) -> None:
-        """Take what a stage emits."""
+        """Take what a stage emits.
+
+        :raises UnauthorizedError: when the run may not change the metadata of the entity. The host checks it
+            once more when it stores what was emitted.
+        """
+        if operation.entity not in self._checked:
+            self._check(operation.entity)
+            self._checked.add(operation.entity)
         if self._emit is None:
             self.emitted.append((stage, operation))
         else:
@@ -109,7 +121,13 @@ class MetadataAccess:
 
     def _emit(self, kind: OperationKind, entity: MetadataEntity, **more: Any) -> None:
         operation = MetadataOperation(kind, entity.resolve(self.namespace), **more)
-        self._run_metadata.emit(self.stage_name, operation)
+        try:
+            self._run_metadata.emit(self.stage_name, operation)
+        except UnauthorizedError as error:
+            raise self.fail(
+                f"the metadata of {operation.entity.describe()} cannot be changed: {error.message}",
+                error.corrective_action,
+            ) from None
 
 
 def describe_operation(operation: MetadataOperation) -> str:
