@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 
 from localcdap.api.metadata import DATASET, Metadata, MetadataEntity, ScopedMetadata
+from localcdap.api.security import Authorizer
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditType
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.lineage_retention import LineageRetention
 from localcdap.metadata.mutations import STANDARD_DIRECTIVES, CreateMutation
+from localcdap.metadata.propagation import MetadataPropagation
 from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import SCHEMA, WORKFLOW, WORKFLOW_NAME
@@ -87,6 +89,22 @@ class AccessRecorder:
                 for dataset, is_write in accesses
             ],
         )
+
+    def propagate(
+        self,
+        tx: Transaction,
+        namespace: str,
+        pipeline: str,
+        flows: Sequence[tuple[str, str]],
+        authorizer: Authorizer,
+    ) -> list[str]:
+        """Carry USER metadata along with the records of a pipeline, see :class:`MetadataPropagation`.
+
+        :param flows: pairs of the names of a source and a sink.
+        """
+        pairs = {(DatasetId(namespace, one), DatasetId(namespace, other)) for one, other in flows}
+        edges = self._lineage.list_edges(tx, namespace, pipeline)
+        return MetadataPropagation(self._metadata, authorizer).propagate(tx, pairs, edges)
 
     def _create_entities(self, tx: Transaction, namespace: str, uses: Sequence[DatasetUse]) -> None:
         """Write the SYSTEM metadata of datasets that are not tables and have none yet.

@@ -2,7 +2,7 @@
 
 The original filters each page after it was read (CDAP 6 ``DefaultMetadataAdmin``): its pages are shorter
 then, and its totals count what is hidden. Here only what is visible is counted. As there, a custom entity is
-seen by whoever sees the nearest CDAP entity around it.
+seen by those who see the nearest CDAP entity around it.
 """
 
 from __future__ import annotations

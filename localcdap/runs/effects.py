@@ -16,6 +16,7 @@ from localcdap.engine.messages.spool import (
     Accessed,
     Committed,
     Counted,
+    DatasetFlow,
     Failed,
     LogLine,
     LogLines,
@@ -127,9 +128,17 @@ class RunEffects:
             case Committed():
                 run.written += [each for each in message.directories if each not in run.written]
                 self._records.record_writes(transaction, run)
+                for problem in self._propagate(transaction, run, message.flows):
+                    self._note(transaction, problem)
             case Failed():
                 run.error = to_run_error(message)
         self._records.change(transaction, run)
+
+    def _propagate(
+        self, transaction: Transaction, run: Run, flows: Sequence[DatasetFlow]
+    ) -> Sequence[str]:
+        with act_as(Principal(run.user) if run.user else SYSTEM_PRINCIPAL):
+            return self._records.propagate_metadata(transaction, run, flows, self._authorizer)
 
     def _load(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:
         if not loads or not self._records.mark_loaded(transaction, self._id):

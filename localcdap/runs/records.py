@@ -11,8 +11,9 @@ import msgspec
 from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import NotFoundError
 from localcdap.api.metadata import PROGRAM_RUN, MetadataEntity
+from localcdap.api.security import Authorizer
 from localcdap.decoders import decode_json
-from localcdap.engine.messages.spool import DatasetAccess, MetadataOperations
+from localcdap.engine.messages.spool import DatasetAccess, DatasetFlow, MetadataOperations
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.accesses import AccessRecorder, DatasetUse
 from localcdap.namespaces.preferences import PIPELINE_PROGRAM
@@ -271,6 +272,19 @@ class RunRecords:
         )
         self._record(transaction, run, rows, True)
         self._forget_writes(transaction, run)
+
+    def propagate_metadata(
+        self,
+        transaction: Transaction,
+        run: Run,
+        flows: Sequence[DatasetFlow],
+        authorizer: Authorizer,
+    ) -> Sequence[str]:
+        """Carry USER metadata along with the records of a run, for the user who acts; return problems."""
+        if not flows or self._recorder is None:
+            return ()
+        pairs = [(each.source, each.sink) for each in flows]
+        return self._recorder.propagate(transaction, run.namespace, run.pipeline, pairs, authorizer)
 
     def _forget_writes(self, transaction: Transaction, run: Run) -> None:
         transaction.execute("DELETE FROM pending_writes WHERE run = ?", (run.run,))

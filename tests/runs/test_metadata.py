@@ -13,6 +13,10 @@ import pytest
 
 from localcdap.api.metadata import Metadata, MetadataEntity
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.metadata.audit import AuditQuery, AuditType
+from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
+from localcdap.metadata.lineage.edge_records import EdgeRecords
+from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.runs.model import Run
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.security.principals import get_process_user
@@ -247,6 +251,32 @@ def test_what_is_illegal_or_missing_fails_the_run_with_its_stage(
     assert ended.error is not None
     assert ended.error.stage == "wrong"
     assert message in ended.error.message
+
+
+def test_a_pipeline_that_asks_for_it_propagates_metadata_of_datasets_and_fields(
+    instance: TemporaryInstance,
+) -> None:
+    document = copying()
+    document["name"] = "propagating"
+    document["config"]["stages"][-1]["plugin"]["properties"]["name"] = "target"
+    target = MetadataEntity.of_dataset("target", "default")
+    assert run(instance, document).status is COMPLETED
+    assert instance.cdap.metadata.get(target).user.is_empty()
+
+    people, made = DatasetId("default", "people"), DatasetId("default", "target")
+    edge = ColumnEdge(DatasetField(people, "name"), DatasetField(made, "name"))
+    with instance.cdap.runs._store.transaction() as tx:
+        EdgeRecords(tx).replace("default", "propagating", [edge])
+    instance.cdap.metadata.add(target, {"owner": "Bob"})
+    document["config"]["properties"] = {"propagateMetadata": "true"}
+    ended = run(instance, document)
+    assert ended.status is COMPLETED
+    user = instance.cdap.metadata.get(target).user
+    assert user == Metadata.of({"owner": "Bob"}, ["gold"])
+    field = instance.cdap.metadata.get(target.append("field", "name")).user
+    assert field == Metadata.of(tags=["confidential"])
+    query = AuditQuery(entity=target, types=[AuditType.METADATA_CHANGE], limit=1)
+    assert [each.user for each in instance.cdap.audit.list_messages(query)] == [ended.user]
 
 
 @pytest.fixture

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+
+from localcdap.api.pipeline import StageConnection
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.flow import SINKS, SOURCE, Flow, Stage
-from localcdap.engine.messages.spool import DatasetAccess
+from localcdap.engine.messages.spool import DatasetAccess, DatasetFlow
 from localcdap.engine.plan.contexts import RunContext, TableUse
 
+PROPAGATION = "propagateMetadata"
+"""The property of a pipeline by which metadata goes from sources to sinks; off unless it is ``true``."""
 REFERENCE_NAME = "referenceName"
 """The property by which the original names the dataset of a source or sink (``LineageRecorder``)."""
 
@@ -40,6 +45,42 @@ def list_control_accesses(stage: Stage, run: RunContext) -> list[DatasetAccess]:
         *_list_lookups(stage, run),
         *(DatasetAccess(stage.name, name, True, is_final=True) for name in changed),
     ]
+
+
+def find_flows(
+    accesses: Sequence[DatasetAccess],
+    types: Mapping[str, str],
+    connections: Collection[StageConnection],
+) -> list[DatasetFlow]:
+    """Return the pairs of a dataset that a source has read, and one that a sink behind it writes.
+
+    :param types: of plugins, by stage.
+    :param connections: those on which records went.
+    """
+    sinks: dict[str, list[str]] = {}
+    for each in accesses:
+        if each.is_write and types.get(each.stage) in SINKS:
+            sinks.setdefault(each.stage, []).append(each.dataset)
+    flows = {
+        DatasetFlow(each.dataset, sink)
+        for each in accesses
+        if not each.is_write and types.get(each.stage) == SOURCE
+        for stage in _find_stages_behind(each.stage, connections)
+        for sink in sinks.get(stage, ())
+        if sink != each.dataset
+    }
+    return sorted(flows)
+
+
+def _find_stages_behind(stage: str, connections: Collection[StageConnection]) -> set[str]:
+    found: set[str] = set()
+    waiting = [stage]
+    while waiting:
+        name = waiting.pop()
+        next = {each.target for each in connections if each.source == name} - found
+        found |= next
+        waiting += next
+    return found
 
 
 def _list_inputs(stage: Stage, run: RunContext) -> list[DatasetAccess]:

@@ -101,7 +101,7 @@ def _create_missing_messages(
         run_id = read_order(run_directory).run_id
         missing.append(TableLoads(run_id, journal.table_loads))
     if Committed not in known:
-        missing.append(Committed([move.final for move in journal.moves]))
+        missing.append(Committed([move.final for move in journal.moves], journal.flows))
     if not journal.ends_run:
         action = "What its sinks wrote is in place; check which of the actions after them have still to run."
         return [*missing, Failed(None, gone, action, []), create_status(RunStatus.FAILED)]

@@ -164,7 +164,7 @@ class RunDriver:
             workflow.run_data()
         self._cancellation.disarm()
         ends_run = not workflow.has_ending_steps
-        journal = self._staging.commit(run.table_loads, ends_run=ends_run)
+        journal = self._staging.commit(run.table_loads, workflow.list_flows(), ends_run=ends_run)
         messages = create_commit_messages(order.run_id, journal)
         if workflow.has_ending:
             spool.append(*messages, durable=True)
@@ -289,7 +289,7 @@ def create_commit_messages(run_id: str, journal: Journal) -> list[Message]:
     completed.
     """
     loads = [TableLoads(run_id, journal.table_loads)] if journal.table_loads else []
-    return [*loads, Committed([move.final for move in journal.moves])]
+    return [*loads, Committed([move.final for move in journal.moves], journal.flows)]
 
 
 def create_failed(error: Exception) -> Failed:

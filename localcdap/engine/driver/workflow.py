@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import StageError
 from localcdap.api.pipeline import StageConnection
-from localcdap.engine.driver.accesses import list_control_accesses, list_reads, list_writes
+from localcdap.engine.driver.accesses import (
+    PROPAGATION,
+    find_flows,
+    list_control_accesses,
+    list_reads,
+    list_writes,
+)
 from localcdap.engine.driver.control_stages import ControlStages
 from localcdap.engine.driver.execution import execute_plan
 from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE, Stage
 from localcdap.engine.messages.orders import WorkOrder
-from localcdap.engine.messages.spool import DatasetAccess, RecordCounts
+from localcdap.engine.messages.spool import DatasetAccess, DatasetFlow, RecordCounts
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
@@ -51,7 +57,8 @@ class Workflow:
         self._resolved = resolved
         self._run: Final = run
         self._on_counts: Final = on_counts
-        self._on_accesses: Final = on_accesses
+        self._report: Final = on_accesses
+        self._accessed: Final[list[DatasetAccess]] = []
         self._arguments: Final = dict(order.arguments)
         run.arguments = self._arguments
         self._control_stages: Final = ControlStages(run, order.pipeline, self._arguments)
@@ -152,6 +159,17 @@ class Workflow:
                     _LOG.info("Post action '%s' is not for this outcome", name)
             except Exception as error:
                 _LOG.warning("Post action '%s' failed: %s", name, error)
+
+    def list_flows(self) -> list[DatasetFlow]:
+        """Return where metadata is to go along with the records; nothing unless the pipeline asks for it."""
+        given = self._resolved.document.properties.get(PROPAGATION, "")
+        if given.strip().lower() != "true":
+            return []
+        return find_flows(self._accessed, self._route.types, self._live)
+
+    def _on_accesses(self, accesses: list[DatasetAccess]) -> None:
+        self._accessed.extend(accesses)
+        self._report(accesses)
 
     def release(self) -> None:
         """Release what Spark keeps."""

@@ -122,10 +122,19 @@ class TableLoads(msgspec.Struct, tag="tables", tag_field="kind"):
     loads: list[TableLoad]
 
 
+class DatasetFlow(msgspec.Struct, frozen=True, order=True):
+    """A dataset whose records a run has carried into another one."""
+
+    source: str
+    sink: str
+
+
 class Committed(msgspec.Struct, tag="committed", tag_field="kind"):
     """The files of the sinks are in their final directories."""
 
     directories: list[str]
+    flows: list[DatasetFlow] = []
+    """Where the pipeline asks for it, what metadata goes along."""
 
 
 class Failed(msgspec.Struct, tag="failed", tag_field="kind"):

@@ -54,6 +54,14 @@ class EdgeRecords:
                 [namespace, application, *columns],
             )
 
+    def list_edges(self, namespace: str, application: str) -> list[ColumnEdge]:
+        """Return the edges of an application."""
+        rows = self._tx.execute(
+            f"{_SELECT} WHERE application_namespace = ? AND application = ? ORDER BY ALL",
+            (namespace, application),
+        )
+        return [_to_edge(row) for row in rows]
+
     def find_edges(
         self, fields: Collection[DatasetField], *, upstream: bool, limit: int, indirect: bool = True
     ) -> list[ApplicationEdge]:

@@ -83,6 +83,10 @@ class LineageStore:
         """Write the edges of an application in place of those that it had; none remove them."""
         EdgeRecords(tx).replace(namespace, application, edges)
 
+    def list_edges(self, tx: Transaction, namespace: str, application: str) -> list[ColumnEdge]:
+        """Return the edges of an application."""
+        return EdgeRecords(tx).list_edges(namespace, application)
+
     def remove_namespace(self, tx: Transaction, namespace: str) -> None:
         """Remove all lineage of a namespace's datasets and programs."""
         RelationRecords(tx).remove_namespace(namespace)
