@@ -15,6 +15,7 @@ from localcdap.apps.child import MESSAGING, PLATFORM
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
 from localcdap.apps.listeners import AppListeners
+from localcdap.apps.metadata import AppMetadata
 from localcdap.apps.platform import AppPlatform
 from localcdap.apps.processes import AppProcesses
 from localcdap.apps.service import AppService
@@ -142,7 +143,7 @@ class HostServices:
             self._open_metadata(store)
             self.database = DatabaseService(store, home.backups)
             self._sync_artifacts()
-            self._open_apps(structured, worker, home, settings, undo)
+            self._open_apps(store, structured, worker, home, settings, undo)
             watcher = FolderWatcher(plugin_directories, self.artifacts, worker.close)
             undo.callback(watcher.close)
             watcher.start()
@@ -257,6 +258,7 @@ class HostServices:
 
     def _open_apps(
         self,
+        store: Store,
         structured: StructuredTables,
         worker: PluginWorkers,
         home: Home,
@@ -273,6 +275,7 @@ class HostServices:
             worker,
             self.methods,
             AppFiles(home.app_files, self.namespaces),
+            AppMetadata(store, self._topics, self.metadata),
         )
         processes = AppProcesses(
             home.path,

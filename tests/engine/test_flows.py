@@ -11,7 +11,7 @@ TYPES = {"A": SOURCE, "B": SOURCE, "T": "transform", "X": SINK, "Y": SINK}
 
 
 def connect(*pairs: str) -> list[StageConnection]:
-    return [StageConnection(source, target) for source, target in pairs]
+    return [StageConnection(pair[0], pair[1]) for pair in pairs]
 
 
 def test_only_sinks_behind_a_source_get_its_metadata() -> None:

@@ -101,6 +101,25 @@ class Tag(Action):
         pass
 
 
+@plugin(type="action", name="Label", description="Reads and labels entities of all kinds.")
+class Label(Action):
+    def prepare_run(self, context):
+        dataset = MetadataEntity.of_dataset(context.arguments["dataset"])
+        for entity in (
+            MetadataEntity.of_namespace("default"),
+            MetadataEntity.of_artifact("propagate", "1.0.0", "default"),
+            dataset,
+            dataset.append("field", "id"),
+            MetadataEntity({"jar": "seen"}),
+        ):
+            found = context.get_metadata(MetadataScope.USER, entity)
+            context.logger.info("found %s at %s", found.tags, entity.type)
+            context.add_tags(entity, "labelled")
+
+    def run(self, context):
+        pass
+
+
 @plugin(type="action", name="Wrong", description="Emits what is illegal, or reads what is not there.")
 class Wrong(Action):
     def prepare_run(self, context):
@@ -178,7 +197,9 @@ def copying(*stages: dict[str, Any]) -> dict[str, Any]:
     return pipeline([read, *stages, write], *zip(path, path[1:], strict=False))
 
 
-def test_metadata_of_source_and_fields_goes_to_the_sink(instance: TemporaryInstance) -> None:
+def test_story_6_a_plugin_propagates_metadata_of_source_and_fields(
+    instance: TemporaryInstance,
+) -> None:
     document = copying(stage("go", "transform", "Propagate"), stage("mask", "sparkcompute", "Mask"))
     ended = run(instance, document, source="people", sink="copy")
 
@@ -191,7 +212,7 @@ def test_metadata_of_source_and_fields_goes_to_the_sink(instance: TemporaryInsta
     assert len([line for line in lines if "prepared ['name']" in line.text]) == 1
 
 
-def test_declared_metadata_is_read_in_workers(instance: TemporaryInstance) -> None:
+def test_story_4_declared_metadata_is_read_in_workers(instance: TemporaryInstance) -> None:
     ended = run(instance, copying(stage("hide", "transform", "Hide")), source="people")
     assert ended.status is COMPLETED, ended.error
     rows = instance.cdap.tables.read_rows("default", "copy", 10).rows
@@ -220,7 +241,9 @@ def test_undeclared_metadata_and_late_reads_fail_the_stage(
     assert message in ended.error.message
 
 
-def test_an_action_emits_for_a_custom_entity_in_its_order(instance: TemporaryInstance) -> None:
+def test_story_5_an_action_emits_for_a_custom_entity_in_its_order(
+    instance: TemporaryInstance,
+) -> None:
     document = copying()
     document["config"]["stages"].append(stage("tag", "action", "Tag"))
     document["config"]["connections"].append({"from": "tag", "to": "people"})
@@ -228,6 +251,32 @@ def test_an_action_emits_for_a_custom_entity_in_its_order(instance: TemporaryIns
     wait_for(instance, JAR, Metadata.of({"by": "action"}, ["second"]))
     user = instance.cdap.metadata.get(JAR)
     assert user.system.is_empty()
+
+
+def test_stories_1_and_2_entities_of_all_kinds_are_read_and_labelled(
+    instance: TemporaryInstance,
+) -> None:
+    dataset = MetadataEntity.of_dataset("people", "default")
+    entities = [
+        MetadataEntity.of_namespace("default"),
+        MetadataEntity.of_artifact("propagate", "1.0.0", "default"),
+        dataset,
+        dataset.append("field", "id"),
+        MetadataEntity({"namespace": "default", "jar": "seen"}),
+    ]
+    for entity in entities:
+        instance.cdap.metadata.add(entity, None, ["before"])
+    document = copying()
+    document["config"]["stages"].append(stage("label", "action", "Label"))
+    document["config"]["connections"].append({"from": "label", "to": "people"})
+    ended = run(instance, document, dataset="people")
+    assert ended.status is COMPLETED, ended.error
+    lines = [each.text for each in instance.cdap.runs.read_log(ended.run)]
+    for entity in entities:
+        found = instance.cdap.metadata.get(entity).user
+        assert any("'before'" in line and f"at {entity.type}" in line for line in lines), lines
+        wait_for(instance, entity, Metadata.of(found.properties, {*found.tags, "labelled"}))
+        instance.cdap.metadata.remove(entity, None, ["before", "labelled"])
 
 
 @pytest.mark.parametrize(
@@ -253,7 +302,7 @@ def test_what_is_illegal_or_missing_fails_the_run_with_its_stage(
     assert message in ended.error.message
 
 
-def test_a_pipeline_that_asks_for_it_propagates_metadata_of_datasets_and_fields(
+def test_story_3_a_pipeline_that_asks_for_it_propagates_metadata(
     instance: TemporaryInstance,
 ) -> None:
     document = copying()

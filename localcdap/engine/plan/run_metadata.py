@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import LocalcdapError, UnauthorizedError
 from localcdap.api.metadata import (
@@ -11,10 +11,9 @@ from localcdap.api.metadata import (
     MetadataEntity,
     MetadataOperation,
     MetadataScope,
-    OperationKind,
     ScopedMetadata,
 )
-from localcdap.api.metadata_rules import require_valid
+from localcdap.api.metadata_writer import MetadataWriter
 from localcdap.engine.tasks.context import EntityMetadata
 
 
@@ -66,10 +65,9 @@ class RunMetadata:
         return self._known[entity]
 
 
-class MetadataAccess:
+class MetadataAccess(MetadataWriter):
     """The methods of a :class:`localcdap.api.stage.PrepareContext` for metadata."""
 
-    namespace: str
     stage_name: str
     _run_metadata: RunMetadata
 
@@ -95,32 +93,7 @@ class MetadataAccess:
         """Return the metadata of an entity in one scope."""
         return self._read(entity.resolve(self.namespace)).get(scope)
 
-    def add_properties(self, entity: MetadataEntity, properties: Mapping[str, str]) -> None:
-        """Set properties of an entity."""
-        require_valid(Metadata(dict(properties)))
-        self._emit(OperationKind.PUT, entity, properties=dict(properties))
-
-    def add_tags(self, entity: MetadataEntity, *tags: str) -> None:
-        """Add tags to an entity."""
-        require_valid(Metadata.of(tags=tags))
-        self._emit(OperationKind.PUT, entity, tags=list(tags))
-
-    def remove_metadata(self, entity: MetadataEntity) -> None:
-        """Remove all properties and tags of an entity."""
-        self._emit(OperationKind.DELETE_ALL, entity)
-
-    def remove_properties(self, entity: MetadataEntity, *names: str) -> None:
-        """Remove properties of an entity; without names, all of them."""
-        kind = OperationKind.DELETE if names else OperationKind.DELETE_ALL_PROPERTIES
-        self._emit(kind, entity, names=list(names))
-
-    def remove_tags(self, entity: MetadataEntity, *tags: str) -> None:
-        """Remove tags of an entity; without tags, all of them."""
-        kind = OperationKind.DELETE if tags else OperationKind.DELETE_ALL_TAGS
-        self._emit(kind, entity, tags=list(tags))
-
-    def _emit(self, kind: OperationKind, entity: MetadataEntity, **more: Any) -> None:
-        operation = MetadataOperation(kind, entity.resolve(self.namespace), **more)
+    def _emit(self, operation: MetadataOperation) -> None:
         try:
             self._run_metadata.emit(self.stage_name, operation)
         except UnauthorizedError as error:
