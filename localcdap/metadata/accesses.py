@@ -8,7 +8,14 @@ from typing import Any
 
 import msgspec
 
-from localcdap.api.metadata import DATASET, Metadata, MetadataEntity, ScopedMetadata
+from localcdap.api.metadata import (
+    DATASET,
+    WORKFLOW,
+    WORKFLOW_NAME,
+    Metadata,
+    MetadataEntity,
+    ScopedMetadata,
+)
 from localcdap.api.security import Authorizer
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditType
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
@@ -18,7 +25,7 @@ from localcdap.metadata.mutations import STANDARD_DIRECTIVES, CreateMutation
 from localcdap.metadata.propagation import MetadataPropagation
 from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME
 from localcdap.metadata.store import MetadataStore
-from localcdap.metadata.system_metadata import SCHEMA, WORKFLOW, WORKFLOW_NAME
+from localcdap.metadata.system_metadata import SCHEMA
 from localcdap.store import table_catalog
 from localcdap.store.store import Transaction
 

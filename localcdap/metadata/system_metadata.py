@@ -24,6 +24,8 @@ from localcdap.api.metadata import (
     DATASET,
     NAMESPACE,
     VERSION,
+    WORKFLOW,
+    WORKFLOW_NAME,
     Metadata,
     MetadataEntity,
     MetadataScope,
@@ -50,9 +52,6 @@ SCHEMA: Final = "schema"
 PLUGIN: Final = "plugin"
 """The type of the custom entity of a plugin: namespace, artifact, version, type, plugin."""
 CAPABILITIES: Final = "capabilities"
-WORKFLOW: Final = "Workflow"
-WORKFLOW_NAME: Final = "DataPipelineWorkflow"
-"""The program of a batch pipeline (CDAP 6 ``SmartWorkflow``)."""
 
 
 class SystemMetadataWriter:

@@ -10,13 +10,12 @@ import msgspec
 
 from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import NotFoundError
-from localcdap.api.metadata import PROGRAM_RUN, MetadataEntity
+from localcdap.api.metadata import PROGRAM_RUN, WORKFLOW, WORKFLOW_NAME, MetadataEntity
 from localcdap.api.security import Authorizer
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.spool import DatasetAccess, DatasetFlow, MetadataOperations
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.accesses import AccessRecorder, DatasetUse
-from localcdap.namespaces.preferences import PIPELINE_PROGRAM
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
 from localcdap.runs.status_events import describe_counts, describe_status
@@ -306,7 +305,7 @@ class RunRecords:
         """Publish what a stage of a run emitted, for the store of metadata."""
         run = self.get_in(transaction, run_id)
         entity = MetadataEntity.of_program(
-            PIPELINE_PROGRAM.split("/")[1], "Workflow", run.pipeline, run.namespace
+            WORKFLOW_NAME, WORKFLOW, run.pipeline, run.namespace
         ).append(PROGRAM_RUN, run_id)
         for operation in message.operations:
             event = MetadataEmitted(entity, message.stage, operation, get_now(), run.user or "")
