@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from localcdap.api.app.events import MetadataEmitted, SystemEventListener
+from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import DamagedStoreError, DiskFullError, LocalcdapError, StoreError
 from localcdap.api.metadata import (
     Metadata,
@@ -25,6 +26,7 @@ from localcdap.api.metadata import (
     ScopedMetadata,
 )
 from localcdap.api.security import Principal
+from localcdap.messaging.listeners import BatchListener
 from localcdap.metadata.mutations import Mutation, RemoveMutation, UpdateMutation
 from localcdap.metadata.service import MetadataService
 from localcdap.security.principals import act_as
@@ -35,7 +37,7 @@ _ATTEMPTS: Final = 8
 """Attempts to store what the database refuses; with the pauses of the dispatcher they take 13 s."""
 
 
-class EmittedMetadataListener(SystemEventListener[Transaction]):
+class EmittedMetadataListener(BatchListener):
     """Stores what programs emit.
 
     What is invalid or refused is dropped with a warning, which holds no metadata. What cannot be stored for
@@ -62,16 +64,37 @@ class EmittedMetadataListener(SystemEventListener[Transaction]):
             self._set_aside(tx, event, refused.error)
             return
         try:
-            with act_as(Principal(event.user) if event.user else None):
-                self._service.apply_emitted(tx, to_mutation(event.operation), event.user)
+            self._store(tx, [event])
         except Exception as error:
             if tx.failure is not None or isinstance(error, StoreError):
                 self._note_refusal(event, tx.failure or error)
                 raise
-            if isinstance(error, LocalcdapError):
-                self._warn(event, type(error).__name__)
-            else:
-                self._set_aside(tx, event, error)
+            self._set_aside(tx, event, error)
+
+    def on_events(self, events: Sequence[MetadataEmitted], tx: Transaction) -> None:
+        """Store operations; those of a run follow each other, and are written together.
+
+        :raises Exception: when one of them cannot be stored.
+        """
+        for _, of_user in itertools.groupby(events, lambda event: event.user):
+            self._store(tx, list(of_user))
+
+    def _store(self, tx: Transaction, events: Sequence[MetadataEmitted]) -> None:
+        """Store what a user emitted, without what is invalid or refused."""
+        mutations = []
+        with act_as(Principal(events[0].user) if events[0].user else None):
+            for event in events:
+                mutation = to_mutation(event.operation)
+                try:
+                    self._service.check_emitted(tx, mutation, event.user)
+                except StoreError:
+                    raise
+                except LocalcdapError as error:
+                    self._warn(event, type(error).__name__)
+                else:
+                    mutations.append(mutation)
+            if mutations:
+                self._service.apply_emitted(tx, mutations)
 
     def _note_refusal(self, event: MetadataEmitted, error: Exception) -> None:
         if isinstance(error, DiskFullError | DamagedStoreError):

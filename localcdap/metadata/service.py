@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -197,11 +197,12 @@ class MetadataService:
         after = {change.entity: change.after for change in changes}
         return sum(before[entity] != after[entity] for entity in after)
 
-    def apply_emitted(self, tx: Transaction, mutation: Mutation, user: str) -> MetadataChange:
-        """Apply what a run of a user emitted, as part of a transaction.
+    def check_emitted(self, tx: Transaction, mutation: Mutation, user: str) -> None:
+        """Check what a run of a user emitted.
 
         The entity need not exist (yet): a table may be written by the same run.
 
+        :param user: empty for localcdap itself.
         :raises NotFoundError: when its namespace does not exist (any more).
         :raises UnauthorizedError: when the user may not write the metadata of the entity (any more).
         :raises BadRequestError: when metadata is illegal.
@@ -212,7 +213,10 @@ class MetadataService:
             rules.require_valid(mutation.metadata.user, self._max_chars)
         if mutation.entity.namespace is not None:
             self._namespaces.require_in_transaction(tx, mutation.entity.namespace)
-        return self._metadata.apply(tx, [mutation])[0]
+
+    def apply_emitted(self, tx: Transaction, mutations: Sequence[Mutation]) -> None:
+        """Apply what a run emitted and :meth:`check_emitted` has accepted, as part of the transaction."""
+        self._metadata.apply(tx, mutations)
 
     @requires(OF_INSTANCE, Permission.READ)
     def list_set_aside(self) -> list[SetAsideMetadata]:
