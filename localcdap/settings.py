@@ -96,6 +96,8 @@ class Settings(msgspec.Struct, kw_only=True):
     them keeps it."""
     runs_keep_newest: int = 0
     """The number of runs of each pipeline that are kept; 0: no limit."""
+    lineage_retention_days: float = 0.0
+    """The days for which the lineage of a run is kept, from the time in its id; 0: for ever."""
     preview_records: int = 100
     """The number of records that a preview reads from each source."""
     openlineage_file: str = ""
@@ -149,6 +151,7 @@ OPTIONS: Final[dict[str, str]] = {
     "engine.profile": "engine_profile",
     "runs.keep_days": "runs_keep_days",
     "runs.keep_newest": "runs_keep_newest",
+    "lineage.retention.days": "lineage_retention_days",
     "preview.records": "preview_records",
     "openlineage.file": "openlineage_file",
     "openlineage.file_mb": "openlineage_file_mb",
@@ -453,7 +456,9 @@ def _find_range_problem(attribute: str, value: object) -> str | None:
             return f"Expected letters, digits, '_', '.' and '-', got '{value}'"
         case "openlineage_file_keep" if not float(str(value)) >= 0:
             return f"Expected 0 or more files, got {value}"
-        case "runs_keep_days" | "runs_keep_newest" if not float(str(value)) >= 0:
+        case "runs_keep_days" | "runs_keep_newest" | "lineage_retention_days" if (
+            not float(str(value)) >= 0
+        ):
             return f"Expected 0 (no limit) or more, got {value}"
     return None
 

@@ -59,6 +59,7 @@ EVERY_SETTING = """
         host.idle_seconds = 0
         security.enabled = true
         locations."gs://sales" = "data/sales"
+        lineage.retention.days = 0.5
         preview.records = 7
         [engine]
         cores = 2
@@ -107,6 +108,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "engine.profile": "native",
         "runs.keep_days": 30,
         "runs.keep_newest": 100,
+        "lineage.retention.days": 0.5,
         "preview.records": 7,
         "openlineage.file": "events.jsonl",
         "openlineage.file_mb": 1,

@@ -45,6 +45,19 @@ KEY_SEQUENCES: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
     ],
 }
 """The key sequences that each CDAP entity type allows. All other types are custom and allow any keys."""
+PROGRAM_TYPES: Final[Mapping[str, str]] = {
+    "mapreduce": "MapReduce",
+    "services": "Service",
+    "spark": "Spark",
+    "workers": "Worker",
+    "workflows": "Workflow",
+}
+"""Program types by their categories in the REST API. Entities have these spellings, which CDAP 6
+``ProgramType`` calls pretty names; the names of its constants, such as ``WORKFLOW``, become them."""
+WORKFLOW: Final = PROGRAM_TYPES["workflows"]
+WORKFLOW_NAME: Final = "DataPipelineWorkflow"
+"""The program of a batch pipeline, a workflow (CDAP 6 ``SmartWorkflow``)."""
+_TYPES_IN_LOWER_CASE: Final = {name.lower(): name for name in PROGRAM_TYPES.values()}
 DEFAULT_VERSION: Final = "-SNAPSHOT"
 """The version of applications that have none, and of their programs and schedules."""
 
@@ -73,7 +86,8 @@ class MetadataEntity(msgspec.Struct, frozen=True):
     """
 
     details: dict[str, str]
-    """The pairs in their order, such as ``{"namespace": "default", "dataset": "orders"}``."""
+    """The pairs in their order, such as ``{"namespace": "default", "dataset": "orders"}``. The type of a
+    program has the spelling of :data:`PROGRAM_TYPES`."""
     type: str = ""
     """The type; when it is not given, the last key."""
 
@@ -84,6 +98,8 @@ class MetadataEntity(msgspec.Struct, frozen=True):
         for key, value in self.details.items():
             _check_key(key, lowered)
             lowered[key.lower()] = value
+        if TYPE in lowered and PROGRAM in lowered:
+            lowered[TYPE] = _TYPES_IN_LOWER_CASE.get(lowered[TYPE].lower(), lowered[TYPE])
         msgspec.structs.force_setattr(self, "details", lowered)
         msgspec.structs.force_setattr(self, "type", self.type.lower() or next(reversed(lowered)))
         _check_hierarchy(self.type, lowered)

@@ -39,7 +39,15 @@ class Resources(msgspec.Struct, rename={"memory_mb": "memoryMB", "virtual_cores"
     virtual_cores: int = 1
 
 
-class PluginSpec(msgspec.Struct):
+class UsedPluginSpec(msgspec.Struct, frozen=True):
+    """A plugin that a property of another plugin names, with the artifact that was selected."""
+
+    type: str
+    name: str
+    artifact: ArtifactId
+
+
+class PluginSpec(msgspec.Struct, omit_defaults=True):
     """The plugin of a stage, with the artifact that was selected."""
 
     type: str
@@ -47,6 +55,8 @@ class PluginSpec(msgspec.Struct):
     properties: dict[str, str]
     """As in the document, macros not evaluated."""
     artifact: ArtifactId
+    uses: list[UsedPluginSpec] = []
+    """The plugins that its properties name, such as user-defined directives."""
 
 
 class OutputPort(msgspec.Struct):

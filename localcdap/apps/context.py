@@ -13,10 +13,13 @@ from localcdap.api.app.context import (
     Message,
     TransformedRecords,
 )
+from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError, StageError
+from localcdap.api.metadata import Metadata, MetadataEntity, MetadataOperation, MetadataScope
+from localcdap.api.metadata_writer import MetadataWriter
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import unpack
 from localcdap.apps.platform import AppPlatform
@@ -31,7 +34,7 @@ from localcdap.sandbox.plugin_calls import (
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 
-class AppContext:
+class AppContext(MetadataWriter):
     """The :class:`localcdap.api.app.SystemContext` on the platform service of a host.
 
     :param platform: the service itself, or a proxy.
@@ -41,6 +44,7 @@ class AppContext:
     def __init__(self, platform: AppPlatform, transactions: TransactionRunner, app: str) -> None:
         self._platform = platform
         self._app = app
+        self.namespace = SYSTEM_NAMESPACE
         self.transactions: TransactionRunner = transactions
 
     def namespace_exists(self, namespace: str) -> bool:
@@ -83,6 +87,12 @@ class AppContext:
 
     def open_folder(self, namespace: str) -> Path:
         return Path(self._platform.open_folder(self._app, namespace))
+
+    def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
+        return self._platform.read_metadata(entity.resolve(self.namespace)).get(scope)
+
+    def _emit(self, operation: MetadataOperation) -> None:
+        self._platform.emit_metadata(self._app, operation)
 
     def create_topic(self, namespace: str, topic: str) -> None:
         self._platform.create_topic(namespace, topic)

@@ -8,7 +8,9 @@ from typing import Any, Protocol
 from localcdap.api.app.context import ArtifactSummary, Message
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.errors import ConflictError, MacroError, NotFoundError
+from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
 from localcdap.apps.files import AppFiles
+from localcdap.apps.metadata import AppMetadata
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.messaging.service import MessagingService
@@ -47,8 +49,10 @@ class AppPlatform:
         plugins: PluginCaller,
         methods: MethodService,
         files: AppFiles,
+        metadata: AppMetadata,
     ) -> None:
         self._files = files
+        self._metadata = metadata
         self._namespaces = namespaces
         self._artifacts = artifacts
         self._preferences = preferences
@@ -138,6 +142,14 @@ class AppPlatform:
     def open_folder(self, app: str, namespace: str) -> str:
         """See :meth:`localcdap.api.app.SystemContext.open_folder`."""
         return str(self._files.open_folder(app, namespace))
+
+    def read_metadata(self, entity: MetadataEntity) -> ScopedMetadata:
+        """Return the metadata of an entity; see :meth:`AppMetadata.read`."""
+        return self._metadata.read(entity)
+
+    def emit_metadata(self, app: str, operation: MetadataOperation) -> None:
+        """Publish an operation of an application; see :meth:`AppMetadata.emit`."""
+        self._metadata.emit(app, operation)
 
     def create_topic(self, namespace: str, topic: str) -> None:
         """Create a topic, if it does not exist."""

@@ -165,6 +165,5 @@ def _to_schema(table: ChangedTable, held: Schema | None) -> Schema:
 
 
 def _to_result(changed: ChangeResult) -> StatementResult:
-    return StatementResult(
-        changed.rows, b"" if changed.first is None else to_arrow_stream(changed.first)
-    )
+    first = b"" if changed.first is None else to_arrow_stream(changed.first)
+    return StatementResult(changed.rows, first, changed.reads)

@@ -27,6 +27,7 @@ from localcdap.api.errors import ConflictError
 from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.spool import DatasetFlow
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -54,6 +55,8 @@ class Journal(msgspec.Struct):
     table_loads: list[TableLoad]
     ends_run: bool = True
     """Whether the run has succeeded when this is committed; otherwise actions follow that can still fail."""
+    flows: list[DatasetFlow] = []
+    """Where metadata goes along with the records."""
 
 
 class Recovery(enum.Enum):
@@ -198,15 +201,22 @@ class Staging:
         self._folders.prepare(target, staging, written_by_spark=written_by_spark)
         return staging
 
-    def commit(self, table_loads: list[TableLoad], *, ends_run: bool = True) -> Journal:
+    def commit(
+        self,
+        table_loads: list[TableLoad],
+        flows: Sequence[DatasetFlow] = (),
+        *,
+        ends_run: bool = True,
+    ) -> Journal:
         """Make everything visible; the caller then has the table loads of the journal applied.
 
+        :param flows: where metadata goes along with the records.
         :param ends_run: whether nothing follows that could still fail the run.
         :raises ConflictError: when a final directory is not free any more; nothing is visible then.
         """
         if self._moves:
             self._folders.require_free([move.final for move in self._moves])
-        journal = Journal(self._moves, table_loads, ends_run)
+        journal = Journal(self._moves, table_loads, ends_run, list(flows))
         _write_synced(
             self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=encode_schema)
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,8 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import HostError, LocalcdapError
-from localcdap.api.metadata import MetadataEntity, ScopedMetadata
+from localcdap.api.metadata import KEY_SEQUENCES, MetadataEntity, ScopedMetadata
+from localcdap.api.security import Permission
 from localcdap.api.stage import FindTable
 from localcdap.api.tables import TableResult, TableShape
 from localcdap.engine.messages.host import (
@@ -24,10 +25,12 @@ from localcdap.engine.messages.host import (
     METADATA,
     RUNS,
     SECURE_KEYS,
+    SECURITY,
     TABLE_EXPORTS,
     TABLE_STATEMENTS,
     ConnectionProperties,
     MetadataReads,
+    PrivilegeChecks,
     RunMessages,
     SecureKeys,
     StatementBatch,
@@ -148,8 +151,10 @@ def create_table_finder(order: WorkOrder) -> FindTable:
     return lambda name: fetch_shapes().get(name)
 
 
-def execute_statements(home: str | None, statements: StatementBatch) -> TableResult:
-    """Have the host execute SQL statements.
+def execute_statements(
+    home: str | None, statements: StatementBatch
+) -> tuple[TableResult, Sequence[str]]:
+    """Have the host execute SQL statements; return their result, and the tables that they have read.
 
     :param home: the instance's folder.
     :raises QueryError: when a statement is wrong or exceeds its limits; then nothing is changed.
@@ -162,7 +167,7 @@ def execute_statements(home: str | None, statements: StatementBatch) -> TableRes
         )
     with connect_to_host(Path(home)) as client:
         result = client.make_proxy(TABLE_STATEMENTS, TableStatements).carry_out(statements)
-    return TableResult(result.rows, _read_first_row(result.first))
+    return TableResult(result.rows, _read_first_row(result.first)), result.reads
 
 
 def _read_first_row(stream: bytes) -> dict[str, Any] | None:
@@ -193,6 +198,24 @@ def create_metadata_reader(home: str | None) -> Callable[[MetadataEntity], Scope
             return client.make_proxy(METADATA, MetadataReads).get(entity)
 
     return read
+
+
+def create_metadata_check(home: str | None) -> Callable[[MetadataEntity], None]:
+    """Return a function that asks the host whether the run may change the metadata of an entity.
+
+    :param home: the instance's folder; None when there is no host, and nothing is checked.
+
+    It raises UnauthorizedError when the run may not. Custom entities are not checked (CDAP 6
+    ``MetadataHttpHandler``), therefore the host is not asked about them.
+    """
+
+    def check(entity: MetadataEntity) -> None:
+        if home is None or entity.type not in KEY_SEQUENCES:
+            return
+        with connect_to_host(Path(home)) as client:
+            client.make_proxy(SECURITY, PrivilegeChecks).enforce(entity, [Permission.WRITE])
+
+    return check
 
 
 # -- secrets --------------------------------------------------------------------------------

@@ -14,7 +14,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast, overload
 
 from localcdap.datasets.names import ADMIN, TRANSACTIONS
-from localcdap.engine.messages.host import CONNECTIONS, SECURE_KEYS, TABLE_EXPORTS, TABLE_STATEMENTS
+from localcdap.engine.messages.host import (
+    CONNECTIONS,
+    SECURE_KEYS,
+    SECURITY,
+    TABLE_EXPORTS,
+    TABLE_STATEMENTS,
+)
 
 if TYPE_CHECKING:
     from localcdap.apps.service import AppService
@@ -168,7 +174,7 @@ class ServiceTable:
     )
 
     security: ServiceEntry[SecurityService] = ServiceEntry(
-        "security", "localcdap.security.service:SecurityService"
+        SECURITY, "localcdap.security.service:SecurityService"
     )
 
     def get_service(self, entry: ServiceEntry[_S]) -> _S:

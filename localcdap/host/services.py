@@ -15,6 +15,7 @@ from localcdap.apps.child import MESSAGING, PLATFORM
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
 from localcdap.apps.listeners import AppListeners
+from localcdap.apps.metadata import AppMetadata
 from localcdap.apps.platform import AppPlatform
 from localcdap.apps.processes import AppProcesses
 from localcdap.apps.service import AppService
@@ -44,6 +45,7 @@ from localcdap.metadata.lineage.designed import DesignedLineage
 from localcdap.metadata.lineage.impact_service import ImpactService
 from localcdap.metadata.lineage.service import LineageService
 from localcdap.metadata.lineage.store import LineageStore
+from localcdap.metadata.lineage_retention import LineageRetention
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import SystemMetadataWriter
@@ -128,7 +130,7 @@ class HostServices:
             self.artifacts = self._open_artifacts(store, worker, home, plugin_directories, settings)
             self.tables = self.table_exports = TableService(store, self.namespaces, self._topics)
             self.table_statements = StatementService(store, self.namespaces, self._authorizer)
-            self._open_lineage(store, worker)
+            self._open_lineage(store, worker, settings.lineage_retention_days)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             provisioners = Provisioners(
                 read_profiles(settings),
@@ -150,7 +152,7 @@ class HostServices:
             self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
             self._sync_artifacts()
-            self._open_apps(structured, worker, home, settings, undo)
+            self._open_apps(store, structured, worker, home, settings, undo)
             watcher = FolderWatcher(plugin_directories, self.artifacts, worker.close)
             undo.callback(watcher.close)
             watcher.start()
@@ -174,14 +176,17 @@ class HostServices:
         except DiskFullError as error:
             _LOG.warning("Changes of plugins are not noticed now. %s", error.full_message)
 
-    def _open_lineage(self, store: Store, worker: PluginWorkers) -> None:
+    def _open_lineage(self, store: Store, worker: PluginWorkers, days: float) -> None:
         """Build what runs need of metadata: its store, the audit log, lineage."""
         self._audit_log = AuditLog(self._topics)
         self._metadata = MetadataStore(store, self._audit_log.note_changes)
         lineage = LineageStore(store, StoredRuns(store), self._metadata.list_fields)
-        self._recorder = AccessRecorder(lineage, self._metadata, self._audit_log)
         self._lineage_store = lineage
         self._designed = DesignedLineage(lineage, worker)
+        retention = LineageRetention(lineage, days)
+        with store.transaction() as tx:
+            retention.apply(tx)
+        self._recorder = AccessRecorder(lineage, self._metadata, self._audit_log, retention)
         self.lineage = LineageService(lineage, self.namespaces)
         self.namespaces.register_resource(
             NamespaceResource("lineage", remove=lineage.remove_namespace)
@@ -291,6 +296,7 @@ class HostServices:
 
     def _open_apps(
         self,
+        store: Store,
         structured: StructuredTables,
         worker: PluginWorkers,
         home: Home,
@@ -307,6 +313,7 @@ class HostServices:
             worker,
             self.methods,
             AppFiles(home.app_files, self.namespaces),
+            AppMetadata(store, self._topics, self.metadata),
         )
         processes = AppProcesses(
             home.path,

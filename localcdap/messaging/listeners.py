@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -49,6 +50,17 @@ class ListenerStatus(msgspec.Struct, rename="camel"):
     since: int | None = None
     """The time of the first of these failures, in milliseconds since 1970."""
     error: str | None = None
+
+
+class BatchListener(SystemEventListener[Transaction]):
+    """A listener that handles several events at once, where that is faster."""
+
+    def on_events(self, events: Sequence[Any], tx: Transaction) -> None:
+        """Handle events in their order.
+
+        When it raises, the transaction is rolled back, and the events are delivered one by one.
+        """
+        raise NotImplementedError
 
 
 class EventDispatcher:
@@ -225,19 +237,38 @@ class ListenerThread:
         """
         if not self._has_more():
             return 0
+        if most > 1 and isinstance(self._listener, BatchListener):
+            try:
+                return self._deliver_by(partial(self._call_with_all, self._listener), most)
+            except Exception as error:
+                _LOG.debug("listener %s: %s", self._listener.name, error)
+        return self._deliver_by(self._call_with_each, most)
+
+    def _deliver_by(
+        self, call: Callable[[Transaction, Sequence[TopicMessage]], None], most: int
+    ) -> int:
         with self._store.transaction() as tx:
             messages = self._read_next(tx, most)
-            for message in messages:
-                try:
-                    self._call_listener(tx, message)
-                except Exception as error:
-                    raise _EventError(message.id, error) from error
-                if tx.failure is not None:
-                    # The listener caught an error, but the transaction cannot commit.
-                    raise _EventError(message.id, tx.failure)
+            call(tx, messages)
             if messages:
                 self._move(tx, messages[-1].id)
         return messages[-1].id if messages else 0
+
+    def _call_with_all(
+        self, listener: BatchListener, tx: Transaction, messages: Sequence[TopicMessage]
+    ) -> None:
+        listener.on_events([event for each in messages for event in self._decode(each)], tx)
+
+    def _call_with_each(self, tx: Transaction, messages: Sequence[TopicMessage]) -> None:
+        for message in messages:
+            try:
+                for event in self._decode(message):
+                    self._listener.on_event(event, tx)
+            except Exception as error:
+                raise _EventError(message.id, error) from error
+            if tx.failure is not None:
+                # The listener caught an error, but the transaction cannot commit.
+                raise _EventError(message.id, tx.failure)
 
     def _has_more(self) -> bool:
         """Return whether there are events, from a snapshot, which does not block writers."""
@@ -253,14 +284,15 @@ class ListenerThread:
             most,
         )
 
-    def _call_listener(self, tx: Transaction, message: TopicMessage) -> None:
+    def _decode(self, message: TopicMessage) -> Iterator[Any]:
+        """Yield the event of a message, if the listener has subscribed to it."""
         try:
             event: Any = convert(message.payload, SystemEvent)
         except msgspec.ValidationError as error:  # published by a newer version of localcdap
             _LOG.warning("event %d cannot be decoded and is skipped: %s", message.id, error)
             return
         if is_subscribed(type(self._listener), event):
-            self._listener.on_event(event, tx)
+            yield event
 
     def _move(self, tx: Transaction, position: int) -> None:
         retention.save_position(tx, self._listener.name, self.topics, position)

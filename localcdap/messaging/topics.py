@@ -29,7 +29,7 @@ DAY_S: Final = 86_400
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]+")
 
 
-EventObserver: TypeAlias = Callable[[Transaction, SystemEvent], None]
+EventObserver: TypeAlias = Callable[[Transaction, Sequence[SystemEvent]], None]
 
 
 class Retention(msgspec.Struct, frozen=True, rename="camel"):
@@ -144,12 +144,15 @@ class Topics:
 
     def publish_event(self, tx: Transaction, event: SystemEvent) -> None:
         """Publish a system event as part of a transaction, and let its observers take part in it."""
-        self.publish(tx, SYSTEM_NAMESPACE, event.topic, [event])
+        self._publish_events(tx, event.topic, [event])
+
+    def _publish_events(self, tx: Transaction, topic: str, events: Sequence[SystemEvent]) -> None:
+        self.publish(tx, SYSTEM_NAMESPACE, topic, events)
         for observe in self._observers:
-            observe(tx, event)
+            observe(tx, events)
 
     def add_observer(self, observe: EventObserver) -> None:
-        """Call a function with each system event in the transaction of the change, before the commit.
+        """Call a function with system events in the transaction of the changes, before the commit.
 
         Listeners hear of events after the commit; an observer is for what must not be true without the
         change, nor the change without it.
@@ -176,7 +179,7 @@ class Topics:
         """Publish changes of many entities, as :meth:`publish_entity_event` does for one."""
         now, user = _get_time_ms(), get_current_user()
         events = [kind(entity, now, None, user) for kind, entity in changes]
-        self.publish(tx, SYSTEM_NAMESPACE, EntityCreated.topic, events)
+        self._publish_events(tx, EntityCreated.topic, events)
 
     def read(
         self, tx: Transaction, namespace: str, names: Sequence[str], after: int, limit: int

@@ -9,8 +9,16 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.lineage import StageLineage
-from localcdap.api.metadata import DATASET, Metadata, MetadataEntity, ScopedMetadata
+from localcdap.api.metadata import (
+    DATASET,
+    WORKFLOW,
+    WORKFLOW_NAME,
+    Metadata,
+    MetadataEntity,
+    ScopedMetadata,
+)
 from localcdap.api.pipeline import StageConnection
+from localcdap.api.security import Authorizer
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditType
 from localcdap.metadata.lineage.column_edges import ColumnEdge
 from localcdap.metadata.lineage.pipeline_lineage import build_lineage
@@ -22,10 +30,12 @@ from localcdap.metadata.lineage.relations import (
     Relation,
 )
 from localcdap.metadata.lineage.store import LineageStore
+from localcdap.metadata.lineage_retention import LineageRetention
 from localcdap.metadata.mutations import STANDARD_DIRECTIVES, CreateMutation
+from localcdap.metadata.propagation import MetadataPropagation
 from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME
 from localcdap.metadata.store import MetadataStore
-from localcdap.metadata.system_metadata import SCHEMA, WORKFLOW, WORKFLOW_NAME
+from localcdap.metadata.system_metadata import SCHEMA
 from localcdap.store import table_catalog
 from localcdap.store.store import Transaction
 
@@ -42,9 +52,19 @@ class DatasetUse(msgspec.Struct, frozen=True):
 
 
 class AccessRecorder:
-    """Records what runs read and write, as part of a transaction."""
+    """Records what runs read and write, as part of a transaction.
 
-    def __init__(self, lineage: LineageStore, metadata: MetadataStore, audit: AuditLog) -> None:
+    :param retention: removes old lineage while new is recorded.
+    """
+
+    def __init__(
+        self,
+        lineage: LineageStore,
+        metadata: MetadataStore,
+        audit: AuditLog,
+        retention: LineageRetention | None = None,
+    ) -> None:
+        self._retention = retention or LineageRetention(lineage)
         self._lineage = lineage
         self._metadata = metadata
         self._audit = audit
@@ -69,6 +89,7 @@ class AccessRecorder:
             )
             for each in uses
         ]
+        self._retention.apply(tx)
         self._lineage.add_relations(tx, set(relations))
         self._create_entities(tx, namespace, uses)
         accessor = _describe_accessor(program, run)
@@ -116,6 +137,22 @@ class AccessRecorder:
             program = ProgramId(namespace, pipeline, WORKFLOW, WORKFLOW_NAME)
             self._lineage.add_operations(tx, ProgramRunId(program, run), found.operations)
         return found.warnings
+
+    def propagate(
+        self,
+        tx: Transaction,
+        namespace: str,
+        pipeline: str,
+        flows: Sequence[tuple[str, str]],
+        authorizer: Authorizer,
+    ) -> list[str]:
+        """Carry USER metadata along with the records of a pipeline, see :class:`MetadataPropagation`.
+
+        :param flows: pairs of the names of a source and a sink.
+        """
+        pairs = {(DatasetId(namespace, one), DatasetId(namespace, other)) for one, other in flows}
+        edges = self._lineage.list_edges(tx, namespace, pipeline)
+        return MetadataPropagation(self._metadata, authorizer).propagate(tx, pairs, edges)
 
     def _create_entities(self, tx: Transaction, namespace: str, uses: Sequence[DatasetUse]) -> None:
         """Write the SYSTEM metadata of datasets that are not tables and have none yet.

@@ -110,16 +110,29 @@ class AuditLog:
             ],
         )
 
-    def observe(self, tx: Transaction, event: object) -> None:
-        """Write a message for an entity that was created, changed or deleted."""
-        kinds = {
-            EntityCreated: AuditType.CREATE,
-            EntityUpdated: AuditType.UPDATE,
-            EntityDeleted: AuditType.DELETE,
-        }
-        if isinstance(event, EntityCreated | EntityUpdated | EntityDeleted):
-            user = event.user or get_current_user() or ""
-            self.write(tx, [AuditMessage(event.time, event.entity, user, kinds[type(event)], {})])
+    def observe(self, tx: Transaction, events: Sequence[object]) -> None:
+        """Write a message for each entity that was created, changed or deleted."""
+        self.write(
+            tx,
+            [
+                AuditMessage(
+                    event.time,
+                    event.entity,
+                    event.user or get_current_user() or "",
+                    _TYPES[type(event)],
+                    {},
+                )
+                for event in events
+                if isinstance(event, EntityCreated | EntityUpdated | EntityDeleted)
+            ],
+        )
+
+
+_TYPES: Final[dict[type, AuditType]] = {
+    EntityCreated: AuditType.CREATE,
+    EntityUpdated: AuditType.UPDATE,
+    EntityDeleted: AuditType.DELETE,
+}
 
 
 _OF_QUERY: Final = Target(

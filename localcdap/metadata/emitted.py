@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from localcdap.api.app.events import MetadataEmitted, SystemEventListener
-from localcdap.api.errors import LocalcdapError, StoreError
+from localcdap.api.app.events import MetadataEmitted
+from localcdap.api.errors import DamagedStoreError, DiskFullError, LocalcdapError, StoreError
 from localcdap.api.metadata import (
     Metadata,
     MetadataKind,
@@ -25,19 +26,24 @@ from localcdap.api.metadata import (
     ScopedMetadata,
 )
 from localcdap.api.security import Principal
+from localcdap.messaging.listeners import BatchListener
 from localcdap.metadata.mutations import Mutation, RemoveMutation, UpdateMutation
 from localcdap.metadata.service import MetadataService
 from localcdap.security.principals import act_as
 from localcdap.store.store import Transaction
 
 _LOG: Final = logging.getLogger(__name__)
+_ATTEMPTS: Final = 8
+"""Attempts to store what the database refuses; with the pauses of the dispatcher they take 13 s."""
 
 
-class EmittedMetadataListener(SystemEventListener[Transaction]):
+class EmittedMetadataListener(BatchListener):
     """Stores what programs emit.
 
     What is invalid or refused is dropped with a warning, which holds no metadata. What cannot be stored for
     another reason is set aside in the table ``metadata_set_aside``, so that later messages are not held up.
+    What the database refuses is tried again first (CDAP 6 ``MetadataSubscriberService`` too), and for ever
+    while the disk is full or the file is damaged, since nothing can be set aside then.
     """
 
     name = "metadata-writer"
@@ -46,22 +52,56 @@ class EmittedMetadataListener(SystemEventListener[Transaction]):
     def __init__(self, service: MetadataService) -> None:
         self._service = service
         self._numbers = itertools.count()
+        self._refused: _Refusal | None = None
 
     def on_event(self, event: MetadataEmitted, tx: Transaction) -> None:
-        """Store one operation."""
+        """Store one operation.
+
+        :raises StoreError: when the database refuses it; the listener is called again.
+        """
+        refused = self._refused
+        if refused is not None and refused.event == event and refused.tries >= _ATTEMPTS:
+            self._set_aside(tx, event, refused.error)
+            return
         try:
-            with act_as(Principal(event.user) if event.user else None):
-                self._service.apply_emitted(tx, to_mutation(event.operation), event.user)
-        except StoreError:
-            raise  # such as a full disk: the listener is called again
-        except LocalcdapError as error:
-            if tx.failure is not None:
-                raise
-            self._warn(event, type(error).__name__)
+            self._store(tx, [event])
         except Exception as error:
-            if tx.failure is not None:
+            if tx.failure is not None or isinstance(error, StoreError):
+                self._note_refusal(event, tx.failure or error)
                 raise
             self._set_aside(tx, event, error)
+
+    def on_events(self, events: Sequence[MetadataEmitted], tx: Transaction) -> None:
+        """Store operations; those of a run follow each other, and are written together.
+
+        :raises Exception: when one of them cannot be stored.
+        """
+        for _, of_user in itertools.groupby(events, lambda event: event.user):
+            self._store(tx, list(of_user))
+
+    def _store(self, tx: Transaction, events: Sequence[MetadataEmitted]) -> None:
+        """Store what a user emitted, without what is invalid or refused."""
+        mutations = []
+        with act_as(Principal(events[0].user) if events[0].user else None):
+            for event in events:
+                mutation = to_mutation(event.operation)
+                try:
+                    self._service.check_emitted(tx, mutation, event.user)
+                except StoreError:
+                    raise
+                except LocalcdapError as error:
+                    self._warn(event, type(error).__name__)
+                else:
+                    mutations.append(mutation)
+            if mutations:
+                self._service.apply_emitted(tx, mutations)
+
+    def _note_refusal(self, event: MetadataEmitted, error: Exception) -> None:
+        if isinstance(error, DiskFullError | DamagedStoreError):
+            return
+        known = self._refused
+        tries = known.tries if known is not None and known.event == event else 0
+        self._refused = _Refusal(event, error, tries + 1)
 
     def _warn(self, event: MetadataEmitted, reason: str) -> None:
         _LOG.warning(
@@ -74,7 +114,7 @@ class EmittedMetadataListener(SystemEventListener[Transaction]):
         )
 
     def _set_aside(self, tx: Transaction, event: MetadataEmitted, error: Exception) -> None:
-        _LOG.exception("metadata that run %s emitted is set aside", event.run.name)
+        _LOG.error("metadata that run %s emitted is set aside", event.run.name, exc_info=error)
         number = time.time_ns() // 1_000_000 * 1000 + next(self._numbers) % 1000
         tx.execute(
             "INSERT INTO metadata_set_aside VALUES (?, ?, ?)",
@@ -84,6 +124,14 @@ class EmittedMetadataListener(SystemEventListener[Transaction]):
                 f"{type(error).__name__}: {error}",
             ),
         )
+
+
+class _Refusal(NamedTuple):
+    """An event that the database refuses."""
+
+    event: MetadataEmitted
+    error: Exception
+    tries: int
 
 
 def to_mutation(operation: MetadataOperation) -> Mutation:

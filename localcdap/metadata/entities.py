@@ -1,49 +1,24 @@
-"""Entities as paths of people and of the REST API, and as keys of the database.
-
-A path consists of pairs, such as ``namespaces/ns/datasets/orders/field/email``; the rules are those of CDAP 6
-``MetadataHttpHandler`` (its path between ``/v3/`` and ``/metadata``). Plural words of the REST API stand for
-entity types; any other word is the key of a custom entity.
-"""
+"""Entities as paths of people (:mod:`localcdap.api.entity_paths`), and as keys of the database."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
+from localcdap.api.entity_paths import KEYS, join_path, split_path
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import (
     APPLICATION,
     ARTIFACT,
-    DATASET,
     DEFAULT_VERSION,
     NAMESPACE,
     PROGRAM,
     PROGRAM_RUN,
     SCHEDULE,
-    TYPE,
     VERSION,
     MetadataEntity,
 )
 
-_KEYS: Final[Mapping[str, str]] = {
-    "namespaces": NAMESPACE,
-    "apps": APPLICATION,
-    "artifacts": ARTIFACT,
-    "datasets": DATASET,
-    "versions": VERSION,
-    "schedules": SCHEDULE,
-    "program_runs": PROGRAM_RUN,
-}
-"""Keys by the words of the REST API."""
-_WORDS: Final = {key: word for word, key in _KEYS.items()}
-TYPES_BY_CATEGORY: Final[Mapping[str, str]] = {
-    "mapreduce": "MapReduce",
-    "services": "Service",
-    "spark": "Spark",
-    "workers": "Worker",
-    "workflows": "Workflow",
-}
-"""Program types by the categories of the REST API (CDAP 6 ``ProgramType``)."""
 _UNVERSIONED: Final = (APPLICATION, PROGRAM, SCHEDULE, PROGRAM_RUN)
 """Types whose metadata all versions share."""
 
@@ -57,7 +32,7 @@ def parse_entity(
     :param type: the key that is the type; None: the last one (see :mod:`localcdap.metadata.entities`).
     :raises BadRequestError: when the path is incomplete or no entity.
     """
-    pairs = _split_short_form(text) or _split_path(text)
+    pairs = _split_short_form(text) or split_path(text)
     if type is not None and type.lower() not in pairs:
         raise BadRequestError(
             f"The type '{type}' is none of the keys of '{text}': {', '.join(pairs)}.",
@@ -76,10 +51,7 @@ def format_entity(entity: MetadataEntity, *, relative_to: str | None = None) -> 
     details = dict(entity.details)
     if relative_to is not None and details.get(NAMESPACE) == relative_to and len(details) > 1:
         del details[NAMESPACE]
-    if PROGRAM in details and TYPE in details:
-        category = _get_category(details.pop(TYPE))
-        details = {category if key == PROGRAM else key: each for key, each in details.items()}
-    return "/".join(f"{_WORDS.get(key, key)}/{value}" for key, value in details.items())
+    return join_path(details)
 
 
 def to_stored(entity: MetadataEntity) -> MetadataEntity:
@@ -123,31 +95,7 @@ def _split_short_form(text: str) -> dict[str, str] | None:
     key, colon, value = text.partition(":")
     if not colon or not value or "/" in key or not key:
         return None
-    return {_KEYS.get(key.lower(), key.lower()): value}
-
-
-def _split_path(text: str) -> dict[str, str]:
-    parts = text.strip("/").split("/")
-    if len(parts) % 2 or not all(parts):
-        raise BadRequestError(
-            f"'{text}' is not the path of an entity: it needs pairs of a word and a name.",
-            "Write datasets/orders, datasets/orders/field/email, apps/Sales or dataset:orders, for instance.",
-        )
-    pairs: dict[str, str] = {}
-    for word, value in zip(parts[::2], parts[1::2], strict=True):
-        for key, each in _read_pair(word, value, pairs).items():
-            if key in pairs:
-                raise BadRequestError(f"The path '{text}' has the key '{key}' twice.")
-            pairs[key] = each
-    return pairs
-
-
-def _read_pair(word: str, value: str, before: Mapping[str, str]) -> dict[str, str]:
-    """Return the pairs that a word and a name stand for; a program category stands for two."""
-    category = TYPES_BY_CATEGORY.get(word.lower())
-    if category is not None and APPLICATION in before and PROGRAM not in before:
-        return {TYPE: category, PROGRAM: value}
-    return {_KEYS.get(word.lower(), word.lower()): value}
+    return {KEYS.get(key.lower(), key.lower()): value}
 
 
 def _find_type(pairs: Mapping[str, str]) -> str:
@@ -156,10 +104,3 @@ def _find_type(pairs: Mapping[str, str]) -> str:
     if len(keys) == 3 and keys[2] == VERSION and keys[1] in (APPLICATION, ARTIFACT):
         return keys[1]
     return keys[-1]
-
-
-def _get_category(program_type: str) -> str:
-    for category, name in TYPES_BY_CATEGORY.items():
-        if name.lower() == program_type.lower():
-            return category
-    return program_type

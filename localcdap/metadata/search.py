@@ -16,6 +16,7 @@ from localcdap.metadata.entities import to_answered
 from localcdap.metadata.query import parse_query
 from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME, read_entities
 from localcdap.metadata.search_index import SearchFilter, SearchIndex, Sorting
+from localcdap.metadata.visibility import Visibility
 from localcdap.store.store import Transaction
 
 if TYPE_CHECKING:
@@ -65,10 +66,16 @@ class SearchResponse(msgspec.Struct, frozen=True, rename="camel"):
     cursor: str | None = None
 
 
-def search_metadata(tx: Transaction, index: SearchIndex, request: SearchRequest) -> SearchResponse:
+def search_metadata(
+    tx: Transaction,
+    index: SearchIndex,
+    request: SearchRequest,
+    visibility: Visibility | None = None,
+) -> SearchResponse:
     """Return a page of what a search finds.
 
     :param tx: a snapshot, from which the entities of the page are read.
+    :param visibility: what the caller sees, which alone is counted and paged; None: everything.
     :raises BadRequestError: when the request is wrong.
     """
     sorting = parse_sorting(request.sort)
@@ -78,7 +85,9 @@ def search_metadata(tx: Transaction, index: SearchIndex, request: SearchRequest)
         raise BadRequestError("Specify a sort order when passing in a cursor")
     if request.offset < 0 or request.limit < 0:
         raise BadRequestError("The offset and the limit of a search must not be negative.")
-    given = SearchFilter(request.scope, request.namespaces, request.types, request.show_hidden)
+    given = SearchFilter(
+        request.scope, request.namespaces, request.types, request.show_hidden, visibility
+    )
     ids = index.search(parse_query(request.query), given, sorting)
     place = _Cursor(request.offset, request.limit)
     start = request.offset

@@ -18,6 +18,7 @@ from localcdap.metadata.postings import Postings
 from localcdap.metadata.query import Comparison, QueryTerm
 from localcdap.metadata.records import MetadataRow
 from localcdap.metadata.terms import NUMBER_PREFIX, PROPERTIES, Term
+from localcdap.metadata.visibility import Visibility, VisibleEntities
 from localcdap.store.store import Store
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class SearchFilter(NamedTuple):
     types: Collection[str] | None = None
     hidden: bool = False
     """Whether hidden entities are found too."""
+    visibility: Visibility | None = None
+    """What the caller sees; None: everything."""
 
 
 class Sorting(NamedTuple):
@@ -52,6 +55,7 @@ class SearchIndex:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._visible = VisibleEntities(store)
         self._lock = threading.Lock()
         self._reading = threading.Lock()
         self._postings: Postings | None = None
@@ -80,7 +84,10 @@ class SearchIndex:
     ) -> npt.NDArray[Any]:
         """Return the ids of the entities that match, in their order."""
         postings, recent = self._get_state()
-        found = _search_postings(postings, recent, terms, given, sorting)
+        mask = postings.filter(given.namespaces, given.types, given.hidden)
+        if given.visibility is not None:
+            mask &= self._visible.get_mask(postings, given.visibility)
+        found = _search_postings(postings, recent, terms, _Selection(mask, given.scope), sorting)
         more = [
             _Hit(score, each.row)
             for each in recent.values()
@@ -149,6 +156,13 @@ class _Found(NamedTuple):
         return ids
 
 
+class _Selection(NamedTuple):
+    """The entities of the postings that a search may find, and the scope that it searches."""
+
+    mask: npt.NDArray[Any]
+    scope: MetadataScope | None
+
+
 class _Hit(NamedTuple):
     score: int
     row: MetadataRow
@@ -167,12 +181,12 @@ def _search_postings(
     postings: Postings,
     recent: Iterable[int],
     terms: Sequence[QueryTerm],
-    given: SearchFilter,
+    given: _Selection,
     sorting: Sorting | None,
 ) -> _Found:
     import numpy as np
 
-    mask = postings.filter(given.namespaces, given.types, given.hidden)
+    mask = given.mask
     for id in recent:
         position = postings.find_position(id)
         if position is not None:
@@ -253,6 +267,7 @@ def _passes(row: MetadataRow, given: SearchFilter) -> bool:
         (given.hidden or not row.hidden)
         and (given.types is None or row.entity.type in given.types)
         and (given.namespaces is None or (row.entity.namespace or "") in given.namespaces)
+        and (given.visibility is None or given.visibility.shows(row.entity))
     )
 
 

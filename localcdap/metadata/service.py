@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -19,7 +19,7 @@ from localcdap.api.metadata import (
     MetadataScope,
     ScopedMetadata,
 )
-from localcdap.api.security import Authorizer, Permission, Principal
+from localcdap.api.security import Permission, Principal
 from localcdap.decoders import decode_json
 from localcdap.metadata.existence import EntityCheck
 from localcdap.metadata.mutations import (
@@ -32,9 +32,17 @@ from localcdap.metadata.mutations import (
 from localcdap.metadata.search import SearchRequest, SearchResponse
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import is_untyped_plugin, read_untyped_plugin
+from localcdap.metadata.visibility import Visibility
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.security.access import OF_INSTANCE, Target, of_namespace, open_to_all, requires
+from localcdap.security.access import (
+    OF_INSTANCE,
+    SwitchedAuthorizer,
+    Target,
+    of_namespace,
+    open_to_all,
+    requires,
+)
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.security.principals import current_principal
 from localcdap.store.store import Store, Transaction
@@ -59,7 +67,7 @@ class MetadataService:
         metadata: MetadataStore,
         namespaces: NamespaceService,
         checks: Mapping[str, EntityCheck],
-        authorizer: Authorizer = ALLOW_ALL,
+        authorizer: SwitchedAuthorizer = ALLOW_ALL,
         max_chars: int = rules.MAX_CHARS,
     ) -> None:
         self._store = store
@@ -140,16 +148,16 @@ class MetadataService:
 
     @open_to_all("it shows what is visible to the caller")
     def search(self, request: SearchRequest) -> SearchResponse:
-        """Return a page of the entities whose metadata matches a query.
-
-        What the caller may not see is missing from the page, which is then shorter.
+        """Return a page of the entities whose metadata matches a query, and which the caller sees.
 
         :raises BadRequestError: when the request is wrong.
         """
-        found = self._metadata.search(request)
-        who, sees = current_principal(), self._authorizer.is_visible
-        visible = [each for each in found.results if sees(who, each.entity)]
-        return msgspec.structs.replace(found, results=visible)
+        who = current_principal()
+        view = self._authorizer.describe_view(who)
+        if view is None:
+            return self._metadata.search(request)
+        visibility = Visibility(view, lambda entity: self._authorizer.is_visible(who, entity))
+        return self._metadata.search(request, visibility)
 
     @requires(of_namespace(), Permission.READ)
     def export(self, namespace: str) -> list[UserMetadata]:
@@ -189,11 +197,12 @@ class MetadataService:
         after = {change.entity: change.after for change in changes}
         return sum(before[entity] != after[entity] for entity in after)
 
-    def apply_emitted(self, tx: Transaction, mutation: Mutation, user: str) -> MetadataChange:
-        """Apply what a run of a user emitted, as part of a transaction.
+    def check_emitted(self, tx: Transaction, mutation: Mutation, user: str) -> None:
+        """Check what a run of a user emitted.
 
         The entity need not exist (yet): a table may be written by the same run.
 
+        :param user: empty for localcdap itself.
         :raises NotFoundError: when its namespace does not exist (any more).
         :raises UnauthorizedError: when the user may not write the metadata of the entity (any more).
         :raises BadRequestError: when metadata is illegal.
@@ -204,7 +213,10 @@ class MetadataService:
             rules.require_valid(mutation.metadata.user, self._max_chars)
         if mutation.entity.namespace is not None:
             self._namespaces.require_in_transaction(tx, mutation.entity.namespace)
-        return self._metadata.apply(tx, [mutation])[0]
+
+    def apply_emitted(self, tx: Transaction, mutations: Sequence[Mutation]) -> None:
+        """Apply what a run emitted and :meth:`check_emitted` has accepted, as part of the transaction."""
+        self._metadata.apply(tx, mutations)
 
     @requires(OF_INSTANCE, Permission.READ)
     def list_set_aside(self) -> list[SetAsideMetadata]:

@@ -21,6 +21,7 @@ from localcdap.metadata.records import (
 from localcdap.metadata.search import SearchRequest, SearchResponse, search_metadata
 from localcdap.metadata.search_index import SearchIndex
 from localcdap.metadata.terms import SCHEMA
+from localcdap.metadata.visibility import Visibility
 from localcdap.store.store import Store, Transaction
 
 ChangeListener = Callable[[Transaction, Sequence[MetadataChange]], None]
@@ -84,13 +85,16 @@ class MetadataStore:
         except SchemaError:
             return ()
 
-    def search(self, request: SearchRequest) -> SearchResponse:
+    def search(
+        self, request: SearchRequest, visibility: Visibility | None = None
+    ) -> SearchResponse:
         """Return a page of what a search finds. The first search reads all terms.
 
+        :param visibility: what the caller sees; None: everything.
         :raises BadRequestError: when the request is wrong.
         """
         with self._store.snapshot() as tx:
-            return search_metadata(tx, self._index, request)
+            return search_metadata(tx, self._index, request, visibility)
 
     def remove_namespace(self, tx: Transaction, namespace: str) -> None:
         """Remove the metadata of a namespace and of all entities in it."""

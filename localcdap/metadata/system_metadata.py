@@ -24,6 +24,8 @@ from localcdap.api.metadata import (
     DATASET,
     NAMESPACE,
     VERSION,
+    WORKFLOW,
+    WORKFLOW_NAME,
     Metadata,
     MetadataEntity,
     MetadataScope,
@@ -50,9 +52,6 @@ SCHEMA: Final = "schema"
 PLUGIN: Final = "plugin"
 """The type of the custom entity of a plugin: namespace, artifact, version, type, plugin."""
 CAPABILITIES: Final = "capabilities"
-WORKFLOW: Final = "Workflow"
-WORKFLOW_NAME: Final = "DataPipelineWorkflow"
-"""The program of a batch pipeline (CDAP 6 ``SmartWorkflow``)."""
 
 
 class SystemMetadataWriter:
@@ -61,14 +60,11 @@ class SystemMetadataWriter:
     def __init__(self, metadata: MetadataStore) -> None:
         self._metadata = metadata
 
-    def observe(self, tx: Transaction, event: Any) -> None:
-        """Write what an event changes, in its transaction."""
-        if isinstance(event, ArtifactsChanged):
-            self._metadata.apply(tx, list(_list_artifact_mutations(tx, event.changes, event.time)))
-        elif isinstance(event, EntityCreated | EntityUpdated):
-            self._metadata.apply(tx, list(_list_mutations(tx, event.entity, event.time)))
-        elif isinstance(event, EntityDeleted) and event.entity.type != NAMESPACE:
-            self._metadata.apply(tx, [DropMutation(each) for each in _list_parts(event.entity)])
+    def observe(self, tx: Transaction, events: Sequence[object]) -> None:
+        """Write what events change, in their transaction."""
+        mutations = [each for event in events for each in _list_event_mutations(tx, event)]
+        if mutations:
+            self._metadata.apply(tx, mutations)
 
     def is_filled(self, tx: Transaction) -> bool:
         """Return whether the entities of the database have their SYSTEM metadata."""
@@ -92,6 +88,16 @@ class SystemMetadataWriter:
             for name, version, scope, namespace in found
         ]
         self._metadata.apply(tx, [*mutations, *_list_artifact_mutations(tx, changes, now)])
+
+
+def _list_event_mutations(tx: Transaction, event: object) -> Iterator[Mutation]:
+    """Yield what an event writes. What happens to artifacts is written at the event about all of them."""
+    if isinstance(event, ArtifactsChanged):
+        yield from _list_artifact_mutations(tx, event.changes, event.time)
+    elif isinstance(event, EntityCreated | EntityUpdated):
+        yield from _list_mutations(tx, event.entity, event.time)
+    elif isinstance(event, EntityDeleted) and event.entity.type not in (NAMESPACE, ARTIFACT):
+        yield from (DropMutation(each) for each in _list_parts(event.entity))
 
 
 def _list_mutations(tx: Transaction, entity: MetadataEntity, time: int) -> Iterator[Mutation]:

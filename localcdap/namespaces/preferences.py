@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.metadata import MetadataEntity
+from localcdap.api.metadata import PROGRAM_TYPES, WORKFLOW_NAME, MetadataEntity
 from localcdap.api.security import Permission
 from localcdap.decoders import decode_json
 from localcdap.namespaces.model import SYSTEM
@@ -17,10 +17,8 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import Target, of_namespace, requires
 from localcdap.store.store import Store, Transaction
 
-PROGRAM_TYPES: Final = ("mapreduce", "services", "spark", "workers", "workflows")
-"""The program types as CDAP 6 writes them in its REST API."""
-PIPELINE_PROGRAM: Final = "workflows/DataPipelineWorkflow"
-"""The program of a batch pipeline (CDAP 6 ``SmartWorkflow``)."""
+PIPELINE_PROGRAM: Final = f"workflows/{WORKFLOW_NAME}"
+"""The program of a batch pipeline."""
 
 _OWNERS: Final = ("instance", "namespace", "pipeline")
 

@@ -42,16 +42,16 @@ def pin_plugins(store: Store, request: RunRequest, document: PipelineDocument) -
 def _select_artifacts(document: PipelineDocument, spec: PipelineSpec) -> PipelineDocument:
     plugins = [(each.name, each.plugin) for each in spec.stages]
     plugins += [(each.name, each.plugin) for each in spec.ending_actions]
-    chosen = {(stage, each.type, each.name): each.artifact for stage, each in plugins}
+    chosen = {(stage, each.type, each.name): each for stage, each in plugins}
 
     def select(stage: StageUse) -> StageUse:
-        artifact = chosen.get((stage.name, stage.plugin.type, stage.plugin.name))
-        if artifact is None:
+        spec = chosen.get((stage.name, stage.plugin.type, stage.plugin.name))
+        if spec is None:
             return stage
+        artifact = spec.artifact
         selector = ArtifactSelector(artifact.scope, artifact.name, artifact.version)
-        return msgspec.structs.replace(
-            stage, plugin=msgspec.structs.replace(stage.plugin, artifact=selector)
-        )
+        pinned = msgspec.structs.replace(stage.plugin, artifact=selector, uses=tuple(spec.uses))
+        return msgspec.structs.replace(stage, plugin=pinned)
 
     return msgspec.structs.replace(
         document,

@@ -16,6 +16,7 @@ from localcdap.engine.messages.spool import (
     Accessed,
     Committed,
     Counted,
+    DatasetFlow,
     Failed,
     LineageTraced,
     LogLine,
@@ -40,6 +41,7 @@ from localcdap.runs.model import (
 )
 from localcdap.runs.records import RunRecords
 from localcdap.security.authorizer import ALLOW_ALL
+from localcdap.security.principals import act_as
 from localcdap.store.store import Store, Transaction
 from localcdap.store.tables import NamespaceTables
 
@@ -130,9 +132,17 @@ class RunEffects:
                 run.written += [each for each in message.directories if each not in run.written]
                 for warning in self._records.record_writes(transaction, run):
                     self._note(transaction, warning, level="WARN")
+                for problem in self._propagate(transaction, run, message.flows):
+                    self._note(transaction, problem)
             case Failed():
                 run.error = to_run_error(message)
         self._records.change(transaction, run)
+
+    def _propagate(
+        self, transaction: Transaction, run: Run, flows: Sequence[DatasetFlow]
+    ) -> Sequence[str]:
+        with act_as(Principal(run.user) if run.user else SYSTEM_PRINCIPAL):
+            return self._records.propagate_metadata(transaction, run, flows, self._authorizer)
 
     def _load(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:
         if not loads or not self._records.mark_loaded(transaction, self._id):
@@ -142,6 +152,12 @@ class RunEffects:
         for load in loads:
             table = MetadataEntity.of_dataset(load.name, load.namespace)
             self._authorizer.enforce(principal, table, [Permission.WRITE])
+        with act_as(principal):
+            self._write_tables(transaction, loads)
+        run.tables += [load.name for load in loads if load.name not in run.tables]
+        self._records.change(transaction, run)
+
+    def _write_tables(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:
         for load in loads:
             files = sorted(Path(load.directory).glob("*.parquet"))
             target = (transaction, load.namespace, load.name, load.schema)
@@ -149,8 +165,6 @@ class RunEffects:
                 self._tables.write_parquet(*target, load.how, files)
             else:
                 self._tables.upsert_parquet(*target, load.key, files)
-        run.tables += [load.name for load in loads if load.name not in run.tables]
-        self._records.change(transaction, run)
 
     def _log(self, transaction: Transaction, lines: Sequence[LogLine]) -> None:
         number = self._records.get_log_length(transaction, self._id)

@@ -11,13 +11,18 @@ import msgspec
 from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import NotFoundError
 from localcdap.api.lineage import StageLineage
-from localcdap.api.metadata import PROGRAM_RUN, MetadataEntity
+from localcdap.api.metadata import PROGRAM_RUN, WORKFLOW, WORKFLOW_NAME, MetadataEntity
 from localcdap.api.pipeline import StageConnection
+from localcdap.api.security import Authorizer
 from localcdap.decoders import decode_json
-from localcdap.engine.messages.spool import DatasetAccess, LineageTraced, MetadataOperations
+from localcdap.engine.messages.spool import (
+    DatasetAccess,
+    DatasetFlow,
+    LineageTraced,
+    MetadataOperations,
+)
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.accesses import AccessRecorder, DatasetUse
-from localcdap.namespaces.preferences import PIPELINE_PROGRAM
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
 from localcdap.runs.status_events import describe_counts, describe_status
@@ -278,10 +283,15 @@ class RunRecords:
     def note_accesses(
         self, transaction: Transaction, run_id: str, accesses: Sequence[DatasetAccess]
     ) -> None:
-        """Record what stages of a run read; what they have written waits until the run commits."""
+        """Record what stages of a run read or have changed; what sinks write waits for the commit."""
         run = self.get_in(transaction, run_id)
-        reads = [each for each in accesses if not each.is_write]
-        self._record(transaction, run, [(each.dataset, each.document) for each in reads], False)
+        for is_write in (False, True):
+            done = [
+                (each.dataset, each.document)
+                for each in accesses
+                if each.is_write is is_write and (each.is_final or not is_write)
+            ]
+            self._record(transaction, run, done, is_write)
         transaction.execute_many(
             "INSERT INTO run_accesses VALUES (?, ?, ?, ?)",
             [
@@ -294,7 +304,7 @@ class RunRecords:
             [
                 (run_id, each.stage, each.dataset, each.document)
                 for each in accesses
-                if each.is_write
+                if each.is_write and not each.is_final
             ],
         )
 
@@ -340,6 +350,19 @@ class RunRecords:
             transaction, run.namespace, run.pipeline, run.run, list(stages.values()), connections
         )
 
+    def propagate_metadata(
+        self,
+        transaction: Transaction,
+        run: Run,
+        flows: Sequence[DatasetFlow],
+        authorizer: Authorizer,
+    ) -> Sequence[str]:
+        """Carry USER metadata along with the records of a run, for the user who acts; return problems."""
+        if not flows or self._recorder is None:
+            return ()
+        pairs = [(each.source, each.sink) for each in flows]
+        return self._recorder.propagate(transaction, run.namespace, run.pipeline, pairs, authorizer)
+
     def _forget_writes(self, transaction: Transaction, run: Run) -> None:
         for table in ("pending_writes", "pending_lineage"):
             transaction.execute(f"DELETE FROM {table} WHERE run = ?", (run.run,))  # noqa: S608
@@ -361,7 +384,7 @@ class RunRecords:
         """Publish what a stage of a run emitted, for the store of metadata."""
         run = self.get_in(transaction, run_id)
         entity = MetadataEntity.of_program(
-            PIPELINE_PROGRAM.split("/")[1], "Workflow", run.pipeline, run.namespace
+            WORKFLOW_NAME, WORKFLOW, run.pipeline, run.namespace
         ).append(PROGRAM_RUN, run_id)
         for operation in message.operations:
             event = MetadataEmitted(entity, message.stage, operation, get_now(), run.user or "")

@@ -17,7 +17,7 @@ from typing import Final
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.security import Authorizer
 from localcdap.engine.driver.recovery import recover_run, stop_spark_work
-from localcdap.engine.messages.orders import SPOOL
+from localcdap.engine.messages.orders import SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Message
 from localcdap.messaging.consumer import SpoolConsumer
 from localcdap.namespaces.resources import NamespaceResource
@@ -26,6 +26,7 @@ from localcdap.runs.model import Run
 from localcdap.runs.processes import OUTPUT_FILE, interrupt, is_alive, kill, take_exit_code
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.security.authorizer import ALLOW_ALL
+from localcdap.store.disk_space import get_file_size
 from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ _SHORTEST_S: Final = 0.01
 _LONGEST_S: Final = 0.1
 _SHARE: Final = 0.02
 """The pause between two checks of a run, as a share of the time since it is watched, within these limits."""
+_KEPT: Final = (OUTPUT_FILE, UNREADABLE_ORDER)
 _STOP_GRACE_S: Final = 10.0
 """Seconds that a run may take to stop by itself before its process is killed."""
 
@@ -96,7 +98,7 @@ class WatchedRun:
     def check(self) -> bool:
         """Apply new messages; recover the run when its process is gone. Return whether the run has ended."""
         alive = is_alive(self.process)
-        size = _get_size(self.directory / SPOOL)
+        size = get_file_size(self.directory / SPOOL)
         if alive and size == self._heard:
             self._kill_when_late()
             return False
@@ -150,13 +152,13 @@ class WatchedRun:
             kill(self.process)
 
     def _remove_files(self) -> None:
-        """Remove the files of the run except what its process printed."""
+        """Remove the files of the run except what its process printed, and an order that cannot be read."""
         with self._store.transaction() as transaction:
             self._consumer.forget(transaction)
         for entry in self.directory.iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)
-            elif entry.name != OUTPUT_FILE or not entry.stat().st_size:
+            elif entry.name not in _KEPT or not entry.stat().st_size:
                 entry.unlink(missing_ok=True)
         if not any(self.directory.iterdir()):
             with contextlib.suppress(OSError):  # the fork server wrote the exit code meanwhile
@@ -231,14 +233,6 @@ class RunWatcher:
             _LOG.warning("run %s: %s", run.run, error)
             time.sleep(1.0)
             return False
-
-
-def _get_size(spool: Path) -> int:
-    """Return the bytes of a spool; 0 when it does not exist yet."""
-    try:
-        return spool.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 _PAUSE_S: Final = 0.02

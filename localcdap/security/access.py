@@ -9,7 +9,7 @@ checked again: a user who may run a pipeline needs no privilege on what the host
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeVar, cast
 
@@ -17,7 +17,7 @@ import msgspec
 
 from localcdap.api.errors import UnauthorizedError
 from localcdap.api.metadata import MetadataEntity
-from localcdap.api.security import SYSTEM_PRINCIPAL, Authorizer, Permission
+from localcdap.api.security import SYSTEM_PRINCIPAL, Authorizer, Permission, Principal
 from localcdap.security.principals import act_as, current_principal
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -54,6 +54,9 @@ class SwitchedAuthorizer(Authorizer, Protocol):
     @property
     def is_enabled(self) -> bool:
         """Whether anything is checked."""
+
+    def describe_view(self, principal: Principal) -> Hashable | None:
+        """Return a value that is equal for principals who see the same entities; None: they see all."""
 
 
 def requires(target: Target, *permissions: Permission) -> Callable[[_Method], _Method]:

@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +35,9 @@ class AllowAll:
     def is_visible(self, principal: Principal, entity: MetadataEntity) -> bool:
         """Return True."""
         return True
+
+    def describe_view(self, principal: Principal) -> None:
+        """Return None: everybody sees everything."""
 
 
 ALLOW_ALL: Final = AllowAll()
@@ -83,6 +86,13 @@ class PrivilegeAuthorizer:
         except UnauthorizedError:
             return False
         return True
+
+    def describe_view(self, principal: Principal) -> Hashable | None:
+        """Return a value that is equal for principals who see the same entities; None: they see all."""
+        privileges = self._read()
+        if not privileges.enabled or principal.is_system:
+            return None
+        return privileges.list_seen(principal.name)
 
 
 class PrivilegeFile:

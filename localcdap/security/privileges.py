@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.entity_paths import join_path, split_path
+from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import (
     APPLICATION,
     ARTIFACT,
@@ -24,13 +26,6 @@ from localcdap.api.security import Permission
 
 EVERYTHING: Final = "*"
 """The path that stands for every entity."""
-_WORDS: Final = {
-    "namespaces": NAMESPACE,
-    "apps": APPLICATION,
-    "datasets": DATASET,
-    "artifacts": ARTIFACT,
-    "versions": VERSION,
-}
 _SEQUENCES: Final = (
     (NAMESPACE,),
     (NAMESPACE, APPLICATION),
@@ -86,6 +81,11 @@ class Privileges(msgspec.Struct, frozen=True):
             for of, granted in self.users.get(user, {}).items()
         )
 
+    def list_seen(self, user: str) -> frozenset[EntityKeys] | None:
+        """Return the entities on which a user has any permission; None when it is every entity."""
+        seen = frozenset(of for of, granted in self.users.get(user, {}).items() if granted)
+        return None if () in seen else seen
+
 
 def parse_path(path: str) -> EntityKeys:
     """Return the keys of the entity that a path of the settings names.
@@ -94,21 +94,21 @@ def parse_path(path: str) -> EntityKeys:
     """
     if path == EVERYTHING:
         return ()
-    parts = path.strip("/").split("/")
-    keys = tuple(_WORDS.get(word, "") for word in parts[::2])
-    values = parts[1::2]
-    if keys not in _SEQUENCES or len(values) != len(keys) or not all(values):
+    try:
+        pairs = split_path(path)
+    except BadRequestError:
+        pairs = {}
+    # A singular word is the key of a custom entity elsewhere; no privileges exist for these.
+    if tuple(pairs) not in _SEQUENCES or join_path(pairs).lower() != path.strip("/").lower():
         raise ValueError(f"{_HOW}, got '{path}'")
-    return tuple(zip(keys, values, strict=True))
+    return tuple(pairs.items())
 
 
 def format_path(entity: MetadataEntity) -> str:
     """Return the path of an entity, or of the application around it, as the settings name it."""
-    words = {key: word for word, key in _WORDS.items()}
-    pairs = list(entity.details.items())
     keys = tuple(entity.details)
     length = max((len(each) for each in _SEQUENCES if keys[: len(each)] == each), default=0)
-    return "/".join(f"{words[key]}/{value}" for key, value in pairs[:length]) or EVERYTHING
+    return join_path(dict(list(entity.details.items())[:length])) or EVERYTHING
 
 
 def read_user_privileges(entry: object, problems: list[tuple[str, str]]) -> UserPrivileges:

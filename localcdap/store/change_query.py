@@ -65,6 +65,8 @@ class ChangeResult(msgspec.Struct):
     """The number of rows that the last statement found (a query) or changed (any other)."""
     first: Any
     """A ``pyarrow.Table`` with the first row of the last query, or without rows when it found none."""
+    reads: list[str]
+    """The tables that the statements have read, and did not ask to change; of views, the tables below."""
 
 
 class ChangeQuery(Query):
@@ -99,6 +101,7 @@ class ChangeQuery(Query):
             for table in tables:
                 if table.name in self._required:
                     _copy(engine, table, self._required[table.name])
+            self._read.clear()  # the copies are not what the statements read
             before = list_view_sql(engine, schema)
             rows, first = 0, None
             for statement in self._statements:
@@ -109,10 +112,11 @@ class ChangeQuery(Query):
                 refuse_cycles(engine, schema, before)
                 first = first if found is None else found
             self._sql = ""
+            reads = sorted(self._read)
             dropped = [table.name for table in tables if table.query is not None]
             views = list(list_changed_views(engine, schema, before, dropped))
             changed = list(self._write_tables(engine, schema, directory))
-            return ChangeResult(changed, views, rows, first)
+            return ChangeResult(changed, views, rows, first, reads)
 
         return self._run_within_limits(store, tables, schema, work)
 

@@ -19,6 +19,7 @@ import msgspec
 
 from localcdap.api.errors import DamagedStoreError
 from localcdap.decoders import decode_json
+from localcdap.store.disk_space import get_file_size
 from localcdap.store.file_header import read_header, read_open_header
 from localcdap.text import format_size
 
@@ -70,7 +71,7 @@ class CommitRecord:
 
     def note_commit(self) -> None:
         """Record the size of the log after a commit; nothing, when the commit wrote nothing."""
-        size = _get_size(self._log)
+        size = get_file_size(self._log)
         if not size:
             get_record_path(self._database).unlink(missing_ok=True)
             return
@@ -96,7 +97,7 @@ def find_log_damage(database: Path) -> str | None:
     if (header.iteration, f"{header.checksum:016x}") != (record.iteration, record.state):
         return None  # the record belongs to an earlier or another state of the database
     log = get_log_path(database)
-    size = _get_size(log)
+    size = get_file_size(log)
     if not log.exists():
         return f"its write-ahead log {log}, with {format_size(record.bytes)} of commits, is missing"
     if size < record.bytes:
@@ -135,13 +136,6 @@ def get_log_path(database: Path) -> Path:
 def get_record_path(database: Path) -> Path:
     """Return the path of the record of a database's write-ahead log."""
     return database.with_name(f"{database.name}.commits")
-
-
-def _get_size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def _compute_crc(path: Path, start: int, end: int, crc: int) -> tuple[int, int]:

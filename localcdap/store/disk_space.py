@@ -61,3 +61,11 @@ def require_space(folder: Path, needed: int) -> None:
     folder = find_existing_folder(folder)
     if shutil.disk_usage(folder).free < needed:
         raise make_disk_full_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), folder, needed)
+
+
+def get_file_size(path: Path) -> int:
+    """Return the bytes of a file; 0 when it does not exist."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -79,6 +79,8 @@ class Query:
         self._engine: duckdb.DuckDBPyConnection | None = None
         self._ended: QueryError | None = None
         self._unreadable: Sequence[UnreadableTable] = ()
+        self._read: set[str] = set()
+        """The names of the tables whose rows were read so far."""
 
     def cancel(self) -> None:
         """End the query; :meth:`run` raises QueryError."""
@@ -110,7 +112,9 @@ class Query:
         timer.start()
         try:
             with store.open_streams() as stream, self._open_sandbox() as engine:
-                self._unreadable = create_query_tables(engine, tables, stream, schema)
+                self._unreadable = create_query_tables(
+                    engine, tables, stream, schema, lambda table: self._read.add(table.name)
+                )
                 return work(engine)
         except duckdb.Error as error:
             if self._ended is not None:

@@ -132,16 +132,20 @@ class UnreadableView(UnreadableTable):
 class _Stream:
     """A table as an Arrow stream for DuckDB; each scan opens a new stream."""
 
-    def __init__(self, stream: Callable[[str], Any], source: str) -> None:
+    def __init__(
+        self, stream: Callable[[str], Any], table: QueryTable, on_read: Callable[[QueryTable], None]
+    ) -> None:
         self._stream = stream
-        self._source = source
+        self._table = table
+        self._on_read = on_read
 
     def __arrow_c_schema__(self) -> object:
-        reader = self._stream(f"FROM {self._source} LIMIT 0")
+        reader = self._stream(f"FROM {self._table.source} LIMIT 0")
         return reader.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._stream(f"FROM {self._source}").__arrow_c_stream__(requested_schema)
+        self._on_read(self._table)
+        return self._stream(f"FROM {self._table.source}").__arrow_c_stream__(requested_schema)
 
 
 def create_query_tables(
@@ -149,9 +153,11 @@ def create_query_tables(
     tables: Sequence[QueryTable],
     stream: Callable[[str], Any],
     schema: str,
+    on_read: Callable[[QueryTable], None] = lambda _: None,
 ) -> list[UnreadableTable]:
     """Create the tables and views, make ``schema`` that of names without one, and lock the configuration.
 
+    :param on_read: called with each table whose rows a statement begins to read, also through a view.
     :returns: what the caller may not read, and the views whose query fails.
     """
     for name in dict.fromkeys([schema, *(table.schema for table in tables)]):
@@ -163,7 +169,7 @@ def create_query_tables(
     for table in allowed:
         if table.query is None:
             registered = f"{table.schema}.{table.name}"
-            engine.register(registered, _Stream(stream, table.source))
+            engine.register(registered, _Stream(stream, table, on_read))
             _create_view(engine, table, f"FROM {quote_identifier(registered)}")
     views = [table for table in allowed if table.query is not None]
     unreadable = _create_views(engine, views, refused)

@@ -7,6 +7,7 @@ they neither wait for a writer nor block one.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +57,8 @@ class Transaction:
         self.changed_tables: Final[dict[tuple[str, str], tuple[Any, ...] | None]] = {}
         """The catalog rows, before this transaction, of tables and views that it has changed, by namespace
         and name; None where there was none."""
+        self.changer: contextvars.Context | None = None
+        """The context of the first of these changes, which knows the user who made it."""
 
     def on_commit(self, action: Callable[[], None]) -> None:
         """Register a function to be called after the commit; it is not called after a rollback.
@@ -260,8 +263,8 @@ class Store:
                 transaction = Transaction(cursor, self._translate)
                 yield transaction
                 _require_success(transaction)
-                if transaction.changed_tables and self._observe_tables is not None:
-                    self._observe_tables(transaction)
+                if transaction.changer is not None and self._observe_tables is not None:
+                    transaction.changer.run(self._observe_tables, transaction)
                 with self._translate(), self._commits.commit(cursor):
                     cursor.commit()
             except BaseException:

@@ -6,6 +6,7 @@ name, so that SQL can read it as ``namespace.name``. A view is only an entry of 
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -208,6 +209,7 @@ def _note_change(tx: Transaction, namespace: str, name: str) -> None:
     """Keep what a table was before the transaction changed it for the first time."""
     if (namespace, name) not in tx.changed_tables:
         tx.changed_tables[namespace, name] = read_definition(tx, namespace, name)
+        tx.changer = tx.changer or contextvars.copy_context()
 
 
 def _check_name(tx: Transaction, namespace: str, name: str, schema: Schema) -> None:

@@ -20,6 +20,7 @@ from localcdap.api.serialization.structs import encode_schema
 from localcdap.apps.context import AppContext
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
+from localcdap.apps.metadata import AppMetadata
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import AppPlatform
 from localcdap.apps.runtime import AppRuntime
@@ -34,6 +35,10 @@ from localcdap.datasets.listeners import (
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
+from localcdap.metadata.emitted import EmittedMetadataListener
+from localcdap.metadata.existence import create_checks
+from localcdap.metadata.service import MetadataService
+from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
@@ -96,6 +101,10 @@ class AppTester:
             )
             self._delivery.add(DeletedNamespaceCleanup(tables.admin))
             self._artifacts = _create_artifact_service(store, folder, self.namespaces)
+            self.metadata: Final = MetadataService(
+                store, MetadataStore(store), self.namespaces, create_checks(self._artifacts)
+            )
+            self._delivery.add(EmittedMetadataListener(self.metadata))
             AppDeployer(tables.admin).deploy(
                 SYSTEM_NAMESPACE, [describe_application(app, app.__qualname__)]
             )
@@ -111,6 +120,7 @@ class AppTester:
                     InProcessRunner(),
                 ),
                 AppFiles(folder / "files", self.namespaces),
+                AppMetadata(store, topics, self.metadata),
             )
             name = describe_application(app, app.__qualname__).name
             self.context: Final = AppContext(platform, tables.transactions, name)
@@ -145,7 +155,8 @@ class AppTester:
         return self._answer("DELETE", path, None, service, query)
 
     def deliver(self) -> None:
-        """Deliver all system events to the listeners, and delete the rows of deleted namespaces.
+        """Deliver all system events to the listeners, store what was emitted, and delete the rows of deleted
+        namespaces.
 
         :raises Exception: the exception of a listener.
         """

@@ -339,6 +339,15 @@ def test_a_dropped_view_leaves_its_table_and_a_namespace_takes_its_views_with_it
     assert world.tables.list_tables("team") == []
 
 
+def test_the_tables_that_statements_read_are_known(world: World):
+    assert world.do('CREATE VIEW "s.seen" AS FROM "s.items"', changes="s.seen").reads == []
+    assert world.do('SELECT count(*) FROM "s.seen"').reads == ["s.items"]
+    copied = world.do('CREATE TABLE "s.made" AS FROM "s.items" LIMIT 1', changes="s.made")
+    assert copied.reads == ["s.items"]
+    assert world.do('DELETE FROM "s.made"', changes="s.made").reads == []
+    assert world.do("SELECT 1").reads == []
+
+
 def test_names_that_differ_in_case_only_are_refused(world: World):
     with pytest.raises(LocalcdapError):
         world.do('CREATE VIEW "S.ITEMS" AS SELECT 1 AS a', changes="S.ITEMS")

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -195,6 +195,35 @@ def test_an_error_that_a_listener_hides_does_not_lose_the_event(store, topics, d
     eventually(lambda: delivery.list_statuses()[0].tries > 0)
     hiding.broken = False
     eventually(lambda: seen(store) == ["a"])
+
+
+class Batched(Writer, module.BatchListener):
+    """Takes several events at once, unless one of them is bad."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def on_events(self, events: Sequence[EntityCreated], tx: Transaction) -> None:
+        self.sizes.append(len(events))
+        for event in events:
+            super().on_event(event, tx)
+
+
+def test_a_listener_takes_events_together_and_one_by_one_when_that_fails(
+    store, topics, delivery, monkeypatch
+):
+    monkeypatch.setattr(module, "_FIRST_PAUSE_S", 0.005)
+    batched = Batched()
+    batched.fails_on = "b"
+    publish_changes(store, topics, *[created(name) for name in "abc"])
+    delivery.add(batched)
+    eventually(lambda: delivery.list_statuses()[0].tries > 0 and seen(store) == ["a"])
+    assert batched.sizes == [3]
+    batched.fails_on = None
+    eventually(lambda: seen(store) == ["a", "b", "c"])
+    publish_changes(store, topics, *[created(name) for name in "de"])
+    eventually(lambda: seen(store) == ["a", "b", "c", "d", "e"])
+    eventually(lambda: sum(batched.sizes[1:]) >= 2)
 
 
 def test_an_event_of_a_newer_version_is_passed_over(store, topics, delivery):

@@ -96,3 +96,13 @@ def test_the_own_namespace_is_left_out() -> None:
     assert format_entity(entity, relative_to="m") == "namespaces/n/datasets/d"
     assert format_entity(MetadataEntity.of_namespace("n"), relative_to="n") == "namespaces/n"
     assert format_entity(PROGRAM, relative_to="n") == "apps/a/workflows/p"
+
+
+@pytest.mark.parametrize("spelling", ["WORKFLOW", "workflow", "Workflow"])
+def test_the_type_of_a_program_has_one_spelling(spelling: str) -> None:
+    entity = MetadataEntity.of_program("DataPipelineWorkflow", spelling, "a", "n")
+    assert entity == parse_entity("namespaces/n/apps/a/workflows/DataPipelineWorkflow")
+    assert to_key(entity) == to_key(from_key(to_key(entity)))
+    assert entity.details["type"] == "Workflow"
+    custom = MetadataEntity({"type": "WORKFLOW", "jar": "x"})
+    assert custom.details["type"] == "WORKFLOW"

@@ -341,7 +341,8 @@ def test_metadata_is_written_and_found_with_the_privileges_of_its_entity(
                 guarded.metadata.add(other, None, ["tagged"])
             with pytest.raises(UnauthorizedError):
                 guarded.metadata.get(other)
-            seen = guarded.metadata.search(SearchRequest("*", types=["application"])).results
-            assert [each.entity.name for each in seen] == ["mine"]
+            found = guarded.metadata.search(SearchRequest("*", types=["application"]))
+            assert [each.entity.name for each in found.results] == ["mine"]
+            assert found.total_results == 1
         seen = guarded.metadata.search(SearchRequest("*", types=["application"])).results
         assert {each.entity.name for each in seen} == {"mine", "other"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from localcdap.api.failures import ArtifactId
 from localcdap.engine.messages.spool import RunStatus
@@ -15,8 +16,7 @@ GONE = ProcessIdentity(2**22 + 1, 0.0)
 DOCUMENT = '{"name": "sales", "config": {"stages": [], "connections": []}}'
 
 
-def write_run(
-    cdap: Cdap,
+def make_run(
     pipeline: str = "sales",
     status: RunStatus = RunStatus.COMPLETED,
     *,
@@ -26,12 +26,11 @@ def write_run(
     stages: dict[str, StageCounts] | None = None,
     arguments: dict[str, str] | None = None,
     error: RunError | None = None,
-    document: str = DOCUMENT,
     user: str | None = None,
 ) -> Run:
-    """Add a run to the records of the host in this process."""
+    """A run as the records have it."""
     began = get_now() if starting is None else starting
-    run = Run(
+    return Run(
         run=str(uuid.uuid1()),
         namespace=namespace,
         pipeline=pipeline,
@@ -50,6 +49,18 @@ def write_run(
         artifact=ArtifactId("cdap-data-pipeline", "6.10.0", "SYSTEM"),
         origins=dict.fromkeys(arguments or {}, "given"),
     )
+
+
+def write_run(
+    cdap: Cdap,
+    pipeline: str = "sales",
+    status: RunStatus = RunStatus.COMPLETED,
+    *,
+    document: str = DOCUMENT,
+    **more: Any,
+) -> Run:
+    """Add a run to the records of the host in this process."""
+    run = make_run(pipeline, status, **more)
     cdap.runs._records.add(run, GONE, document)
     return run
 

@@ -26,6 +26,37 @@ SCHEMA = (
     '{"type":"record","name":"r","fields":[{"name":"id","type":"string"},'
     '{"name":"name","type":["string","null"]}]}'
 )
+PLUGINS = """
+from localcdap.api import Action, PostAction, Transform, plugin
+
+
+@plugin(type="transform", name="LookUp", description="Looks into the table 'names'.")
+class LookUp(Transform):
+    def lookup_tables(self):
+        return ["names"]
+
+    def initialize(self, context):
+        self.names = context.lookup("names")
+
+    def transform(self, record, emit):
+        self.names.get(record["id"])
+        emit(record)
+
+
+@plugin(type="action", name="Sql", description="Reads and changes tables by SQL, and may fail then.")
+class Sql(Action):
+    def run(self, context):
+        context.run_sql(['CREATE OR REPLACE TABLE made AS FROM "names"'], ["made"])
+        context.run_sql(['SELECT count(*) FROM made'])
+        if context.arguments.get("fails"):
+            raise ValueError("asked to fail")
+
+
+@plugin(type="postaction", name="Report", description="Looks into a table when the run has ended.")
+class Report(PostAction):
+    def run(self, context):
+        context.lookup("names").get("1")
+"""
 FAILING = "throw new Error('asked to fail');"
 
 
@@ -35,6 +66,9 @@ def instance(
 ) -> Iterator[TemporaryInstance]:
     assert cdap_engine_directory
     with TemporaryInstance(tmp_path_factory.mktemp("accesses")) as instance:
+        (instance.home.path / "plugins").mkdir()
+        place = instance.home.path / "plugins" / "accesses-1.0.0.py"
+        place.write_text(PLUGINS, encoding="utf-8")
         (instance.home.path / "in.csv").write_text("id,name\n1,ada\n", encoding="utf-8")
         yield instance
 
@@ -62,6 +96,11 @@ def table_of(stage_name: str, name: str, schema: str, key: str) -> dict[str, Any
     made = table(stage_name, "batchsink", name)
     made["plugin"]["properties"] |= {"schema": schema, "schema.row.field": key}
     return made
+
+
+def own(name: str, type: str, plugin: str) -> dict[str, Any]:
+    """A stage of the plugins above."""
+    return {"name": name, "plugin": {"type": type, "name": plugin, "properties": {}}}
 
 
 def named(name: str, document: dict[str, Any]) -> dict[str, Any]:
@@ -250,3 +289,71 @@ def test_the_lineage_of_a_namespace_is_removed_with_it(instance: TemporaryInstan
     instance.cdap.namespaces.delete("gone")
     instance.cdap.namespaces.create("gone")
     assert instance.cdap.lineage.get(entity).relations == []
+
+
+def test_lookups_and_sql_of_actions_are_accesses(instance: TemporaryInstance) -> None:
+    assert instance.run(load("raw", "names")).status is RunStatus.COMPLETED
+    stages = [
+        own("sql", "action", "Sql"),
+        source("looked"),
+        own("look", "transform", "LookUp"),
+        table("out", "batchsink", "found"),
+    ]
+    document = named("looks", pipeline(stages, ("sql", "in"), ("in", "look"), ("look", "out")))
+    document["config"]["postActions"] = [own("report", "postaction", "Report")]
+
+    ended = instance.run(document)
+    assert ended.status is RunStatus.COMPLETED, ended.error
+    assert find(instance, "looked", levels=1) == {
+        ("looked", "read", "looks"),
+        ("names", "read", "looks"),
+        ("made", "read", "looks"),
+        ("made", "write", "looks"),
+        ("found", "write", "looks"),
+    }
+    query = AuditQuery(types=[AuditType.ACCESS], user=ended.user, limit=20)
+    accesses = [
+        (each.metadata_entity.name, each.payload["accessType"])
+        for each in instance.cdap.audit.list_messages(query)
+        if each.payload["accessor"]["run"] == ended.run
+    ]
+    assert set(accesses) >= {("names", "READ"), ("made", "WRITE"), ("made", "READ")}
+
+
+def test_what_an_action_has_changed_counts_also_when_the_run_fails(
+    instance: TemporaryInstance,
+) -> None:
+    stages = [own("sql", "action", "Sql"), source("unread"), table("out", "batchsink", "never")]
+    document = named("stops", pipeline(stages, ("sql", "in"), ("in", "out")))
+    assert instance.run(document, {"fails": "yes"}).status is RunStatus.FAILED
+    found = find(instance, "made", levels=1)
+    assert {each for each in found if each[-1] == "stops"} == {
+        ("made", "read", "stops"),
+        ("made", "write", "stops"),
+        ("names", "read", "stops"),
+    }
+    assert find(instance, "unread") == set()
+
+
+def test_the_user_of_a_run_has_created_its_tables(instance: TemporaryInstance) -> None:
+    ended = instance.run(load("first", "brand_new"))
+    query = AuditQuery(
+        entity=MetadataEntity.of_dataset("brand_new", "default"), types=[AuditType.CREATE]
+    )
+    (created,) = instance.cdap.audit.list_messages(query)
+    assert ended.user
+    assert created.user == ended.user
+
+
+def test_the_audit_log_has_the_artifacts_that_come_and_go(instance: TemporaryInstance) -> None:
+    place = instance.home.path / "plugins" / "passing-1.0.0.py"
+    place.write_text(PLUGINS, encoding="utf-8")
+    instance.cdap.artifacts.sync()
+    entity = MetadataEntity.of_artifact("passing", "1.0.0", "default")
+    instance.cdap.metadata.add(entity, None, ["kept"])
+    place.unlink()
+    instance.cdap.artifacts.sync()
+    types = [AuditType.CREATE, AuditType.DELETE]
+    found = instance.cdap.audit.list_messages(AuditQuery(entity=entity, types=types))
+    assert [each.type for each in found] == [AuditType.DELETE, AuditType.CREATE]
+    assert instance.cdap.metadata.get(entity).user.tags == ["kept"]

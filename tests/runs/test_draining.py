@@ -17,7 +17,7 @@ from localcdap.api.tables import TableWrite
 from localcdap.engine.driver.progress_report import create_status
 from localcdap.engine.exit_codes import EXIT_FILE
 from localcdap.engine.messages.host import TableLoad
-from localcdap.engine.messages.orders import SPOOL
+from localcdap.engine.messages.orders import ORDER, SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Progress, RecordCounts, RunStatus, TableLoads
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.runs import processes
@@ -202,3 +202,17 @@ def test_a_process_that_was_not_forked_is_forgotten_when_its_run_has_ended(insta
     wait_until(lambda: pid not in processes._children, "the process is forgotten")
     watch.close()
     assert runs.get("default", run.run).status is RunStatus.COMPLETED
+
+
+def test_a_run_whose_order_cannot_be_read_fails_once(instance, tmp_path):
+    runs = instance.cdap.runs
+    run = write_run(instance.cdap, status=RunStatus.STARTING)
+    (tmp_path / ORDER).write_text("{")
+    watched = WatchedRun(runs._store, runs._records, run, GONE, tmp_path, lambda: None)
+    while not watched.check():
+        watched.wait_for_recovery()
+
+    ended = runs.get("default", run.run)
+    assert ended.status is RunStatus.FAILED
+    assert "cannot be read" in ended.error.message
+    assert [each.name for each in tmp_path.iterdir()] == [UNREADABLE_ORDER]

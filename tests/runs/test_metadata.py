@@ -13,8 +13,13 @@ import pytest
 
 from localcdap.api.metadata import Metadata, MetadataEntity
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.metadata.audit import AuditQuery, AuditType
+from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
+from localcdap.metadata.lineage.edge_records import EdgeRecords
+from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.runs.model import Run
 from localcdap.runs.preview.model import PreviewRequest
+from localcdap.security.principals import get_process_user
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import pipeline
 from tests.e2e.pipelines import stage as shipped
@@ -91,6 +96,25 @@ class Tag(Action):
         context.add_tags(entity, "first", "second")
         context.remove_tags(entity, "first")
         context.add_properties(entity, {"by": "action"})
+
+    def run(self, context):
+        pass
+
+
+@plugin(type="action", name="Label", description="Reads and labels entities of all kinds.")
+class Label(Action):
+    def prepare_run(self, context):
+        dataset = MetadataEntity.of_dataset(context.arguments["dataset"])
+        for entity in (
+            MetadataEntity.of_namespace("default"),
+            MetadataEntity.of_artifact("propagate", "1.0.0", "default"),
+            dataset,
+            dataset.append("field", "id"),
+            MetadataEntity({"jar": "seen"}),
+        ):
+            found = context.get_metadata(MetadataScope.USER, entity)
+            context.logger.info("found %s at %s", found.tags, entity.type)
+            context.add_tags(entity, "labelled")
 
     def run(self, context):
         pass
@@ -173,7 +197,9 @@ def copying(*stages: dict[str, Any]) -> dict[str, Any]:
     return pipeline([read, *stages, write], *zip(path, path[1:], strict=False))
 
 
-def test_metadata_of_source_and_fields_goes_to_the_sink(instance: TemporaryInstance) -> None:
+def test_story_6_a_plugin_propagates_metadata_of_source_and_fields(
+    instance: TemporaryInstance,
+) -> None:
     document = copying(stage("go", "transform", "Propagate"), stage("mask", "sparkcompute", "Mask"))
     ended = run(instance, document, source="people", sink="copy")
 
@@ -186,7 +212,7 @@ def test_metadata_of_source_and_fields_goes_to_the_sink(instance: TemporaryInsta
     assert len([line for line in lines if "prepared ['name']" in line.text]) == 1
 
 
-def test_declared_metadata_is_read_in_workers(instance: TemporaryInstance) -> None:
+def test_story_4_declared_metadata_is_read_in_workers(instance: TemporaryInstance) -> None:
     ended = run(instance, copying(stage("hide", "transform", "Hide")), source="people")
     assert ended.status is COMPLETED, ended.error
     rows = instance.cdap.tables.read_rows("default", "copy", 10).rows
@@ -215,7 +241,9 @@ def test_undeclared_metadata_and_late_reads_fail_the_stage(
     assert message in ended.error.message
 
 
-def test_an_action_emits_for_a_custom_entity_in_its_order(instance: TemporaryInstance) -> None:
+def test_story_5_an_action_emits_for_a_custom_entity_in_its_order(
+    instance: TemporaryInstance,
+) -> None:
     document = copying()
     document["config"]["stages"].append(stage("tag", "action", "Tag"))
     document["config"]["connections"].append({"from": "tag", "to": "people"})
@@ -223,6 +251,32 @@ def test_an_action_emits_for_a_custom_entity_in_its_order(instance: TemporaryIns
     wait_for(instance, JAR, Metadata.of({"by": "action"}, ["second"]))
     user = instance.cdap.metadata.get(JAR)
     assert user.system.is_empty()
+
+
+def test_stories_1_and_2_entities_of_all_kinds_are_read_and_labelled(
+    instance: TemporaryInstance,
+) -> None:
+    dataset = MetadataEntity.of_dataset("people", "default")
+    entities = [
+        MetadataEntity.of_namespace("default"),
+        MetadataEntity.of_artifact("propagate", "1.0.0", "default"),
+        dataset,
+        dataset.append("field", "id"),
+        MetadataEntity({"namespace": "default", "jar": "seen"}),
+    ]
+    for entity in entities:
+        instance.cdap.metadata.add(entity, None, ["before"])
+    document = copying()
+    document["config"]["stages"].append(stage("label", "action", "Label"))
+    document["config"]["connections"].append({"from": "label", "to": "people"})
+    ended = run(instance, document, dataset="people")
+    assert ended.status is COMPLETED, ended.error
+    lines = [each.text for each in instance.cdap.runs.read_log(ended.run)]
+    for entity in entities:
+        found = instance.cdap.metadata.get(entity).user
+        assert any("'before'" in line and f"at {entity.type}" in line for line in lines), lines
+        wait_for(instance, entity, Metadata.of(found.properties, {*found.tags, "labelled"}))
+        instance.cdap.metadata.remove(entity, None, ["before", "labelled"])
 
 
 @pytest.mark.parametrize(
@@ -246,6 +300,73 @@ def test_what_is_illegal_or_missing_fails_the_run_with_its_stage(
     assert ended.error is not None
     assert ended.error.stage == "wrong"
     assert message in ended.error.message
+
+
+def test_story_3_a_pipeline_that_asks_for_it_propagates_metadata(
+    instance: TemporaryInstance,
+) -> None:
+    document = copying()
+    document["name"] = "propagating"
+    document["config"]["stages"][-1]["plugin"]["properties"]["name"] = "target"
+    target = MetadataEntity.of_dataset("target", "default")
+    assert run(instance, document).status is COMPLETED
+    assert instance.cdap.metadata.get(target).user.is_empty()
+
+    people, made = DatasetId("default", "people"), DatasetId("default", "target")
+    edge = ColumnEdge(DatasetField(people, "name"), DatasetField(made, "name"))
+    with instance.cdap.runs._store.transaction() as tx:
+        EdgeRecords(tx).replace("default", "propagating", [edge])
+    instance.cdap.metadata.add(target, {"owner": "Bob"})
+    document["config"]["properties"] = {"propagateMetadata": "true"}
+    ended = run(instance, document)
+    assert ended.status is COMPLETED
+    user = instance.cdap.metadata.get(target).user
+    assert user == Metadata.of({"owner": "Bob"}, ["gold"])
+    field = instance.cdap.metadata.get(target.append("field", "name")).user
+    assert field == Metadata.of(tags=["confidential"])
+    query = AuditQuery(entity=target, types=[AuditType.METADATA_CHANGE], limit=1)
+    assert [each.user for each in instance.cdap.audit.list_messages(query)] == [ended.user]
+
+
+@pytest.fixture
+def guarded(instance: TemporaryInstance) -> Iterator[None]:
+    """The user may write the table ``copy`` and do anything with pipelines, but not change ``people``."""
+    user = get_process_user()
+    rights = ['"namespaces/default" = ["READ", "EXECUTE", "ADMIN"]']
+    rights += ['"namespaces/default/datasets/copy" = ["WRITE"]']
+    text = "\n".join(["[security]", "enabled = true", f'[security.privileges."{user}"]', *rights])
+    instance.settings(text + "\n")
+    yield
+    instance.settings("")
+
+
+def test_an_emission_without_the_right_fails_the_call_with_stage_and_entity(
+    instance: TemporaryInstance, guarded: None
+) -> None:
+    document = copying(stage("go", "transform", "Propagate"))
+    before = instance.cdap.metadata.get(SOURCE).user
+    ended = run(instance, document, source="people", sink="people")
+    assert ended.status is RunStatus.FAILED
+    assert ended.error is not None
+    assert ended.error.stage == "go"
+    assert ended.error.message.startswith(
+        "Stage 'go': the metadata of dataset: people which exists in namespace: default cannot be changed: "
+        f"Principal '{ended.user}' has insufficient privileges to perform action 'WRITE' on entity "
+        "'dataset:default.people'."
+    )
+    assert '"namespaces/default/datasets/people" = ["WRITE"]' in (
+        ended.error.corrective_action or ""
+    )
+    assert run(instance, document, source="people", sink="copy").status is COMPLETED
+    assert instance.cdap.metadata.get(SOURCE).user == before
+
+    preview = instance.cdap.previews.start(
+        PreviewRequest(document, arguments={"source": "people", "sink": "people"})
+    )
+    while not preview.status.is_end:
+        preview = instance.cdap.previews.wait("default", preview.preview, preview.version, 5.0)
+    assert preview.error is not None
+    assert "insufficient privileges" in preview.error.message
 
 
 def test_a_preview_emits_nothing_and_shows_what_a_run_would_emit(

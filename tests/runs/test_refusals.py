@@ -201,8 +201,8 @@ def test_a_hidden_plugin_is_not_found_and_never_incapable(home: Home, tmp_path: 
     assert not any("lacks" in text or "mode_cloud" in text for text in texts)
 
 
-def test_plugins_that_a_plugin_uses_count_for_its_stage(home: Home, tmp_path: Path):
-    (home.path / "plugins" / "far-1.0.0.py").write_text(FAR)
+def wrangling(tmp_path: Path) -> dict:
+    """A pipeline with the user-defined directive above."""
     (tmp_path / "in.txt").write_text("text\n")
     wrangle = {"field": "*", "directives": "far :body", "udd": "far", "schema": TEXT}
     stages = [
@@ -218,7 +218,12 @@ def test_plugins_that_a_plugin_uses_count_for_its_stage(home: Home, tmp_path: Pa
         stage("Wrangle", "transform", "Wrangler", "wrangler-transform", **wrangle),
         json_sink("Out", tmp_path / "out"),
     ]
-    far = pipeline(stages, ("Read", "Wrangle"), ("Wrangle", "Out"))
+    return pipeline(stages, ("Read", "Wrangle"), ("Wrangle", "Out"))
+
+
+def test_plugins_that_a_plugin_uses_count_for_its_stage(home: Home, tmp_path: Path):
+    (home.path / "plugins" / "far-1.0.0.py").write_text(FAR)
+    far = wrangling(tmp_path)
     lacks = (
         "stage 'Wrangle': plugin 'far' of type 'directive' (far 1.0.0), which plugin 'Wrangler' uses, lacks "
         "mode_native, which {} requires."
@@ -315,6 +320,26 @@ def test_a_deployed_pipeline_keeps_the_artifacts_that_its_deployment_chose(
         deployed.application_version,
     )
     assert {each.stage for each in repaired.repairs} == {"In", "Middle", "Late"}
+
+
+def test_a_deployed_pipeline_keeps_the_plugins_that_its_plugins_use(home: Home, tmp_path: Path):
+    first = home.path / "plugins" / "far-1.0.0.py"
+    first.write_text(FAR)
+    given = wrangling(tmp_path)
+    with open_in_process(home) as cdap:
+        made = cdap.applications.deploy(DeployRequest(given, name="wrangling")).application
+        assert made is not None
+        first.with_name("far-1.1.0.py").write_text(FAR)
+        cdap.artifacts.sync()
+        deployed = RunRequest(given, application="wrangling", application_version=made.version)
+        errors = [
+            cdap.runs.start(msgspec.structs.replace(each, profile="native")).error
+            for each in (deployed, RunRequest(given))
+        ]
+
+    kept, of_file = [each.message if each else "" for each in errors]
+    assert "(far 1.0.0)" in kept
+    assert "(far 1.1.0)" in of_file
 
 
 def test_a_profile_that_is_not_there(home: Home, tmp_path: Path):

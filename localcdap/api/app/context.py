@@ -11,6 +11,7 @@ import msgspec
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.failures import ArtifactId, ValidationFailure
+from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.schema import Schema
 
 
@@ -180,6 +181,43 @@ class SystemContext(Protocol):
 
         :raises NotFoundError: when there is no such namespace.
         """
+        ...
+
+    def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
+        """Return the metadata of an entity in one scope; empty when it has none.
+
+        Applications act as localcdap itself: no privilege is checked. An entity that names no namespace is in
+        the namespace ``system``, here and in the methods that emit metadata.
+
+        :raises NotFoundError: when there is no such entity.
+        """
+        ...
+
+    def add_properties(self, entity: MetadataEntity, properties: Mapping[str, str]) -> None:
+        """Set properties of an entity in the scope USER. As the following methods, it takes effect some
+        moments later, exactly once and in the order of the calls.
+
+        :raises BadRequestError: when a key or a value is illegal; nothing is emitted.
+        """
+        ...
+
+    def add_tags(self, entity: MetadataEntity, *tags: str) -> None:
+        """Add tags to an entity.
+
+        :raises BadRequestError: when a tag is illegal; nothing is emitted.
+        """
+        ...
+
+    def remove_metadata(self, entity: MetadataEntity) -> None:
+        """Remove all properties and tags of an entity."""
+        ...
+
+    def remove_properties(self, entity: MetadataEntity, *names: str) -> None:
+        """Remove properties of an entity; without names, all of them."""
+        ...
+
+    def remove_tags(self, entity: MetadataEntity, *tags: str) -> None:
+        """Remove tags of an entity; without tags, all of them."""
         ...
 
     def create_topic(self, namespace: str, topic: str) -> None:

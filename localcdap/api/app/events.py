@@ -139,13 +139,14 @@ class MetadataEmitted(
 
     topic: ClassVar[str] = "metadata"
     run: MetadataEntity
-    """The run of the program."""
+    """The run of the program; of a system application, the program itself."""
     stage: str
+    """The stage of the pipeline; the name of a system application."""
     operation: MetadataOperation
     time: int
     """Milliseconds since 1970."""
     user: str
-    """The user of the run."""
+    """The user of the run; empty for localcdap itself and system applications."""
 
 
 EntityEvent = EntityCreated | EntityUpdated | EntityDeleted

@@ -12,7 +12,7 @@ from localcdap.engine.host_client import execute_statements
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.engine.messages.spool import RecordCounts
-from localcdap.engine.plan.contexts import DriverContext, RunContext
+from localcdap.engine.plan.contexts import DriverContext, RunContext, TableUse
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.preparation import get_plugin
 
@@ -110,9 +110,14 @@ class DriverControlContext(DriverContext):
         """Execute SQL statements on the tables of the namespace."""
         batch = StatementBatch(self.namespace, list(statements), list(changes), list(makes))
         try:
-            return execute_statements(self._host_directory, batch)
+            result, reads = execute_statements(self._host_directory, batch)
         except LocalcdapError as error:
             raise self.fail(error.message, error.corrective_action) from None
+        for name in reads:
+            self._run.note_table(self.stage_name, TableUse.READ, name)
+        for name in changes:
+            self._run.note_table(self.stage_name, TableUse.CHANGE, name)
+        return result
 
 
 def _create_type_error(stage: Stage) -> StageError:

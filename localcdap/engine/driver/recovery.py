@@ -38,8 +38,10 @@ from localcdap.engine.messages.orders import (
     SETTLED,
     SPOOL,
     TABLES,
+    UNREADABLE_ORDER,
     WorkOrder,
     read_order,
+    set_unreadable_order_aside,
 )
 from localcdap.engine.messages.spool import (
     Committed,
@@ -68,7 +70,6 @@ def recover_run(run_directory: Path, exit_code: int | None = None) -> RunStatus:
     :param exit_code: that of the run's process; None when it is not known.
     :returns: the end status of the run.
     :raises StoreError: when the process of the run still locks the spool, that is, lives.
-    :raises EngineError: when the run has no readable order.
     """
     with SpoolWriter(run_directory / SPOOL) as spool:
         reported = _read_messages(run_directory)
@@ -87,6 +88,10 @@ def _create_missing_messages(
     run_directory: Path, reported: list[Message], gone: str
 ) -> list[Message]:
     """:param gone: says that the process of the run has ended, and how."""
+    unreadable = set_unreadable_order_aside(run_directory)
+    if unreadable is not None:
+        failed = _create_unreadable_failure(run_directory, f"{gone} {unreadable.message}")
+        return [failed, create_status(RunStatus.FAILED)]
     if _is_unreachable(run_directory):
         return [_create_unfinished_failure(run_directory, gone), create_status(RunStatus.FAILED)]
     if (run_directory / AT_WORK).exists() and read_journal(run_directory) is None:
@@ -101,7 +106,7 @@ def _create_missing_messages(
         run_id = read_order(run_directory).run_id
         missing.append(TableLoads(run_id, journal.table_loads))
     if Committed not in known:
-        missing.append(Committed([move.final for move in journal.moves]))
+        missing.append(Committed([move.final for move in journal.moves], journal.flows))
     if not journal.ends_run:
         action = "What its sinks wrote is in place; check which of the actions after them have still to run."
         return [*missing, Failed(None, gone, action, []), create_status(RunStatus.FAILED)]
@@ -149,6 +154,21 @@ def _create_unfinished_failure(run_directory: Path, gone: str) -> Failed:
         f"{gone} It had written everything, but the cluster cannot be reached to put it in place."
     )
     return Failed(None, message, f"Rename there what has not been renamed: {moves}.", [])
+
+
+def _create_unreadable_failure(run_directory: Path, gone: str) -> Failed:
+    """Return the failure of a run without a readable order: nothing says where its sinks wrote."""
+    aside = f"The order is now {run_directory / UNREADABLE_ORDER}."
+    journal = read_journal(run_directory)
+    if journal is None:
+        recover_commit(run_directory, LOCAL)
+        return Failed(None, f"{gone} {aside}", "Run it again; nothing of it became visible.", [])
+    moves = ", ".join(f"'{move.staging}' to '{move.final}'" for move in journal.moves) or "nothing"
+    tables = ", ".join(sorted(f"'{load.name}'" for load in journal.table_loads)) or "none"
+    action = (
+        f"It had written everything. Rename what has not been renamed: {moves}. Tables that it did "
+    )
+    return Failed(None, f"{gone} {aside}", f"{action}not fill, perhaps: {tables}.", [])
 
 
 def _create_at_work_failure(run_directory: Path, gone: str) -> Failed:

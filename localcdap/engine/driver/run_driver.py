@@ -27,6 +27,7 @@ from localcdap.engine.driver.workflow import Workflow
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.host_client import (
     RedactingSpoolWriter,
+    create_metadata_check,
     create_metadata_reader,
     create_table_source,
     flush_to_host,
@@ -164,7 +165,7 @@ class RunDriver:
             workflow.run_data()
         self._cancellation.disarm()
         ends_run = not workflow.has_ending_steps
-        journal = self._staging.commit(run.table_loads, ends_run=ends_run)
+        journal = self._staging.commit(run.table_loads, workflow.list_flows(), ends_run=ends_run)
         messages = create_commit_messages(order.run_id, journal)
         if workflow.has_ending:
             spool.append(*messages, durable=True)
@@ -239,6 +240,7 @@ class RunDriver:
         return RunMetadata(
             create_metadata_reader(self._order.host_directory),
             lambda stage, operation: spool.append(MetadataOperations(stage, [operation])),
+            create_metadata_check(self._order.host_directory),
         )
 
     def _end_operations(self, *, may_begin: bool) -> None:
@@ -288,7 +290,7 @@ def create_commit_messages(run_id: str, journal: Journal) -> list[Message]:
     completed.
     """
     loads = [TableLoads(run_id, journal.table_loads)] if journal.table_loads else []
-    return [*loads, Committed([move.final for move in journal.moves])]
+    return [*loads, Committed([move.final for move in journal.moves], journal.flows)]
 
 
 def create_failed(error: Exception) -> Failed:

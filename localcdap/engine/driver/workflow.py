@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import StageError
 from localcdap.api.pipeline import StageConnection
-from localcdap.engine.driver.accesses import list_reads, list_writes
+from localcdap.engine.driver.accesses import (
+    PROPAGATION,
+    find_flows,
+    list_control_accesses,
+    list_reads,
+    list_writes,
+)
 from localcdap.engine.driver.control_stages import ControlStages
 from localcdap.engine.driver.execution import execute_plan
 from localcdap.engine.driver.lineage import trace_flow
-from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE
+from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE, Stage
 from localcdap.engine.messages.orders import WorkOrder
-from localcdap.engine.messages.spool import DatasetAccess, LineageTraced, RecordCounts
+from localcdap.engine.messages.spool import (
+    DatasetAccess,
+    DatasetFlow,
+    LineageTraced,
+    RecordCounts,
+)
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
@@ -35,7 +47,8 @@ class Workflow:
 
     :param resolved: the pipeline before any of its actions has run.
     :param on_counts: called with the counts of the stages of each phase that has ended.
-    :param on_accesses: called with the datasets that a phase begins to read, and that it has written.
+    :param on_accesses: called with the datasets that a phase begins to read or has written, and that a
+        control stage has read or changed.
     :param on_lineage: called with the field lineage of a phase that has ended.
     """
 
@@ -52,8 +65,9 @@ class Workflow:
         self._resolved = resolved
         self._run: Final = run
         self._on_counts: Final = on_counts
-        self._on_accesses: Final = on_accesses
+        self._report: Final = on_accesses
         self._on_lineage: Final = on_lineage
+        self._accessed: Final[list[DatasetAccess]] = []
         self._arguments: Final = dict(order.arguments)
         run.arguments = self._arguments
         self._control_stages: Final = ControlStages(run, order.pipeline, self._arguments)
@@ -145,13 +159,26 @@ class Workflow:
             return
         for name in names:
             try:
-                ran = self._control_stages.run_post_action(
-                    self._resolved.create_control(name), self._counts, succeeded=succeeded
-                )
+                stage = self._resolved.create_control(name)
+                with self._report_accesses(stage):
+                    ran = self._control_stages.run_post_action(
+                        stage, self._counts, succeeded=succeeded
+                    )
                 if not ran:
                     _LOG.info("Post action '%s' is not for this outcome", name)
             except Exception as error:
                 _LOG.warning("Post action '%s' failed: %s", name, error)
+
+    def list_flows(self) -> list[DatasetFlow]:
+        """Return where metadata is to go along with the records; nothing unless the pipeline asks for it."""
+        given = self._resolved.document.properties.get(PROPAGATION, "")
+        if given.strip().lower() != "true":
+            return []
+        return find_flows(self._accessed, self._route.types, self._live)
+
+    def _on_accesses(self, accesses: list[DatasetAccess]) -> None:
+        self._accessed.extend(accesses)
+        self._report(accesses)
 
     def release(self) -> None:
         """Release what Spark keeps."""
@@ -206,15 +233,25 @@ class Workflow:
         stage = self._resolved.create_control(name)
         if stage.type != CONDITION:
             _LOG.info("Action '%s' is started", name)
-            self._control_stages.run_action(stage, self._counts)
+            with self._report_accesses(stage):
+                self._control_stages.run_action(stage, self._counts)
             self._open_connections(name)
             return
         for feeder in self._route.list_feeders(name):
             if name not in self._counts and feeder in self._counts:
                 self._report_counts({name: self._counts[feeder]})
-        taken = self._control_stages.decide(stage, self._counts)
+        with self._report_accesses(stage):
+            taken = self._control_stages.decide(stage, self._counts)
         _LOG.info("Condition '%s' is %s", name, str(taken).lower())
         self._open_connections(name, taken)
+
+    @contextlib.contextmanager
+    def _report_accesses(self, stage: Stage) -> Iterator[None]:
+        """Report what a control stage has read and changed in a block, also when it fails."""
+        try:
+            yield
+        finally:
+            self._on_accesses(list_control_accesses(stage, self._run))
 
     def _refresh(self, step: Step | None = None) -> None:
         """Resolve the pipeline again when actions have run since the last time that the step comes after."""

@@ -12,6 +12,7 @@ import msgspec
 
 from localcdap.api.metadata import MetadataEntity, ScopedMetadata
 from localcdap.api.schema import Schema
+from localcdap.api.security import Permission
 from localcdap.api.tables import CreatedTable, TableShape, TableWrite
 from localcdap.rpc.methods import non_idempotent
 
@@ -25,6 +26,8 @@ SECURE_KEYS: Final = "secure-keys"
 """Name of the service :class:`SecureKeys`."""
 METADATA: Final = "metadata"
 """Name of the service :class:`MetadataReads`."""
+SECURITY: Final = "security"
+"""Name of the service :class:`PrivilegeChecks`."""
 CONNECTIONS: Final = "connections"
 """Name of the service :class:`ConnectionProperties`."""
 
@@ -72,6 +75,8 @@ class StatementResult(msgspec.Struct):
     """Rows that the last statement found or changed."""
     first: bytes
     """The first row of the last query, as an Arrow IPC stream; empty when there was no query."""
+    reads: list[str] = []
+    """The tables of which the statements have read rows, other than those that they may change."""
 
 
 class RunMessages:
@@ -141,5 +146,16 @@ class MetadataReads:
         """Return the metadata of an entity; empty when it has none.
 
         :raises NotFoundError: when there is no such entity.
+        """
+        raise NotImplementedError
+
+
+class PrivilegeChecks:
+    """What the user of the run may do."""
+
+    def enforce(self, entity: MetadataEntity, permissions: list[Permission]) -> None:
+        """Check that the user has all permissions on an entity.
+
+        :raises UnauthorizedError: when one is missing.
         """
         raise NotImplementedError

@@ -23,6 +23,8 @@ from localcdap.decoders import decode_json
 from localcdap.engine.messages.flow import Stage, Stream
 
 ORDER: Final = "order.json"
+UNREADABLE_ORDER: Final = "order.unreadable.json"
+"""An order that could not be read; it stays when the other files of the run are removed."""
 SPOOL: Final = "spool"
 TABLES: Final = "tables"
 """Sub-directory of a run's directory: rows for tables that wait for the commit."""
@@ -163,6 +165,22 @@ def read_order(run_directory: Path) -> WorkOrder:
         return decode_json(path.read_bytes(), type=WorkOrder, hook=decode_schema)
     except (OSError, msgspec.DecodeError) as error:
         raise EngineError(f"The work order {path} cannot be read: {error}.") from error
+
+
+def set_unreadable_order_aside(run_directory: Path) -> EngineError | None:
+    """Rename an order that cannot be read, for its user to look at; return why it cannot.
+
+    :returns: None when there is no order, or it can be read.
+    """
+    path = run_directory / ORDER
+    if not path.exists():
+        return None
+    try:
+        read_order(run_directory)
+    except EngineError as error:
+        path.rename(run_directory / UNREADABLE_ORDER)
+        return error
+    return None
 
 
 def wait_for_order(run_directory: Path, input: int) -> WorkOrder | None:

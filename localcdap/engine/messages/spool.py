@@ -125,10 +125,19 @@ class TableLoads(msgspec.Struct, tag="tables", tag_field="kind"):
     loads: list[TableLoad]
 
 
+class DatasetFlow(msgspec.Struct, frozen=True, order=True):
+    """A dataset whose records a run has carried into another one."""
+
+    source: str
+    sink: str
+
+
 class Committed(msgspec.Struct, tag="committed", tag_field="kind"):
     """The files of the sinks are in their final directories."""
 
     directories: list[str]
+    flows: list[DatasetFlow] = []
+    """Where the pipeline asks for it, what metadata goes along."""
 
 
 class Failed(msgspec.Struct, tag="failed", tag_field="kind"):
@@ -167,6 +176,8 @@ class DatasetAccess(msgspec.Struct, frozen=True):
     is_whole: bool = False
     """Whether the records of the stage are those of the dataset: not when it looks records up, or has several
     tables."""
+    is_final: bool = False
+    """Whether a write has taken effect already; else it does when the run commits."""
 
 
 class Accessed(msgspec.Struct, tag="accessed", tag_field="kind"):

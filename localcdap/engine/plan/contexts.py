@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import enum
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -57,6 +58,19 @@ _TABLE: Final = "__localcdap_table__"
 """Column with the index of the table that a row is for."""
 
 
+class TableUse(enum.Enum):
+    """How a stage uses a table."""
+
+    READ = enum.auto()
+    """It reads all rows, or those that SQL asks for."""
+    LOOKUP = enum.auto()
+    """It looks rows up by their keys."""
+    WRITE = enum.auto()
+    """It writes rows when the run commits."""
+    CHANGE = enum.auto()
+    """It has changed the table by SQL, at once."""
+
+
 @dataclasses.dataclass
 class RunContext:
     """The objects that all stages of a run share."""
@@ -88,8 +102,8 @@ class RunContext:
     """The plugins that have prepared the run, with their properties, by stage."""
     operations: dict[str, list[FieldOperation]] = dataclasses.field(default_factory=dict)
     """The operations that plugins recorded while they prepared the run, by stage."""
-    tables_used: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    """The tables that stages read as a whole, look into or write, by stage."""
+    tables_used: dict[str, list[tuple[TableUse, str]]] = dataclasses.field(default_factory=dict)
+    """The tables that stages use, by stage."""
     message_directory: str | None = None
     """Folder into which workers write log lines and counts; None for a cluster, which does not see it."""
 
@@ -108,11 +122,16 @@ class RunContext:
         """
         return plugin if self.shipment is None else self.shipment.relocate(plugin)
 
-    def note_table(self, stage: str, table: str) -> None:
+    def note_table(self, stage: str, use: TableUse, table: str) -> None:
         """Remember that a stage uses a table."""
         known = self.tables_used.setdefault(stage, [])
-        if table not in known:
-            known.append(table)
+        if (use, table) not in known:
+            known.append((use, table))
+
+    def find_tables(self, stage: str, *uses: TableUse) -> list[str]:
+        """Return the tables that a stage uses in one of some ways, in the order of their first uses."""
+        known = self.tables_used.get(stage, ())
+        return list(dict.fromkeys(table for use, table in known if use in uses))
 
     def get_lookup_file(self, stage: str, table: str) -> LookupFile:
         """Return the rows of a table for lookups on this machine; all stages of the run share one snapshot.
@@ -120,7 +139,7 @@ class RunContext:
         :raises NotFoundError: when the table does not exist.
         :raises StageError: when the table has no key, or is too large.
         """
-        self.note_table(stage, table)
+        self.note_table(stage, TableUse.LOOKUP, table)
         if table not in self.lookups:
             snapshot = self.tables.export(self.namespace, table)
             directory = self.table_directory.with_name("lookups") / str(next(self.numbers))
@@ -276,7 +295,7 @@ class DriverContext(WorkerStageContext):
 
         :raises NotFoundError: when the table does not exist.
         """
-        self._run.note_table(self.stage_name, name)
+        self._run.note_table(self.stage_name, TableUse.READ, name)
         snapshot = self._run.tables.export(self.namespace, name)
         if not snapshot.files:
             return self.empty(snapshot.schema)
@@ -322,7 +341,7 @@ class DriverContext(WorkerStageContext):
                 "Run the pipeline on this machine.",
             )
         for load in loads:
-            self._run.note_table(self.stage_name, load.name)
+            self._run.note_table(self.stage_name, TableUse.WRITE, load.name)
         directory = self._run.table_directory / str(next(self._run.numbers))
         make_job_directory(directory)
         rows = df.toDF(*df.columns[:-1], _TABLE).where(f"{_TABLE} IS NOT NULL")
@@ -360,7 +379,7 @@ class DriverContext(WorkerStageContext):
         if how.keys and not how.dedupe_by:
             self._reject_repeated_keys(name, directory, how.keys)
         load = TableLoad(self.namespace, name, schema, key, str(directory), how)
-        self._run.note_table(self.stage_name, name)
+        self._run.note_table(self.stage_name, TableUse.WRITE, name)
         self._run.table_loads.append(load)
 
     def _reject_repeated_keys(self, name: str, directory: Path, keys: Sequence[str]) -> None:

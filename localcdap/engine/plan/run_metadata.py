@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
 
-from localcdap.api.errors import LocalcdapError
+from localcdap.api.errors import LocalcdapError, UnauthorizedError
 from localcdap.api.metadata import (
     Metadata,
     MetadataEntity,
     MetadataOperation,
     MetadataScope,
-    OperationKind,
     ScopedMetadata,
 )
-from localcdap.api.metadata_rules import require_valid
+from localcdap.api.metadata_writer import MetadataWriter
 from localcdap.engine.tasks.context import EntityMetadata
 
 
@@ -24,21 +23,33 @@ class RunMetadata:
     :param read: returns the metadata of an entity; it is called once for each entity. By default, none has
         any.
     :param emit: takes what a stage emits. By default it is kept in :attr:`emitted`.
+    :param check: raises UnauthorizedError when the run may not change the metadata of an entity; it is called
+        once for each entity.
     """
 
     def __init__(
         self,
         read: Callable[[MetadataEntity], ScopedMetadata] = lambda _: ScopedMetadata(),
         emit: Callable[[str, MetadataOperation], None] | None = None,
+        check: Callable[[MetadataEntity], None] = lambda _: None,
     ) -> None:
         self.emitted: Final[list[tuple[str, MetadataOperation]]] = []
         """What stages emitted, if nobody else takes it."""
         self._read: Final = read
         self._emit: Final = emit
+        self._check: Final = check
+        self._checked: Final[set[MetadataEntity]] = set()
         self._known: Final[dict[MetadataEntity, ScopedMetadata]] = {}
 
     def emit(self, stage: str, operation: MetadataOperation) -> None:
-        """Take what a stage emits."""
+        """Take what a stage emits.
+
+        :raises UnauthorizedError: when the run may not change the metadata of the entity. The host checks it
+            once more when it stores what was emitted.
+        """
+        if operation.entity not in self._checked:
+            self._check(operation.entity)
+            self._checked.add(operation.entity)
         if self._emit is None:
             self.emitted.append((stage, operation))
         else:
@@ -54,10 +65,9 @@ class RunMetadata:
         return self._known[entity]
 
 
-class MetadataAccess:
+class MetadataAccess(MetadataWriter):
     """The methods of a :class:`localcdap.api.stage.PrepareContext` for metadata."""
 
-    namespace: str
     stage_name: str
     _run_metadata: RunMetadata
 
@@ -83,33 +93,14 @@ class MetadataAccess:
         """Return the metadata of an entity in one scope."""
         return self._read(entity.resolve(self.namespace)).get(scope)
 
-    def add_properties(self, entity: MetadataEntity, properties: Mapping[str, str]) -> None:
-        """Set properties of an entity."""
-        require_valid(Metadata(dict(properties)))
-        self._emit(OperationKind.PUT, entity, properties=dict(properties))
-
-    def add_tags(self, entity: MetadataEntity, *tags: str) -> None:
-        """Add tags to an entity."""
-        require_valid(Metadata.of(tags=tags))
-        self._emit(OperationKind.PUT, entity, tags=list(tags))
-
-    def remove_metadata(self, entity: MetadataEntity) -> None:
-        """Remove all properties and tags of an entity."""
-        self._emit(OperationKind.DELETE_ALL, entity)
-
-    def remove_properties(self, entity: MetadataEntity, *names: str) -> None:
-        """Remove properties of an entity; without names, all of them."""
-        kind = OperationKind.DELETE if names else OperationKind.DELETE_ALL_PROPERTIES
-        self._emit(kind, entity, names=list(names))
-
-    def remove_tags(self, entity: MetadataEntity, *tags: str) -> None:
-        """Remove tags of an entity; without tags, all of them."""
-        kind = OperationKind.DELETE if tags else OperationKind.DELETE_ALL_TAGS
-        self._emit(kind, entity, tags=list(tags))
-
-    def _emit(self, kind: OperationKind, entity: MetadataEntity, **more: Any) -> None:
-        operation = MetadataOperation(kind, entity.resolve(self.namespace), **more)
-        self._run_metadata.emit(self.stage_name, operation)
+    def _emit(self, operation: MetadataOperation) -> None:
+        try:
+            self._run_metadata.emit(self.stage_name, operation)
+        except UnauthorizedError as error:
+            raise self.fail(
+                f"the metadata of {operation.entity.describe()} cannot be changed: {error.message}",
+                error.corrective_action,
+            ) from None
 
 
 def describe_operation(operation: MetadataOperation) -> str:

@@ -23,7 +23,7 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.engine.driver.progress_report import create_status
 from localcdap.engine.driver.run_driver import RunDriver, create_failed
 from localcdap.engine.driver.workflow import Workflow
-from localcdap.engine.host_client import create_metadata_reader, get_secrets
+from localcdap.engine.host_client import create_metadata_check, create_metadata_reader, get_secrets
 from localcdap.engine.messages.flow import Flow, Stream
 from localcdap.engine.messages.orders import (
     PipelineTestCase,
@@ -90,8 +90,9 @@ class PreviewDriver(RunDriver):
     def _create_context(self, spark: SparkSession) -> RunContext:
         """Return the context of the stages; what they emit is shown in the log only."""
         run = super()._create_context(spark)
+        home = self._order.host_directory
         run.metadata = RunMetadata(
-            create_metadata_reader(self._order.host_directory), _log_emission
+            create_metadata_reader(home), _log_emission, create_metadata_check(home)
         )
         return run
 

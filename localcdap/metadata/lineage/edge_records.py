@@ -54,12 +54,11 @@ class EdgeRecords:
     ) -> list[ColumnEdge]:
         """Return the edges of an application, at most a number of them."""
         rows = self._tx.execute(
-            f"{_SELECT} WHERE application_namespace = ? AND application = ? ORDER BY ALL",
-            (namespace, application),
+            f"{_SELECT} WHERE application_namespace = ? AND application = ? ORDER BY ALL LIMIT ?",
+            (namespace, application, limit),
         )
-        return [
-            ColumnEdge(each.source, each.target, each.influence) for each in map(_to_edge, rows)
-        ]
+        found = map(_to_edge, rows)
+        return [ColumnEdge(each.source, each.target, each.influence) for each in found]
 
     def find_edges(
         self, fields: Collection[DatasetField], *, upstream: bool, limit: int, indirect: bool = True

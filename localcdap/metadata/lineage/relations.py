@@ -15,10 +15,9 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.metadata import DEFAULT_VERSION, MetadataEntity
-from localcdap.metadata.entities import TYPES_BY_CATEGORY
+from localcdap.api.metadata import DEFAULT_VERSION, PROGRAM_TYPES, MetadataEntity
 
-_CATEGORIES: Final = {type: category for category, type in TYPES_BY_CATEGORY.items()}
+_CATEGORIES: Final = {type: category for category, type in PROGRAM_TYPES.items()}
 _UUID_EPOCH: Final = 0x01B21DD213814000
 """Steps of 100 ns between 1582-10-15, at which the times of UUIDs begin, and 1970-01-01."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.api.pipeline import Resources, StageConnection
+from localcdap.api.pipeline import Resources, StageConnection, UsedPluginSpec
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.document.values import encode_json
 
@@ -35,6 +35,9 @@ class PluginUse(msgspec.Struct, frozen=True):
     artifact: ArtifactSelector | None = None
     template: str | None = None
     """The ``pluginTemplate`` of the plugin; see :mod:`localcdap.pipeline.validation.plugin_templates`."""
+    uses: tuple[UsedPluginSpec, ...] = ()
+    """The plugins that properties name and whose artifacts a deployment has chosen; the index chooses the
+    others."""
 
 
 class StageUse(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId, ValidationFailure
-from localcdap.api.metadata import MetadataEntity
+from localcdap.api.metadata import PROGRAM_TYPES, WORKFLOW, WORKFLOW_NAME, MetadataEntity
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.artifacts.parents import APP_VERSION
 from localcdap.pipeline.document.model import PipelineDocument
@@ -145,8 +145,8 @@ def get_program(artifact: ArtifactId) -> tuple[str, str]:
     They are those of CDAP 6 ``SmartWorkflow`` and ``DataStreamsSparkLauncher``.
     """
     if artifact.name.lower() in STREAMING_ARTIFACTS:
-        return "DataStreamsSparkStreaming", "Spark"
-    return "DataPipelineWorkflow", "Workflow"
+        return "DataStreamsSparkStreaming", PROGRAM_TYPES["spark"]
+    return WORKFLOW_NAME, WORKFLOW
 
 
 def list_entities(application: Application) -> list[MetadataEntity]:

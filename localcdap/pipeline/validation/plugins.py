@@ -6,7 +6,7 @@ holds the declaration: finding them runs no plugin code, and the core knows no l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from localcdap.api.config import NamedPlugins, PluginProperty
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ARTIFACT_NOT_FOUND, ArtifactId, Cause, ValidationFailure
+from localcdap.api.pipeline import UsedPluginSpec
 from localcdap.api.plugin import Plugin
 from localcdap.artifacts.model import (
     ArtifactSelector,
@@ -75,8 +76,7 @@ class IndexedPlugins:
     def get_info(self, plugin: PluginRef) -> PluginInfo:
         """Return all that the index holds of a plugin that was found."""
         if plugin not in self._infos:
-            exact = plugin.artifact
-            selector = ArtifactSelector(exact.scope, exact.name, exact.version)
+            selector = _select(plugin.artifact)
             found = self._artifacts.get_plugin(self._namespace, plugin.type, plugin.name, selector)
             self._infos[plugin] = found
         return self._infos[plugin]
@@ -203,20 +203,29 @@ def add_used_plugins(
     declared: Mapping[str, PluginProperty],
     properties: Mapping[str, str],
     finder: PluginFinder,
+    chosen: Sequence[UsedPluginSpec] = (),
 ) -> PluginRef:
     """Return the plugin with those in ``uses`` that its properties name and that exist.
 
     A missing one is not a failure here: the plugin reports it when it is configured.
+
+    :param chosen: the artifacts of some of them; of others, the finder chooses.
     """
     if plugin.uses:
         return plugin
+    artifacts = {(each.type, each.name): _select(each.artifact) for each in chosen}
     found: dict[tuple[str, str], PluginRef] = {}
     for name, each in declared.items():
         value = properties.get(name)
         if not value or not isinstance(each.uses, NamedPlugins):
             continue
         for named in each.uses.find_names(value):
-            used = finder.find(stage, PluginUse(each.uses.type, named, {}, None)).plugin
+            artifact = artifacts.get((each.uses.type, named))
+            used = finder.find(stage, PluginUse(each.uses.type, named, {}, artifact)).plugin
             if used is not None:
                 found[each.uses.type, named] = used
     return msgspec.structs.replace(plugin, uses=tuple(found.values())) if found else plugin
+
+
+def _select(artifact: ArtifactId) -> ArtifactSelector:
+    return ArtifactSelector(artifact.scope, artifact.name, artifact.version)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.api.pipeline import OutputPort, PipelineSpec, PluginSpec, PostActionSpec, StageSpec
+from localcdap.api.pipeline import (
+    OutputPort,
+    PipelineSpec,
+    PluginSpec,
+    PostActionSpec,
+    StageSpec,
+    UsedPluginSpec,
+)
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import PipelineDocument, PluginUse
@@ -82,7 +89,8 @@ def _create_plugin_spec(outcome: ConfiguredStage) -> PluginSpec:
 
 def create_plugin_spec(use: PluginUse, plugin: PluginRef) -> PluginSpec:
     """Return the plugin with its exact artifact and its unevaluated properties, so that no secret shows."""
-    return PluginSpec(use.type, use.name, use.properties, plugin.artifact)
+    uses = [UsedPluginSpec(each.type, each.name, each.artifact) for each in plugin.uses]
+    return PluginSpec(use.type, use.name, use.properties, plugin.artifact, uses)
 
 
 def _create_output_ports(graph: Graph, outcome: ConfiguredStage) -> dict[str, OutputPort]:

@@ -102,7 +102,12 @@ class StageConfiguration:
             evaluated = evaluate(stage, declared, macros)
             failures += evaluated.failures
             used = add_used_plugins(
-                plugin, stage.name, declared, evaluated.properties, self._finder
+                plugin,
+                stage.name,
+                declared,
+                evaluated.properties,
+                self._finder,
+                stage.plugin.uses,
             )
             outcome.request = ConfigureRequest(
                 plugin=used,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from localcdap.api.lineage import EdgeKind
+from localcdap.api.metadata import WORKFLOW, WORKFLOW_NAME
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.accesses import AccessRecorder, DatasetUse
@@ -12,7 +13,6 @@ from localcdap.metadata.audit import AuditLog
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, Influence
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
 from localcdap.metadata.lineage.relations import DatasetId, ProgramId, ProgramRunId
-from localcdap.metadata.system_metadata import WORKFLOW, WORKFLOW_NAME
 from localcdap.runs.model import Run
 from tests.metadata.lineage.samples import end, read, transform, write
 from tests.runs.stored_runs import write_run
