@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from textual.widgets import TextArea
+from textual.widgets import Static, TextArea
 
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.routes import DocumentTarget
@@ -30,14 +30,14 @@ async def test_a_connection_is_created_changed_and_deleted(open_studio, cdap, no
         await driver.press("7", "o", "a")
         assert isinstance(driver.app.screen, ConnectionDialog)
         await driver.press("ctrl+s")
-        said = str(driver.app.screen.query_one("#connection-problem").content)
+        said = str(driver.app.screen.query_one("#connection-problem", Static).content)
         assert said == "Give the connection a name. Give the type of the other system."
         for text in ("shop", "PostgreSQL", "Orders"):
             await driver.type(text)
             await driver.press("enter")
         await driver.type("host=db\npassword=hunter2\nno value")
         await driver.press("ctrl+s")
-        assert "Line 3" in str(driver.app.screen.query_one("#connection-problem").content)
+        assert "Line 3" in str(driver.app.screen.query_one("#connection-problem", Static).content)
         await driver.press(*["backspace"] * 9, "ctrl+s")
 
         made = cdap.connections.get("default", "shop")
@@ -80,7 +80,7 @@ async def test_an_exported_connection_is_imported(open_studio, cdap, no_connecti
 
         assert cdap.connections.get("default", "files").plugin.properties == {"project": "p"}
         await driver.press("c")
-        contents = str(driver.app.screen.query_one("#contents").content)
+        contents = str(driver.app.screen.query_one("#contents", Static).content)
         assert "1  connection" in contents
 
 
