@@ -147,7 +147,7 @@ class Inspector(StudioNode, Vertical):
         self.show_selected()
         if property is not None:
             self.open_tab("properties")
-            self.form.go_to(property)
+            self.form.go_to(property, stage)
 
     def show_selected(self) -> None:
         """Show the selected stage now: its user goes into it."""
