@@ -266,13 +266,20 @@ class StageError(LocalcdapError):
     """A stage failed during a run.
 
     :param stage: the name of the stage, which the message contains too.
+    :param record: the JSON of the record at fault; None when it is not known. It may hold secrets.
     """
 
     def __init__(
-        self, message: str, corrective_action: str | None = None, *, stage: str | None = None
+        self,
+        message: str,
+        corrective_action: str | None = None,
+        *,
+        stage: str | None = None,
+        record: str | None = None,
     ) -> None:
         super().__init__(message, corrective_action)
         self.stage = stage
+        self.record = record
 
     def attributes(self) -> dict[str, Any]:
         return super().attributes() | {"stage": self.stage}

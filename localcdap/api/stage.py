@@ -273,10 +273,11 @@ class SparkContext(StageContext, Protocol):
         on this machine it is read from the log of the Spark server.
         """
 
-    def raising(self, message: Column) -> Column:
+    def raising(self, message: Column, record: Column | None = None) -> Column:
         """Return a column that fails the run, with an error of this stage, on every row where it is computed.
 
         :param message: what is wrong, as a text column; it may contain values of the row.
+        :param record: the row at fault, as JSON, which the error shows shortened; null for none.
         """
 
     wants_errors: bool

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.pipeline import StageConnection
 from localcdap.api.plugin import Plugin
@@ -22,6 +22,7 @@ from localcdap.engine.messages.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, F
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import RunContext
+from localcdap.engine.plan.error_attribution import add_record
 from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.streams import Plan
 from localcdap.engine.plan.tables import TableSource
@@ -186,6 +187,9 @@ class PipelineTester:
             totals = execute_plan(
                 made, self.flow, self._spark, tag=around.run_id, block=around.block
             )
+        except StageError as error:
+            around.staging.roll_back()
+            raise add_record(error) from error
         except BaseException:
             around.staging.roll_back()
             raise

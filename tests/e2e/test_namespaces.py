@@ -11,12 +11,13 @@ import pytest
 
 from localcdap.home import Home
 from localcdap.host import open_in_process
-from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, schema, write
+from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, schema, stage, write
 from tests.e2e.program import Command, Program, wait_until
 from tests.e2e.test_crashes import SlowPipeline
 
 ROW = schema(id="int")
 VALUE = "hunter2"
+LATE = "exp:{id == 2 ? token / 2 : id}"
 PLUGIN = """
 from localcdap.api import Transform, plugin
 
@@ -179,6 +180,45 @@ def test_a_run_takes_preferences_and_secure_keys_and_shows_no_value(
     assert VALUE not in "".join(shown)
     files = [path for path in program.home.rglob("*") if path.is_file()]
     assert [p.name for p in files if VALUE.encode() in p.read_bytes()] == ["secrets.json"]
+
+
+@pytest.mark.spark
+def test_the_record_at_which_a_recipe_fails_is_shown_without_secrets(
+    program: Program, command: Command, tmp_path: Path
+):
+    (tmp_path / "in.csv").write_text("1\n2\n")
+    recipe = (
+        f"set-column :token '${{secure(token)}}'\nsend-to-error id == 9\nset-column :half {LATE}"
+    )
+    wrangle = stage(
+        "Wrangle",
+        "transform",
+        "Wrangler",
+        "wrangler-transform",
+        field="*",
+        directives=recipe,
+        schema=schema(id="int", token="string", half="int"),
+    )
+    stages = [
+        csv_source("In", tmp_path / "in.csv", ROW),
+        wrangle,
+        json_sink("Out", tmp_path / "out"),
+    ]
+    file = write(pipeline(stages, ("In", "Wrangle"), ("Wrangle", "Out")), tmp_path / "p.json")
+    command("secrets", "put", "token", input=VALUE * 20)  # longer than what is shown of a value
+
+    failed = json.loads(command("run", file, "--json")[1])
+
+    error = failed["error"]
+    assert error["stage"] == "Wrangle"
+    assert "(line 1 or 3 of the recipe)" in error["message"]
+    assert error["message"].endswith("Record: {id: 2, token: '********'}")
+    shown = [
+        command(*arguments)[1]
+        for arguments in (["run", file], ["logs", "last"], ["runs", "--json"], ["preview", file])
+    ]
+    assert VALUE[:5] not in json.dumps(failed) + "".join(shown)
+    assert all("Record: {id: 2, token: '********'}" in each for each in shown)
 
 
 @pytest.mark.spark

@@ -50,3 +50,13 @@ def test_no_way_of_writing_shows_a_value(value: str, before: str, after: str):
     for text in (value, repr(value)[1:-1], json.dumps(value)[1:-1]):
         hidden = secrets.hide(before + text + after)
         assert value not in hidden or value in HIDDEN
+
+
+def test_the_beginning_of_a_value_that_a_message_has_cut_is_hidden():
+    secrets = asked("hunter2 is the word", "abc")
+
+    assert secrets.hide("no number: 'hunter2 is…', or 'hunter2 i...'") == (
+        "no number: '********…', or '********...'"
+    )
+    assert secrets.hide("hunt hunter…") == "hunt ********…"
+    assert secrets.hide("the hun… and ab…, hunter") == "the hun… and ab…, hunter"

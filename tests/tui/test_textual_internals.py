@@ -10,8 +10,8 @@ from textual.await_remove import AwaitRemove
 from textual.cache import LRUCache
 from textual.css import stylesheet as textual_stylesheet
 from textual.css.stylesheet import Stylesheet, StylesheetParseError
-from textual.events import Key
-from textual.widgets import OptionList, TextArea
+from textual.events import Key, MouseDown
+from textual.widgets import OptionList, Static, TextArea
 from textual_autocomplete import AutoComplete
 
 from localcdap.tui.textual_internals.app import CachedStylesheet, InternalsApp
@@ -156,3 +156,22 @@ async def test_a_key_that_comes_while_the_app_closes_has_no_effect():
 
         screens.extend(open_screens)
     assert app.fault is None
+
+
+async def test_a_click_on_what_was_just_removed_has_no_effect():
+    app = InternalsApp()
+    async with app.run_test() as pilot:
+        shown = Static("here")
+        await app.mount(shown)
+        await pilot.pause()
+        parent = shown.parent
+        assert parent is not None
+        shown._detach()  # as one that is removed, while the screen is not drawn again yet
+        assert app.screen.get_widget_and_offset_at(1, 0)[0] is shown
+
+        await app.on_event(
+            MouseDown(None, 1, 0, 0, 0, 1, False, False, False, screen_x=1, screen_y=0)
+        )
+
+        shown._attach(parent)
+        assert app.fault is None

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError, StageError
 from localcdap.api.failures import ValidationFailure
 from localcdap.decoders import convert
 from localcdap.engine.cluster.folders import ClusterFolders
@@ -47,7 +47,7 @@ from localcdap.engine.messages.spool import (
     TableLoads,
 )
 from localcdap.engine.plan.contexts import RunContext
-from localcdap.engine.plan.error_attribution import to_stage_error
+from localcdap.engine.plan.error_attribution import add_record, to_stage_error
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.tables import TableSource
@@ -113,7 +113,7 @@ class RunDriver:
         return self._undo(spool, RunStatus.KILLED, [])
 
     def _end_failed(self, spool: SpoolWriter, error: Exception) -> RunStatus:
-        failed = create_failed(self._monitor.get_error() or error)
+        failed = create_failed(self._monitor.get_error() or error, get_secrets(self._order).hide)
         if not self._order.remote:  # a cluster may be out of reach
             self._end_operations(may_begin=False)
         return self._undo(spool, RunStatus.FAILED, [failed])
@@ -233,6 +233,7 @@ class RunDriver:
             staging=self._staging,
             table_directory=self._directory / TABLES,
             host_directory=order.host_directory,
+            hide=get_secrets(order).hide,
         )
 
     def _create_metadata(self, spool: SpoolWriter) -> RunMetadata:
@@ -293,9 +294,14 @@ def create_commit_messages(run_id: str, journal: Journal) -> list[Message]:
     return [*loads, Committed([move.final for move in journal.moves], journal.flows)]
 
 
-def create_failed(error: Exception) -> Failed:
-    """Return the message of a failure."""
+def create_failed(error: Exception, hide: Callable[[str], str]) -> Failed:
+    """Return the message of a failure.
+
+    :param hide: removes secrets from a text.
+    """
     shown = error if isinstance(error, LocalcdapError) else to_stage_error(error)
+    if isinstance(shown, StageError):
+        shown = add_record(shown, hide)
     found = shown.failures if isinstance(shown, InvalidPipelineError) else []
     failures = convert(found, list[ValidationFailure])
     stage = getattr(shown, "stage", None) or next((f.stage for f in failures if f.stage), None)

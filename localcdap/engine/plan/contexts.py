@@ -25,7 +25,7 @@ from localcdap.engine.commit import Staging, make_job_directory
 from localcdap.engine.local.lost_task_errors import recover_task_error
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import TableLoad
-from localcdap.engine.plan.error_attribution import mark_message
+from localcdap.engine.plan.error_attribution import mark_message, mark_record
 from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.plan.tables import (
@@ -98,6 +98,8 @@ class RunContext:
     """The tables that were prepared for lookups, by name."""
     metadata: RunMetadata = dataclasses.field(default_factory=RunMetadata)
     """What stages read and emit while they prepare."""
+    hide: Callable[[str], str] = str
+    """Removes the secrets that the run has read from a text."""
     prepared: dict[str, tuple[Mapping[str, str], Any]] = dataclasses.field(default_factory=dict)
     """The plugins that have prepared the run, with their properties, by stage."""
     operations: dict[str, list[FieldOperation]] = dataclasses.field(default_factory=dict)
@@ -236,11 +238,14 @@ class DriverContext(WorkerStageContext):
     def read_error_text(self, error: Exception) -> str:
         return recover_task_error(str(error), self.spark)
 
-    def raising(self, message: Column) -> Column:
+    def raising(self, message: Column, record: Column | None = None) -> Column:
         """Return a column that fails the run, as a failure of this stage, when it is computed."""
         from pyspark.sql import functions as f
 
-        return f.raise_error(f.concat(f.lit(mark_message(self.stage_name)), message))
+        parts = [f.lit(mark_message(self.stage_name)), message]
+        if record is not None:
+            parts.append(f.when(record.isNull(), f.lit("")).otherwise(mark_record(record)))
+        return f.raise_error(f.concat(*parts))
 
     def without_errors(
         self, df: DataFrame, *, code: Column, message: Column, record: Column

@@ -11,17 +11,21 @@ from __future__ import annotations
 import contextlib
 import re
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import LocalcdapError, PluginError, StageError
 from localcdap.api.plugin import Grain
+from localcdap.api.record_text import MOST_ENCODED, format_record
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.local.lost_task_errors import LOST_ERROR, recover_task_error
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.tasks.failures import Failure, parse_failure
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 _ACTIONS: Final[Mapping[str, str]] = {
     "PATH_NOT_FOUND": "Check the path, or map it under [locations] in localcdap.toml.",
@@ -67,7 +71,11 @@ _OWN_CODE: Final = re.compile(
 _IN_PYTHON: Final = (Grain.RECORD, Grain.BATCH)
 _MARK: Final = "localcdap-stage:"
 _MARK_END: Final = ":localcdap-end "
-_MARKED: Final = re.compile(f"{_MARK}(.*?){_MARK_END}(.*?)(?: SQLSTATE: \\w+|$)", re.DOTALL)
+RECORD_MARK: Final = " localcdap-record:"
+"""Stands in the error message of a column before the JSON of the row, and :data:`_MARK_END` after it."""
+_MARKED: Final = re.compile(
+    f"{_MARK}(.*?){_MARK_END}(.*?)(?:{RECORD_MARK}(.*?){_MARK_END}|$| SQLSTATE: \\w+)", re.DOTALL
+)
 _MOST_TEXT: Final = 800
 _MOST_FRAMES: Final = 8
 
@@ -120,6 +128,16 @@ def mark_message(stage: str) -> str:
     return f"{_MARK}{stage}{_MARK_END}"
 
 
+def mark_record(record: Column) -> Column:
+    """Return the end of an error message of a column, from which the failure gets its record.
+
+    :param record: the JSON of the record.
+    """
+    from pyspark.sql import functions as f
+
+    return f.concat(f.lit(RECORD_MARK), f.left(record, f.lit(MOST_ENCODED)), f.lit(_MARK_END))
+
+
 def to_stage_error(error: BaseException, stage: str | None = None) -> StageError:
     """Convert an exception into the error of a stage.
 
@@ -138,12 +156,26 @@ def to_stage_error(error: BaseException, stage: str | None = None) -> StageError
     return _add_notes(result, frames)
 
 
+def add_record(error: StageError, hide: Callable[[str], str] = str) -> StageError:
+    """Return the error with the record at fault in its message; the error itself without one.
+
+    :param hide: removes secrets from a text.
+    """
+    if error.record is None:
+        return error
+    record = format_record(error.record, hide)
+    message = f"{error.message.rstrip('.')}. Record: {record}"
+    result = StageError(message, error.corrective_action, stage=error.stage)
+    return _add_notes(result, getattr(error, "__notes__", []))
+
+
 def _parse_marked(text: str) -> Failure | None:
     """Return the failure of a column that a stage marked (:func:`mark_message`), or None."""
     found = _MARKED.search(text)
     if found is None:
         return None
-    return Failure(found[1], _cut_stack_trace(found[2]), "Correct the data, or the schema.")
+    message = _cut_stack_trace(found[2])
+    return Failure(found[1], message, "Correct the data, or the schema.", record=found[3])
 
 
 def _get_text(error: BaseException) -> str:
@@ -163,7 +195,12 @@ def _get_text(error: BaseException) -> str:
 def _add_stage(error: StageError, stage: str | None) -> StageError:
     if error.stage is not None or stage is None:
         return error
-    result = StageError(_add_prefix(error.message, stage), error.corrective_action, stage=stage)
+    result = StageError(
+        _add_prefix(error.message, stage),
+        error.corrective_action,
+        stage=stage,
+        record=error.record,
+    )
     return _add_notes(result, _format_user_frames(error))
 
 
@@ -172,9 +209,7 @@ def _from_failure(failure: Failure) -> StageError:
     if remedy is None and (missing := re.search(_NO_MODULE, message)):
         message, remedy = f"Spark's Python workers have no module '{missing[1]}'.", _GIVE_MODULE
     message = _add_prefix(message, failure.stage)
-    if failure.record is not None:
-        message = f"{message.rstrip('.')}. Record: {failure.record}"
-    result = StageError(message, remedy, stage=failure.stage)
+    result = StageError(message, remedy, stage=failure.stage, record=failure.record)
     return _add_notes(result, failure.frames)
 
 

@@ -183,7 +183,7 @@ class PipelineTestDriver(PreviewDriver):
                 workflow.run_data()
                 workflow.run_ending()
         except Exception as error:
-            return create_failed(self._monitor.get_error() or error)
+            return create_failed(self._monitor.get_error() or error, get_secrets(self._order).hide)
         return None
 
 

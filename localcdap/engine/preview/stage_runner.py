@@ -39,7 +39,12 @@ from localcdap.engine.messages.flow import (
 from localcdap.engine.messages.samples import StageProblem, StageSample
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import DriverContext, RunContext
-from localcdap.engine.plan.error_attribution import find_failing_stage, stage_scope, to_stage_error
+from localcdap.engine.plan.error_attribution import (
+    add_record,
+    find_failing_stage,
+    stage_scope,
+    to_stage_error,
+)
 from localcdap.engine.plan.preparation import get_plugin, read_declared
 from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
 from localcdap.engine.plan.spark_types import quote_column, spark_schema
@@ -181,7 +186,7 @@ class StageByStageRunner:
             with stage_scope(stage.name), _convert_memory_error(stage.name):
                 output = self._compute(stage, alone=alone)
         except Exception as error:
-            output = PreviewStageOutput(problems=[_create_problem(error, stage)])
+            output = PreviewStageOutput(problems=[_create_problem(error, stage, self._run.hide)])
         if output is None:
             return
         self._report(stage, output)
@@ -272,7 +277,9 @@ class StageByStageRunner:
         if error is None:
             return []
         number, error = _find_first(find_error, batch.num_rows, error)
-        return [msgspec.structs.replace(_create_problem(error, stage), record=number)]
+        return [
+            msgspec.structs.replace(_create_problem(error, stage, self._run.hide), record=number)
+        ]
 
     # -- stages of DataFrame grain ----------------------------------------------------------
 
@@ -412,9 +419,14 @@ def _find_first(
     return count, error
 
 
-def _create_problem(error: Exception, stage: Stage) -> StageProblem:
-    """Convert an exception; paths of its stack frames become relative to the artifact."""
-    found = to_stage_error(error, find_failing_stage(error, [stage]) or stage.name)
+def _create_problem(error: Exception, stage: Stage, hide: Callable[[str], str]) -> StageProblem:
+    """Convert an exception; paths of its stack frames become relative to the artifact.
+
+    :param hide: removes secrets from a text.
+    """
+    found = add_record(
+        to_stage_error(error, find_failing_stage(error, [stage]) or stage.name), hide
+    )
     path = Path(stage.plugin.path)
     root = f"{path if path.is_dir() else path.parent}{os.sep}"
     frames = [note.removeprefix(root) for note in getattr(found, "__notes__", [])]

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.record_text import encode_record
 from localcdap.decoders import decode_json
 
 RAISED: Final = (Exception, SystemExit, KeyboardInterrupt)
@@ -20,8 +21,6 @@ _END: Final = ":localcdap-end"
 _MARKED: Final = re.compile(re.escape(_BEGIN) + r"(\{.*?\})" + re.escape(_END))
 _OWN_FOLDER: Final = str(Path(__file__).parent)
 _MOST_FRAMES: Final = 8
-_MOST_VALUE: Final = 60
-_MOST_RECORD: Final = 400
 
 
 class Failure(msgspec.Struct):
@@ -33,7 +32,7 @@ class Failure(msgspec.Struct):
     frames: list[str] = []
     """The plugin's own stack frames, innermost last."""
     record: str | None = None
-    """The record at fault, shortened."""
+    """The record at fault, as :func:`~localcdap.api.record_text.encode_record` makes it."""
 
 
 class StageFailure(Exception):  # noqa: N818 - the failure of a stage, already attributed
@@ -58,7 +57,7 @@ def to_failure(stage: str, error: BaseException, record: Any = None) -> StageFai
         message, action = error.message, error.corrective_action
     else:
         message, action = f"{type(error).__name__}: {error}", None
-    text = None if record is None else format_record(record)
+    text = None if record is None else encode_record(record)
     return StageFailure(Failure(stage, message, action, _format_user_frames(error), text))
 
 
@@ -71,20 +70,6 @@ def parse_failure(text: str) -> Failure | None:
         return decode_json(found.group(1), type=Failure)
     except msgspec.DecodeError:
         return None
-
-
-def format_record(record: Any) -> str:
-    """Return a record as text; long values and long records are cut."""
-    if isinstance(record, dict):
-        pairs = ", ".join(
-            f"{name}: {_cut(repr(value), _MOST_VALUE)}" for name, value in record.items()
-        )
-        return _cut("{" + pairs + "}", _MOST_RECORD)
-    return _cut(repr(record), _MOST_RECORD)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _format_user_frames(error: BaseException) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
@@ -17,6 +18,8 @@ from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, create_c
 
 HIDDEN: Final = "********"
 _LEAST_IN_SCHEMA: Final = 4
+_LEAST_CUT: Final = 4
+_CUT: Final = re.compile(r"(.+?)(…|\.{3})", re.DOTALL)
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
@@ -69,10 +72,24 @@ class Secrets:
         return self._values[key]
 
     def hide(self, text: str) -> str:
-        """Return the text with every value that was read replaced by :data:`HIDDEN`."""
+        """Return the text with every value that was read replaced by :data:`HIDDEN`.
+
+        So is the beginning of a value, of four characters or more, before an ellipsis: messages quote long
+        values that way.
+        """
         for form in self._forms:
             text = text.replace(form, HIDDEN)
-        return text
+        return _CUT.sub(self._hide_beginning, text) if self._forms else text
+
+    def _hide_beginning(self, cut: re.Match[str]) -> str:
+        quoted = cut[1]
+        for form in self._forms:
+            start = quoted.find(form[:_LEAST_CUT]) if len(form) > _LEAST_CUT else -1
+            while start >= 0:
+                if form.startswith(quoted[start:]):
+                    return quoted[:start] + HIDDEN + cut[2]
+                start = quoted.find(form[:_LEAST_CUT], start + 1)
+        return cut[0]
 
     def clean(self, structs: Sequence[_T]) -> list[_T]:
         """Return copies of structs with the values removed from all of their texts."""
@@ -133,4 +150,5 @@ class Secrets:
 
 def _list_forms(value: str) -> set[str]:
     """Return the value, and its forms inside a quoted Python or JSON text."""
-    return {value, repr(value)[1:-1], json.dumps(value)[1:-1]} - {""}
+    quoted = {json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False)}
+    return {value, repr(value)[1:-1], *quoted} - {""}

@@ -167,8 +167,8 @@ class PathDialog(DialogScreen[_T]):
             found = await self.find_completions(typed)
         finally:
             calls.end()
-        if not self.query("#files-list"):  # it was answered meanwhile
-            return
+        if len(self.query("#files-input, #files-list, #files-help")) < 3:
+            return  # it was answered meanwhile, and its widgets go one after the other
         if found != self._entries:  # else what was chosen among them meanwhile stays so
             self._show(found)
         self.mark_listed(typed)

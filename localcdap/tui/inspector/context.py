@@ -38,6 +38,7 @@ class FieldContext(msgspec.Struct):
     """The runtime arguments of the next run."""
     preferences: dict[str, str] = {}
     secure_keys: list[str] = []
+    connections: list[str] = []
 
     def update(self, state: StageState | None) -> None:
         """Use the current schemas of a stage."""
@@ -81,6 +82,7 @@ class FieldContext(msgspec.Struct):
         for name, value in self.preferences.items():
             found.setdefault(name, f"preference: {value}")
         found |= {f"secure({key})": "secure key" for key in self.secure_keys}
+        found |= {f"conn({name})": "connection" for name in self.connections}
         found |= FUNCTIONS
         return [Suggestion(name, hint) for name, hint in found.items()]
 

@@ -147,7 +147,7 @@ class Inspector(StudioNode, Vertical):
         self.show_selected()
         if property is not None:
             self.open_tab("properties")
-            self.form.go_to(property)
+            self.form.go_to(property, stage)
 
     def show_selected(self) -> None:
         """Show the selected stage now: its user goes into it."""
@@ -254,6 +254,7 @@ class Inspector(StudioNode, Vertical):
             if self._stage == stage:
                 self._known.preferences = found.preferences
                 self._known.secure_keys = found.secure_keys
+                self._known.connections = found.connections
                 if not (self._shown_stage == stage and found.plugin == self._plugin):
                     self._show_plugin(found.plugin)
 

@@ -26,6 +26,8 @@ class PluginDetails(msgspec.Struct):
     preferences: dict[str, str]
     secure_keys: list[str]
     """Their names."""
+    connections: list[str]
+    """Their names."""
 
 
 class PluginCandidate(msgspec.Struct):
@@ -43,7 +45,8 @@ def read_plugin_details(cdap: Cdap, namespace: str, pipeline: str, use: PluginUs
     """
     preferences = cdap.preferences.resolve_for_pipeline(namespace, pipeline)
     keys = [key.name for key in cdap.secure_keys.list_keys(namespace)]
-    return PluginDetails(find_plugin(cdap, namespace, use), preferences, keys)
+    connections = [each.name for each in cdap.connections.list_connections(namespace)]
+    return PluginDetails(find_plugin(cdap, namespace, use), preferences, keys, connections)
 
 
 def find_plugin(cdap: Cdap, namespace: str, use: PluginUse) -> PluginInfo | None:

@@ -1,7 +1,8 @@
-"""The settings of a pipeline: what it is called and how it runs."""
+"""The settings of a pipeline: what it is called, how it runs, and what has an effect only in CDAP."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -17,7 +18,9 @@ from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetSetting
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.property_lines import format_properties, parse_properties
 from localcdap.tui.document.editor import Editor
+from localcdap.tui.pipeline.environment import PipelineEnvironment
 
 
 @dataclass(frozen=True)
@@ -30,19 +33,45 @@ class NumberSetting:
     unit: str = ""
 
 
-_NUMBERS: Final = (
-    NumberSetting("preview records", "numOfRecordsPreview"),
+_PREVIEW: Final = NumberSetting("preview records", "numOfRecordsPreview", unit="of each source")
+_IN_CDAP: Final = (
     NumberSetting("concurrent runs", "maxConcurrentRuns", unit="at most; empty: any number"),
-    NumberSetting("executor memory", "resources", "memoryMB", "MB, on a cluster"),
-    NumberSetting("executor cores", "resources", "virtualCores", "on a cluster"),
-    NumberSetting("driver memory", "driverResources", "memoryMB", "MB, on a cluster"),
-    NumberSetting("driver cores", "driverResources", "virtualCores", "on a cluster"),
+    NumberSetting("executor memory", "resources", "memoryMB", "MB"),
+    NumberSetting("executor cores", "resources", "virtualCores"),
+    NumberSetting("driver memory", "driverResources", "memoryMB", "MB"),
+    NumberSetting("driver cores", "driverResources", "virtualCores"),
 )
+_NUMBERS: Final = (_PREVIEW, *_IN_CDAP)
 _SWITCHES: Final = (("stage logging", "stageLoggingEnabled"), ("timing", "processTimingEnabled"))
+_PROFILE_NOTE: Final = (
+    "Where runs take place. It is kept as the preference system.profile.name of the pipeline; an argument of "
+    "that name wins. [profiles.NAME] in localcdap.toml declares clusters."
+)
+_PROPERTIES_NOTE: Final = (
+    "system.spark.NAME sets the property NAME of Spark for the run; all others have no effect here."
+)
+_NO_EFFECT_NOTE: Final = (
+    "Kept for CDAP and Data Fusion, without effect here. Runs use Spark also where MapReduce is chosen, and "
+    "any number of them can go on at once. engine.memory in localcdap.toml is the memory of Spark here; a "
+    "cluster has its own settings. Logs always name the stage."
+)
 
 
-class PipelineSettingsDialog(DialogScreen[Edit]):
-    """Lets its user change the settings of a pipeline; the answer is the edit that does."""
+@dataclass(frozen=True)
+class ChangedSettings:
+    """The changes that a user made."""
+
+    edit: Edit | None
+    """The edit of the document; None when nothing in it changes."""
+    profile: str | None
+    """The chosen profile, empty for the default of the namespace; None when it does not change."""
+
+
+class PipelineSettingsDialog(DialogScreen[ChangedSettings]):
+    """Lets its user change the settings of a pipeline.
+
+    :param environment: what the instance has for the pipeline.
+    """
 
     DEFAULT_CSS = """
     PipelineSettingsDialog {
@@ -64,6 +93,8 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
         & .row > Switch { border: none; height: 1; padding: 0; }
         & .row > TextArea { width: 1fr; height: 4; border: none; padding: 0 1; background: $panel; }
         & .row > Select { width: 34; }
+        & .part { height: 1; margin-top: 1; text-style: bold; }
+        & .note { height: auto; color: $text-muted; }
         & #settings-problem { height: auto; color: $text-error; }
         & #settings-buttons { height: 1; margin: 1 0; align-horizontal: right; }
         & Button { margin-left: 2; min-width: 12; }
@@ -73,10 +104,11 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
         Binding("ctrl+s", "take", "apply", priority=True),
     ]
 
-    def __init__(self, editor: Editor) -> None:
+    def __init__(self, editor: Editor, environment: PipelineEnvironment) -> None:
         super().__init__()
         self._document: PipelineDocument = editor.document
         self._config: Mapping[str, Any] = editor.config
+        self._environment = environment
 
     def compose(self) -> ComposeResult:
         document = self._document
@@ -85,35 +117,73 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
             with VerticalScroll(id="settings-fields", can_focus=False):
                 yield from _compose_row("name", Input(document.name or "", id="name", compact=True))
                 yield from _compose_row(
-                    "description", TextArea(document.description or "", id="description")
+                    "description", _create_area(document.description or "", "description")
                 )
-                engines = [("Spark", "SPARK"), ("MapReduce (runs on Spark)", "MAPREDUCE")]
-                engine = Select(
-                    engines, value=document.engine, allow_blank=False, id="engine", compact=True
-                )
-                yield from _compose_row("engine", engine)
-                yield from _compose_row(
-                    "properties",
-                    TextArea(_format_properties(document.properties), id="properties"),
-                    "name=value",
-                )
-                for number in _NUMBERS:
-                    field = Input(
-                        self._format_number(number),
-                        id=_get_field_id(number),
-                        classes="number",
-                        compact=True,
-                    )
-                    yield from _compose_row(number.label, field, number.unit)
-                yield from _compose_row(
-                    "schedule", Input(document.schedule or "", id="schedule", compact=True)
-                )
-                for label, key in _SWITCHES:
-                    yield from _compose_row(label, Switch(self._switch(key), id=key))
+                yield from self._compose_runs()
+                yield from self._compose_connections()
+                yield from self._compose_schedule()
+                yield from self._compose_rest()
             yield Static(id="settings-problem")
             with Horizontal(id="settings-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button("Apply", id="take", variant="primary", compact=True)
+
+    def _compose_runs(self) -> ComposeResult:
+        yield Static("Runs", classes="part")
+        found = self._environment
+        default = next((each.name for each in found.profiles if each.is_default), "")
+        choices = [(f"default ({default})", ""), *((p.name, p.name) for p in found.profiles)]
+        if found.profile not in {name for _, name in choices}:
+            choices.append((f"{found.profile} (not declared)", found.profile))
+        profile = Select(
+            choices, value=found.profile, allow_blank=False, id="profile", compact=True
+        )
+        yield from _compose_row("profile", profile)
+        yield _create_note(_PROFILE_NOTE)
+        yield from self._compose_number(_PREVIEW)
+        area = _create_area(format_properties(self._document.properties), "properties")
+        yield from _compose_row("properties", area, "name=value")
+        yield _create_note(_PROPERTIES_NOTE)
+
+    def _compose_connections(self) -> ComposeResult:
+        yield Static("Connections of stages", classes="part")
+        lines = [
+            f"{name}: {kind}" if kind is not None else f"{name}: not in this namespace"
+            for name, kind in self._environment.connections.items()
+        ]
+        yield Static(Content("\n".join(lines) or "No stage uses a connection."), id="connections")
+        yield _create_note(
+            "Stages use them as ${conn(name)}. 7, then o, lists, changes and imports those of a namespace."
+        )
+
+    def _compose_schedule(self) -> ComposeResult:
+        yield Static("Schedule", classes="part")
+        schedule = self._document.schedule or ""
+        yield from _compose_row("schedule", Input(schedule, id="schedule", compact=True))
+        times, name = schedule or "0 3 * * *", self._document.name or "NAME"
+        yield _create_note(
+            "Kept for CDAP and Data Fusion, without effect here: nothing starts runs at times. Deploy the "
+            f"pipeline, and have cron run it: {times} localcdap run {shlex.quote(name)}"
+        )
+
+    def _compose_rest(self) -> ComposeResult:
+        yield Static("No effect here", classes="part")
+        yield _create_note(_NO_EFFECT_NOTE)
+        engines = [("Spark", "SPARK"), ("MapReduce", "MAPREDUCE")]
+        engine = Select(
+            engines, value=self._document.engine, allow_blank=False, id="engine", compact=True
+        )
+        yield from _compose_row("engine", engine)
+        for number in _IN_CDAP:
+            yield from self._compose_number(number)
+        for label, key in _SWITCHES:
+            yield from _compose_row(label, Switch(self._switch(key), id=key))
+
+    def _compose_number(self, number: NumberSetting) -> ComposeResult:
+        field = Input(
+            self._format_number(number), id=_get_field_id(number), classes="number", compact=True
+        )
+        yield from _compose_row(number.label, field, number.unit)
 
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:
@@ -130,8 +200,12 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
         ]
         if problems:
             self.query_one("#settings-problem", Static).update(Content(" ".join(problems)))
-        else:
-            self.dismiss(CompoundEdit(edits) if edits else None)
+            return
+        profile = str(self.query_one("#profile", Select).value)
+        is_same = profile == self._environment.profile
+        self.dismiss(
+            ChangedSettings(CompoundEdit(edits) if edits else None, None if is_same else profile)
+        )
 
     def _collect_text_edits(self, problems: list[str]) -> list[Edit]:
         document = self._document
@@ -145,7 +219,7 @@ class PipelineSettingsDialog(DialogScreen[Edit]):
         engine = self.query_one("#engine", Select).value
         if engine != document.engine:
             edits.append(SetSetting("engine", str(engine).lower()))
-        properties = _parse_properties(self.query_one("#properties", TextArea).text, problems)
+        properties = parse_properties(self.query_one("#properties", TextArea).text, problems)
         if properties != document.properties:
             edits.append(SetSetting("properties", properties))
         return edits
@@ -196,23 +270,16 @@ def _compose_row(label: str, field: Any, unit: str = "") -> ComposeResult:
             yield Static(unit, classes="unit")
 
 
+def _create_area(text: str, id: str) -> TextArea:
+    return TextArea(text, tab_behavior="focus", id=id)
+
+
+def _create_note(text: str) -> Static:
+    return Static(Content(text), classes="note")
+
+
 def _get_field_id(number: NumberSetting) -> str:
     return number.key if number.part is None else f"{number.key}-{number.part}"
-
-
-def _format_properties(properties: Mapping[str, str]) -> str:
-    return "\n".join(f"{name}={value}" for name, value in properties.items())
-
-
-def _parse_properties(text: str, problems: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        name, equals, value = line.partition("=")
-        if name.strip() and equals:
-            found[name.strip()] = value.strip()
-        elif line.strip():
-            problems.append(f"Line {number} of the properties is not name=value.")
-    return found
 
 
 def _with(part: Mapping[str, Any], key: str, value: int | None) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from localcdap.tui.pipeline.editable_canvas import EditableCanvas
 from localcdap.tui.pipeline.problem_list import ProblemList, find_all_fixes
 from localcdap.tui.pipeline.run_actions import RunActions
 from localcdap.tui.pipeline.save_actions import SaveActions
-from localcdap.tui.pipeline.settings_dialog import PipelineSettingsDialog
+from localcdap.tui.pipeline.settings_actions import SettingsActions
 from localcdap.tui.pipeline.title_bar import TitleBar
 from localcdap.tui.routes import PipelineFileTarget
 from localcdap.tui.screens.settings.locations import choose_location
@@ -333,9 +333,7 @@ class PipelineView(StudioNode, Vertical):
 
     @work(group="dialog", exclusive=True)
     async def action_settings(self) -> None:
-        edit = await self.app.push_screen_wait(PipelineSettingsDialog(self.editor))
-        if edit is not None:
-            self.editor.apply(edit, origin=self)
+        await SettingsActions(self, self.editor).change()
 
     @work(group="dialog", exclusive=True)
     async def choose_location(self) -> None:

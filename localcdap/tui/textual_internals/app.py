@@ -15,7 +15,7 @@ from textual.css.model import RuleSet
 from textual.css.query import NoMatches
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
-from textual.events import Event, InputEvent
+from textual.events import Event, InputEvent, MouseDown
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widget import Widget
@@ -118,11 +118,18 @@ class InternalsApp(App[None]):
     async def on_event(self, event: Event) -> None:
         """Handle an event; keys that are pressed while the app closes its last screen have no effect.
 
-        Textual asks for the open screen first, and would end with its error that there is none.
+        Textual asks for the open screen first, and would end with its error that there is none. Nor has a
+        click on what has been removed since the screen was drawn: Textual would fail to find its container.
         """
         if isinstance(event, InputEvent) and not self._screen_stacks.get(self._current_mode):
             return
+        if isinstance(event, MouseDown) and self._is_on_removed(event):
+            return
         await super().on_event(event)
+
+    def _is_on_removed(self, event: MouseDown) -> bool:
+        widget, _ = self.screen.get_widget_and_offset_at(event.x, event.y)
+        return widget is not None and widget.parent is None
 
     def _handle_exception(self, error: Exception) -> None:
         """End the app in order on any error of a widget; the command reports it.

@@ -102,6 +102,7 @@ class Execution:
             make_builder=lambda first, last: DirectiveBuilder(calls[first:last], loaded, find),
             arguments=self._context.arguments,
             lookups=lookups,
+            keeps_record=self._mode == FAIL,
             record_schema=self._context.input_schema if self._context.wants_errors else None,
         )
 
@@ -135,7 +136,9 @@ class Execution:
             # The error is raised in a column: Spark might drop the rows of a separate filter before it.
             fails_all = fails_for_errors(self._context.arguments)
             fails = error.isNotNull() if fails_all else is_failure
-            raised = self._context.raising(self._format_failure(is_failure, message))
+            raised = self._context.raising(
+                self._format_failure(is_failure, message), error["record"]
+            )
             message = f.when(fails, raised.cast("string")).otherwise(message)
         record = self._rebuild_record() if self._context.wants_errors else f.lit(None)
         made = self._context.without_errors(df, code=error["code"], message=message, record=record)

@@ -83,6 +83,7 @@ def test_a_failing_row_fails_the_run_by_default_and_names_the_stage(spark, tmp_p
         Ran(spark, tmp_path, recipe("rename name who"), errors=False)
 
     assert caught.value.stage == "wrangle"
+    assert caught.value.message.endswith("'age'. Record: {name: 'bob', age: 'old'}")
 
 
 def test_failing_rows_can_be_skipped(spark, tmp_path):
@@ -126,7 +127,7 @@ def test_a_failing_row_fails_the_run_even_behind_a_filter_and_python_columns(spa
         "mask-shuffle body_2",
     )
 
-    where = r"\(line 3 of the recipe: mask-shuffle body_2\)"
+    where = r"\(line 3 of the recipe: mask-shuffle body_2\)\. Record: \{body: 'alone'\}$"
     with pytest.raises(StageError, match=f"mask-shuffle.*'body_2' is null.*{where}"):
         Ran(
             spark,
@@ -298,8 +299,31 @@ def test_a_failure_says_which_lines_it_may_be_of(spark, tmp_path, first):
         "set-column :age age / (age - 1)",
     ]
 
-    with pytest.raises(StageError, match=r"'set-column'.*\(line 2 or 4 of the recipe\)"):
+    where = r"\(line 2 or 4 of the recipe\)\. Record: \{(name|who): '\w+', age: '\w+'\}$"
+    with pytest.raises(StageError, match=f"'set-column'.*{where}"):
         Ran(spark, tmp_path, recipe(first, *numbers), errors=False)
+
+
+def test_a_failure_shows_long_records_shortened(spark, tmp_path):
+    schema = Schema.record("long", [("id", Schema.INT), ("age", TEXT), ("note", TEXT)])
+    given = [{"id": 7, "age": 'ö"ld', "note": "x" * 500}]
+
+    with pytest.raises(StageError) as caught:
+        Ran(spark, tmp_path, recipe("drop note"), schema, given, errors=False)
+
+    shown = caught.value.message.partition("Record: ")[2]
+    assert shown == "{id: 7, age: 'ö\"ld', note: '" + "x" * 58 + "…}"
+
+
+def test_a_failure_says_that_a_record_is_too_long_to_show(spark, tmp_path):
+    with pytest.raises(StageError, match=r"Record: \(its JSON has more than 8000 characters\)$"):
+        Ran(
+            spark,
+            tmp_path,
+            recipe("rename name who"),
+            records=[{"name": "x" * 9000, "age": "old"}],
+            errors=False,
+        )
 
 
 def test_a_precondition_that_is_neither_true_nor_false_fails_the_run(spark, tmp_path):

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
+import pkgutil
 import random
 import shutil
 import sys
@@ -20,6 +22,7 @@ import traceback
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 from unittest import mock
 
 import click
@@ -29,7 +32,7 @@ from textual.keys import _character_to_key
 
 from localcdap.api.errors import EngineError
 from localcdap.home import Home, find_shipped_data, find_shipped_plugins
-from localcdap.host.cdap import Cdap
+from localcdap.host.cdap import open_in_process
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.tui.app import StudioApp
@@ -171,7 +174,6 @@ def cage(folder: Path) -> Iterator[Home]:
         parts = [part for part in Path(typed).parts if part not in ("/", "..") and part[:1] != "~"]
         return (folder / "work").joinpath(*parts)
 
-    idle = EngineError("Monkeys have no Spark.", "Watch it type.")
     before = Path.cwd()
     os.chdir(folder / "work")
     try:
@@ -182,20 +184,29 @@ def cage(folder: Path) -> Iterator[Home]:
             mock.patch(
                 "localcdap.tui.screens.settings.file.write", side_effect=OSError("not for monkeys")
             ),
-            mock.patch("localcdap.runs.service.RunService.start", side_effect=idle),
-            mock.patch("localcdap.runs.preview.service.PreviewService.start", side_effect=idle),
-            mock.patch("localcdap.runs.debug.service.DebugService.debug", side_effect=idle),
+            _refuse("localcdap.runs.service.RunService.start"),
+            _refuse("localcdap.runs.preview.service.PreviewService.start"),
+            _refuse("localcdap.runs.debug.service.DebugService.debug"),
         ):
             yield home
     finally:
         os.chdir(before)
 
 
+def _refuse(method: str) -> contextlib.AbstractContextManager[object]:
+    """Have a method of a service raise. It stays a function, from which calls by clients can be made."""
+
+    @functools.wraps(pkgutil.resolve_name(method))
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise EngineError("Monkeys have no Spark.", "Watch it type.")
+
+    return mock.patch(method, refuse)
+
+
 def furnish(home: Home, corpus: Path | None = None) -> None:
     """Something in every area: deployed pipelines, drafts, files, namespaces, keys."""
     demo = (find_shipped_data() / "demo" / "pipeline.json").read_text()
-    cdap = Cdap(home)
-    try:
+    with open_in_process(home) as cdap:
         cdap.applications.deploy(DeployRequest(demo, name="demo"))
         cdap.applications.deploy(DeployRequest(demo, name="demo", change="again"))
         cdap.drafts.save("default", DraftRequest(demo, "draft"))
@@ -204,21 +215,20 @@ def furnish(home: Home, corpus: Path | None = None) -> None:
         files = sorted(corpus.rglob("*.json"))[:8] if corpus is not None else []
         for file in files:
             shutil.copyfile(file, Path.cwd() / file.name)
-    finally:
-        cdap.close()
 
 
 def play(home: Home, events: int, seed: int) -> None:
     """Let monkeys play on an instance: where one leaves the studio, the next opens it again."""
-    while events > 0:
-        connection = HostConnection(home)
-        app = StudioApp(connection)
-        try:
-            events -= asyncio.run(Monkey(app, seed).play(events))
-        finally:
-            connection.close()
-            app.calls.shut_down(5)
-        seed += 1
+    with open_in_process(home) as cdap:  # a host of its own would be outside of the cage
+        while events > 0:
+            connection = HostConnection(home, lent=cdap)
+            app = StudioApp(connection)
+            try:
+                events -= asyncio.run(Monkey(app, seed).play(events))
+            finally:
+                connection.close()
+                app.calls.shut_down(5)
+            seed += 1
 
 
 @click.command()

@@ -13,6 +13,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive import Directive, DirectiveError, ErrorRow
 from localcdap.api.directive.rows import Columns, Row, RowContext
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.record_text import encode_record
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
 from localcdap.java.strings import TRIM_CHARACTERS
@@ -33,6 +34,8 @@ class RowFailure(msgspec.Struct, frozen=True):
     """:data:`FAILURE` or :data:`SENT`."""
     code: int
     message: str
+    record: str | None = None
+    """The row as it came to the batches, as JSON; None unless it is kept."""
 
 
 class _NoMetrics:
@@ -123,6 +126,7 @@ class BatchTask:
     :param build: builds the directives, in the process where they run.
     :param is_final: whether ``made`` is the declared schema, to which values are converted.
     :param blank_texts: the columns of ``made``, in lower case, whose blank texts become null if it is not.
+    :param keeps_record: whether errors hold the row at fault as JSON.
     """
 
     def __init__(
@@ -137,6 +141,7 @@ class BatchTask:
         has_input: bool,
         blank_texts: frozenset[str] = frozenset(),
         lookups: Mapping[str, Lookup] = MappingProxyType({}),
+        keeps_record: bool = False,
     ) -> None:
         self._build: Final = build
         self._given: Final = given
@@ -147,6 +152,7 @@ class BatchTask:
         self._has_input: Final = has_input
         self._blank_texts: Final = [] if is_final else sorted(blank_texts)
         self._lookups: Final = dict(lookups)
+        self._keeps_record: Final = keeps_record
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         output = self._made if self._is_final else None
@@ -164,6 +170,10 @@ class BatchTask:
     @property
     def carries_errors(self) -> bool:
         return self._has_errors
+
+    @property
+    def keeps_record(self) -> bool:
+        return self._keeps_record
 
     @property
     def carries_input(self) -> bool:
@@ -199,11 +209,12 @@ class _BatchRun:
         self.records: list[Any] = []
         self.origins: list[int] = []
         self.failures: list[tuple[int, RowFailure]] = []
+        self._rows: list[dict[str, Any]] = []
 
     def process(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         width = len(self._given.schema.field_names)
         columns = batch.columns
-        rows = self._decode(columns[:width], batch.num_rows)
+        rows = self._rows = self._decode(columns[:width], batch.num_rows)
         before = columns[width].to_pylist() if self._task.carries_errors else None
         run = self._executor.run
         for index, row in enumerate(rows):
@@ -212,7 +223,7 @@ class _BatchRun:
                 continue
             made = run(row)
             if isinstance(made, RowFailure):
-                self.failures.append((index, made))
+                self.failures.append((index, self._add_record(made, index)))
             else:
                 self._task.remove_blank_texts(made)
                 self.records += made
@@ -221,6 +232,11 @@ class _BatchRun:
         yield from self._encode(self.records, self.origins, inputs)
         if self.failures:
             yield self._make_failed_batch(inputs)
+
+    def _add_record(self, failure: RowFailure, index: int) -> RowFailure:
+        if not self._task.keeps_record:
+            return failure
+        return msgspec.structs.replace(failure, record=encode_record(self._rows[index]))
 
     def _decode(self, columns: list[Any], rows: int) -> list[dict[str, Any]]:
         import pyarrow as pa
@@ -245,7 +261,8 @@ class _BatchRun:
             half = _find_boundary(origins)
             if not half:
                 message = error.message if isinstance(error, LocalcdapError) else str(error)
-                self.failures.append((origins[0], _make_failure(message)))
+                failure = self._add_record(_make_failure(message), origins[0])
+                self.failures.append((origins[0], failure))
                 return
             yield from self._encode(records[:half], origins[:half], inputs)
             yield from self._encode(records[half:], origins[half:], inputs)
@@ -297,4 +314,11 @@ def make_error_type() -> pa.DataType:
     """Return the Arrow type of errors."""
     import pyarrow as pa
 
-    return pa.struct([("kind", pa.int32()), ("code", pa.int32()), ("message", pa.string())])
+    return pa.struct(
+        [
+            ("kind", pa.int32()),
+            ("code", pa.int32()),
+            ("message", pa.string()),
+            ("record", pa.string()),
+        ]
+    )

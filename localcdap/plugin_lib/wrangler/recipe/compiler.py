@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ERROR_SCHEMA: Final = Schema.record(
-    "error", [("kind", Schema.INT), ("code", Schema.INT), ("message", Schema.STRING)]
+    "error",
+    [
+        ("kind", Schema.INT),
+        ("code", Schema.INT),
+        ("message", Schema.STRING),
+        ("record", Schema.STRING.as_nullable),
+    ],
 )
 _NO_NATIVE_FORM: Final = "it has no native form"
 
@@ -80,6 +86,8 @@ class CompileInput(msgspec.Struct):
     arguments: Mapping[str, str] = {}
     lookups: Mapping[str, Lookup] = {}
     """The tables that the directives name, by name; can be pickled."""
+    keeps_record: bool = False
+    """Whether errors hold the row at fault as JSON."""
     record_schema: Schema | None = None
     """The schema of the input records if they are kept for error records, whose fields go by position."""
 
@@ -195,11 +203,25 @@ class _RecipeCompiler:
         carried = [] if self.recipe.record_schema is None else [INPUT]
         renamed = df.toDF(*physical.values(), *carried)
         columns = Columns((field.name, field.schema) for field in self.recipe.row_schema)
-        return SparkFrame(renamed, columns, physical, carried=carried, first_free=len(names))
+        return SparkFrame(
+            renamed,
+            columns,
+            physical,
+            carried=carried,
+            first_free=len(names),
+            keeps_record=self.recipe.keeps_record,
+        )
 
     def _make_frame(self, df: DataFrame, columns: Columns, carried: Sequence[str]) -> SparkFrame:
         physical = {name: f"w{index}" for index, name in enumerate(columns)}
-        return SparkFrame(df, columns.copy(), physical, carried=carried, first_free=len(physical))
+        return SparkFrame(
+            df,
+            columns.copy(),
+            physical,
+            carried=carried,
+            first_free=len(physical),
+            keeps_record=self.recipe.keeps_record,
+        )
 
     def _run_batches(
         self, frame: SparkFrame, first: int, last: int, *, is_final: bool
@@ -216,6 +238,7 @@ class _RecipeCompiler:
             has_input=INPUT in frame.carried,
             blank_texts=self.blank_texts.columns[last],
             lookups=self.recipe.lookups,
+            keeps_record=self.recipe.keeps_record,
         )
         columns = [(f"w{i}", field.schema.as_nullable) for i, field in enumerate(made)]
         columns.append((ERROR, ERROR_SCHEMA.as_nullable))

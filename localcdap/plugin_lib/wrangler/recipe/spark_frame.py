@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 ERROR: Final = "__error"
 """The column with the row's error, a struct of :data:`ERROR_TYPE`; null for a row without error."""
-ERROR_TYPE: Final = "struct<kind:int,code:int,message:string>"
+ERROR_TYPE: Final = "struct<kind:int,code:int,message:string,record:string>"
+"""``record`` is the row as it came to the frame or the batches, as JSON; null unless it is kept."""
 FAILURE: Final = 1
 """The kind of an error: a directive failed on the row."""
 SENT: Final = 2
@@ -34,6 +35,7 @@ class SparkFrame:
 
     :param names: the physical name of each column.
     :param first_free: number of the first physical name that is not used.
+    :param keeps_record: whether errors hold the row as it is now.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class SparkFrame:
         *,
         carried: Sequence[str] = (),
         first_free: int = 0,
+        keeps_record: bool = False,
     ) -> None:
         self.columns: Columns = columns
         self.wanted: frozenset[str] | None = None
@@ -54,6 +57,8 @@ class SparkFrame:
         self._pending: dict[str, Column] = {}
         self._carried = list(carried)
         self._free = first_free
+        self._given = dict(self._names) if keeps_record else {}
+        """The columns of the row that errors hold."""
 
     def copy(self) -> SparkFrame:
         """Return a copy that can be changed independently."""
@@ -65,6 +70,7 @@ class SparkFrame:
             first_free=self._free,
         )
         made._pending = dict(self._pending)
+        made._given = self._given
         made.wanted = self.wanted
         return made
 
@@ -160,7 +166,10 @@ class SparkFrame:
         error = f.when(
             condition,
             f.struct(
-                f.lit(kind).alias("kind"), f.lit(code).alias("code"), message.alias("message")
+                f.lit(kind).alias("kind"),
+                f.lit(code).alias("code"),
+                message.alias("message"),
+                self._build_record().alias("record"),
             ),
         )
         if ERROR in self._carried:
@@ -168,6 +177,15 @@ class SparkFrame:
         else:
             self._carried.append(ERROR)
         self._pending[ERROR] = error
+
+    def _build_record(self) -> Column:
+        """Return the row that an error holds, as JSON; null unless it is kept."""
+        from pyspark.sql import functions as f
+
+        if not self._given:
+            return f.lit(None).cast("string")
+        members = [f.col(physical).alias(name) for name, physical in self._given.items()]
+        return f.to_json(f.struct(*members), {"ignoreNullFields": "false"})
 
     def _read_error(self) -> Column:
         from pyspark.sql import functions as f
@@ -184,7 +202,8 @@ class SparkFrame:
         """Make columns of the pending expressions, so that each is computed once however often it is read."""
         if not self._pending:
             return
-        kept = [*dict.fromkeys(self._names.values()), *self._carried]
+        names = [*self._names.values(), *self._given.values()]
+        kept = [*dict.fromkeys(names), *self._carried]
         selected: list[Any] = [
             self._pending[name].alias(name) if name in self._pending else name for name in kept
         ]

@@ -16,6 +16,7 @@ from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.canvas.pipeline_chart import PipelineChart
 from localcdap.tui.labels import format_age
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
@@ -42,6 +43,7 @@ class LibraryListScreen(AreaScreen):
         with Horizontal(id="library"):
             yield FilteredList(id="library-items", empty=_EMPTY)
             with Vertical(id="library-detail"):
+                yield PipelineChart(id="library-drawing")
                 with VerticalScroll(id="library-facts"):
                     yield Static(id="library-summary")
                 yield Static(id="versions-title")
@@ -95,6 +97,7 @@ class LibraryListScreen(AreaScreen):
     def _show(self, details: ItemDetails | None) -> None:
         self.details = details
         self.query_one("#library-summary", Static).update(_format_item(details) if details else "")
+        self.query_one(PipelineChart).show_document(details.document if details else None)
         versions = details.versions if details is not None else ()
         noun = "revisions" if details and isinstance(details.item, Draft) else "versions"
         title = self.query_one("#versions-title", Static)

@@ -43,6 +43,7 @@ def read_contents(cdap: Cdap, name: str) -> ContentCounts:
             "artifact": sum(artifact.namespace == name for artifact in artifacts),
             "preference": len(cdap.preferences.get(PreferenceLevel(name))),
             "secure key": len(cdap.secure_keys.list_keys(name)),
+            "connection": len(cdap.connections.list_connections(name)),
             "topic": len(cdap.messaging.list_topics(name)),
         },
         next((each.name for each in profiles if each.is_default), ""),

@@ -1,4 +1,4 @@
-"""The namespaces screen: namespaces, their contents, preferences and secure keys."""
+"""The namespaces screen: namespaces, their contents, preferences, secure keys and connections."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.screens.namespaces.connections import ConnectionsPanel
 from localcdap.tui.screens.namespaces.contents import ContentCounts, format_contents, read_contents
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel
 from localcdap.tui.screens.namespaces.secure_keys import SecureKeysPanel
@@ -51,6 +52,7 @@ class NamespacesScreen(AreaScreen):
         Binding("c", "tab('contents')", "contents", id="namespaces.contents", show=False),
         Binding("p", "tab('preferences')", "preferences", id="namespaces.preferences"),
         Binding("s", "tab('keys')", "secrets", id="namespaces.keys"),
+        Binding("o", "tab('connections')", "connections", id="namespaces.connections"),
     ]
 
     def __init__(self) -> None:
@@ -68,6 +70,8 @@ class NamespacesScreen(AreaScreen):
                     yield PreferencesPanel(id="preferences-panel")
                 with TabPane("Secure keys", id="keys-tab"):
                     yield SecureKeysPanel(id="keys-panel")
+                with TabPane("Connections", id="connections-tab"):
+                    yield ConnectionsPanel(id="connections-panel")
 
     def on_mount(self) -> None:
         self.follow(watch_topics("entities"), lambda _: self.reload())
@@ -121,6 +125,7 @@ class NamespacesScreen(AreaScreen):
         preferences.show(preferences.level if name == self._shown else PreferenceLevel(name))
         self._shown = name
         self.query_one(SecureKeysPanel).show(name)
+        self.query_one(ConnectionsPanel).show(name)
 
     def _show_contents(self, contents: ContentCounts) -> None:
         is_current = contents.namespace.name == self.studio.namespace

@@ -187,6 +187,8 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
         ]
         rows = [ArgumentRow(each, self._given.get(each.name)) for each in listed]
         await self.query_one("#arguments-rows").mount_all(rows)
+        if self._is_answered or not self.is_running:
+            return
         notes = [
             "An argument without a value has its default. f4 gives the empty text."
             if rows

@@ -138,7 +138,7 @@ def test_a_batch_gives_rows_and_failures_each_with_its_record():
 
 
 def test_rows_that_failed_before_are_passed_on_as_they_are():
-    reported = {"kind": SENT, "code": 3, "message": "before"}
+    reported = {"kind": SENT, "code": 3, "message": "before", "record": None}
 
     assert run_batch(["fail", "x"], errors=[reported, None]) == [
         {"c0": "x", "c1": None},

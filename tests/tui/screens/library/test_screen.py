@@ -13,6 +13,7 @@ from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import routes as places
+from localcdap.tui.canvas.pipeline_chart import PipelineChart
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.screens.library.comparison import PipelineComparisonDialog
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
@@ -76,7 +77,11 @@ async def test_everything_is_listed_by_kind(open_studio, cdap, namespace: str, s
             "template batchsource Daily",
         ]
         assert "Input  batchsource File" in read_summary(driver)
+        drawing = driver.app.screen.query_one(PipelineChart)
+        lines = [drawing.render_line(y).text for y in range(drawing.size.height)]
+        assert any("Input" in line and "Out" in line and "▶" in line for line in lines), lines
         await driver.press("G")
+        assert not drawing.display
         assert "format  csv  locked" in read_summary(driver)
 
 

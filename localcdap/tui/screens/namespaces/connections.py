@@ -1,0 +1,156 @@
+"""The connections of a namespace: properties of other systems that stages share as ``${conn(name)}``."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from localcdap.api.errors import BadRequestError
+from localcdap.decoders import decode_json
+from localcdap.namespaces.connections import Connection
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.screens.namespaces.connection_dialog import ConnectionDialog
+from localcdap.tui.studio import StudioNode
+
+_TITLE = (
+    "A stage takes its properties from a connection with the property 'connection' = ${conn(name)} and "
+    "'Use connection' = YES. Connections are not browsed and not tested here: try the stage instead."
+)
+
+
+class ConnectionsPanel(StudioNode, Vertical):
+    """Shows the connections of a namespace, sets, imports and deletes them."""
+
+    DEFAULT_CSS = """
+    ConnectionsPanel {
+        & > #connections-title { height: auto; padding: 0 1 1 1; color: $foreground 60%; }
+        & > FilteredList { height: 1fr; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "add", "new connection", id="connections.new"),
+        Binding("enter", "edit", "edit", id="connections.edit", show=False),
+        Binding("I", "import_file", "import a file", id="connections.import"),
+        Binding("d,delete", "remove", "delete connection", id="connections.delete"),
+        Binding("y", "copy", "copy macro", id="connections.copy", show=False),
+    ]
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._namespace = "default"
+        self._connections: dict[str, Connection] = {}
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content(_TITLE), id="connections-title")
+        yield FilteredList(
+            verb="edit",
+            id="connections",
+            empty="No connections. a creates one; I imports one that Data Fusion exported.",
+        )
+
+    def show(self, namespace: str) -> None:
+        """Show the connections of a namespace; of the same namespace, read them again."""
+        self._namespace = namespace
+        self.call(
+            lambda cdap: cdap.connections.list_connections(namespace),
+            on_result=self._fill,
+            group="connections",
+        )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        is_now = self.is_mounted and self.explain_disabled(action) is None
+        return True if is_now else None
+
+    def explain_disabled(self, action: str) -> str | None:
+        if action in ("edit", "remove", "copy") and self.query_one(FilteredList).key is None:
+            return "no connection is highlighted"
+        return None
+
+    @work
+    async def action_add(self) -> None:
+        made = await self.app.push_screen_wait(ConnectionDialog(None))
+        if made is not None:
+            self._put(made)
+
+    @work
+    async def action_edit(self) -> None:
+        before = self._connections.get(self.query_one(FilteredList).key or "")
+        if before is not None:
+            made = await self.app.push_screen_wait(ConnectionDialog(before))
+            if made is not None:
+                self._put(made)
+
+    @work
+    async def action_import_file(self) -> None:
+        file = await self.studio.pick_file("Import a connection that Data Fusion exported")
+        if file is None:
+            return
+        namespace = self._namespace
+
+        def load() -> object:
+            try:
+                return decode_json(file.read_bytes())
+            except (OSError, msgspec.DecodeError) as error:
+                raise BadRequestError(
+                    f"The file '{file}' is not the JSON of a connection: {error}."
+                ) from None
+
+        self.call(lambda cdap: cdap.connections.load(namespace, load()), on_result=self._show_saved)
+
+    @work
+    async def action_remove(self) -> None:
+        name, namespace = self.query_one(FilteredList).key, self._namespace
+        if name is not None and await self.studio.confirm(
+            f"Delete connection {name}?",
+            "Stages that use it fail then. Its secure keys are deleted too.",
+        ):
+            self.call(
+                lambda cdap: cdap.connections.delete(namespace, name),
+                on_result=lambda _: self.show(namespace),
+            )
+
+    def action_copy(self) -> None:
+        self.studio.copy_text(f"${{conn({self.query_one(FilteredList).key})}}", "macro")
+
+    @on(FilteredList.Chosen)
+    def _edit_chosen(self, event: FilteredList.Chosen) -> None:
+        event.stop()
+        self.action_edit()
+
+    @on(FilteredList.Highlighted)
+    def _update_keys(self, event: FilteredList.Highlighted) -> None:
+        event.stop()
+        self.refresh_bindings()
+
+    def _put(self, connection: Connection) -> None:
+        namespace = self._namespace
+        self.call(
+            lambda cdap: cdap.connections.put(namespace, connection), on_result=self._show_saved
+        )
+
+    def _show_saved(self, connection: Connection) -> None:
+        self.studio.show_notice(
+            f"Saved connection {connection.name}.",
+            f"Stages use it as ${{conn({connection.name})}}.",
+        )
+        self.query_one(FilteredList).show(connection.name)
+        self.show(self._namespace)
+
+    def _fill(self, connections: list[Connection]) -> None:
+        self._connections = {each.name: each for each in connections}
+        self.query_one(FilteredList).set_entries([_build_entry(each) for each in connections])
+        self.refresh_bindings()
+
+
+def _build_entry(connection: Connection) -> ListEntry:
+    label = f"{connection.name}  {connection.description}".rstrip()
+    count = len(connection.plugin.properties)
+    properties = "1 property" if count == 1 else f"{count} properties"
+    return ListEntry(connection.name, label, hint=f"{connection.connection_type} · {properties}")

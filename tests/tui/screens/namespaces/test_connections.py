@@ -1,0 +1,95 @@
+"""Connections of a namespace in the studio."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from textual.widgets import Static, TextArea
+
+from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.routes import DocumentTarget
+from localcdap.tui.screens.namespaces.connection_dialog import ConnectionDialog
+from tests.tui.pipeline.documents import pipeline, stage
+from tests.tui.studio_driver import SMALL
+
+
+@pytest.fixture
+def no_connections(cdap):
+    yield
+    for each in cdap.connections.list_connections("default"):
+        cdap.connections.delete("default", each.name)
+
+
+def listed(driver):
+    return driver.app.screen.query_one("#connections", FilteredList)
+
+
+async def test_a_connection_is_created_changed_and_deleted(open_studio, cdap, no_connections):
+    async with open_studio(size=SMALL) as driver:
+        await driver.press("7", "o", "a")
+        assert isinstance(driver.app.screen, ConnectionDialog)
+        await driver.press("ctrl+s")
+        said = str(driver.app.screen.query_one("#connection-problem", Static).content)
+        assert said == "Give the connection a name. Give the type of the other system."
+        for text in ("shop", "PostgreSQL", "Orders"):
+            await driver.type(text)
+            await driver.press("enter")
+        await driver.type("host=db\npassword=hunter2\nno value")
+        await driver.press("ctrl+s")
+        assert "Line 3" in str(driver.app.screen.query_one("#connection-problem", Static).content)
+        await driver.press(*["backspace"] * 9, "ctrl+s")
+
+        made = cdap.connections.get("default", "shop")
+        assert (made.connection_type, made.description) == ("PostgreSQL", "Orders")
+        secret = "${secure(connection-shop-password)}"
+        assert made.plugin.properties == {"host": "db", "password": secret}
+        assert cdap.secure_keys.get("default", "connection-shop-password") == "hunter2"
+        assert listed(driver).key == "shop"
+
+        await driver.press("enter")
+        area = driver.app.screen.query_one(TextArea)
+        assert area.text == f"host=db\npassword={secret}"
+        area.text = f"host=other\npassword={secret}"
+        await driver.press("ctrl+s")
+        changed = cdap.connections.get("default", "shop").plugin
+        assert changed.properties == {"host": "other", "password": secret}
+        assert changed.name == "PostgreSQL"
+
+        await driver.press("d", "y")
+        assert cdap.connections.list_connections("default") == []
+        assert cdap.secure_keys.list_keys("default") == []
+
+
+async def test_an_exported_connection_is_imported(open_studio, cdap, no_connections, tmp_path):
+    exported = {
+        "name": "files",
+        "connectionType": "GCS",
+        "plugin": {"name": "GCS", "properties": {"project": "p"}},
+    }
+    (tmp_path / "files.json").write_text(json.dumps(exported))
+    (tmp_path / "none.json").write_text("[")
+    async with open_studio() as driver:
+        await driver.press("7", "o", "I")
+        await driver.type(str(tmp_path / "none.json"))
+        await driver.press("enter")
+        assert "is not the JSON of a connection" in driver.app.notices.newest_first[0].title
+        await driver.press("I")
+        await driver.type(str(tmp_path / "files.json"))
+        await driver.press("enter")
+
+        assert cdap.connections.get("default", "files").plugin.properties == {"project": "p"}
+        await driver.press("c")
+        contents = str(driver.app.screen.query_one("#contents", Static).content)
+        assert "1  connection" in contents
+
+
+async def test_a_form_offers_connections_as_macros(open_studio, cdap, no_connections):
+    cdap.connections.load("default", {"name": "shop", "plugin": {"name": "MySQL"}})
+    source = stage("In", "batchsource", "Mysql", "mysql-plugin", connection="${conn(shop)}")
+    text = json.dumps(pipeline([source]))
+    async with open_studio(target=DocumentTarget("orders", text)) as driver:
+        await driver.editor()
+
+        known = driver.app.screen.query_one("Inspector")._known
+        assert ("conn(shop)", "connection") in [(m.text, m.hint) for m in known.list_macros()]
