@@ -111,6 +111,7 @@ INTERNAL = {
     "editing.close_all",
     "editing.refresh_soon",
     "metadata.apply_emitted",
+    "metadata.check_emitted",
     "namespaces.exists_in_transaction",
     "namespaces.register_resource",
     "namespaces.require_generation",
