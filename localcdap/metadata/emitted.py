@@ -25,7 +25,7 @@ from localcdap.api.metadata import (
     OperationKind,
     ScopedMetadata,
 )
-from localcdap.api.security import Principal
+from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
 from localcdap.messaging.listeners import BatchListener
 from localcdap.metadata.mutations import Mutation, RemoveMutation, UpdateMutation
 from localcdap.metadata.service import MetadataService
@@ -82,7 +82,7 @@ class EmittedMetadataListener(BatchListener):
     def _store(self, tx: Transaction, events: Sequence[MetadataEmitted]) -> None:
         """Store what a user emitted, without what is invalid or refused."""
         mutations = []
-        with act_as(Principal(events[0].user) if events[0].user else None):
+        with act_as(Principal(events[0].user) if events[0].user else SYSTEM_PRINCIPAL):
             for event in events:
                 mutation = to_mutation(event.operation)
                 try:

@@ -21,6 +21,7 @@ from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.authorizer import ALLOW_ALL, PrivilegeAuthorizer
+from localcdap.security.principals import get_current_user
 from localcdap.security.privileges import Privileges
 from localcdap.store.store import Store, Transaction
 from tests.metadata.catalog import dataset
@@ -38,12 +39,14 @@ class Emitter:
         self.topics = Topics(store)
         self.dispatcher = EventDispatcher(store, self.topics)
         self.namespaces = NamespaceService(store, self.topics)
-        self.metadata = MetadataStore(store)
+        self.users: list[str | None] = []
+        """Who changed metadata, change by change; None: localcdap itself."""
+        self.metadata = MetadataStore(store, lambda *_: self.users.append(get_current_user()))
         self.service = MetadataService(store, self.metadata, self.namespaces, {}, authorizer)
         self.dispatcher.add(EmittedMetadataListener(self.service))
 
-    def emit(self, *operations: MetadataOperation) -> None:
-        events = [MetadataEmitted(RUN, "stage", each, 1, "anna") for each in operations]
+    def emit(self, *operations: MetadataOperation, user: str = "anna") -> None:
+        events = [MetadataEmitted(RUN, "stage", each, 1, user) for each in operations]
         with self.store.transaction() as tx:
             for event in events:
                 self.topics.publish_event(tx, event)
@@ -92,6 +95,13 @@ def test_every_kind_of_operation_takes_effect(emitter: Emitter) -> None:
     emitter.emit(put(k="v"), MetadataOperation(OperationKind.DELETE_ALL, ORDERS))
     emitter.settle()
     assert emitter.read() == Metadata()
+
+
+def test_the_user_of_the_run_or_localcdap_itself_makes_the_change(emitter: Emitter) -> None:
+    emitter.emit(put("a"))
+    emitter.emit(put("b"), user="")
+    emitter.settle()
+    assert emitter.users == ["anna", None]
 
 
 def test_thousands_of_operations_keep_their_order(emitter: Emitter) -> None:
