@@ -17,8 +17,6 @@ import aiohttp
 import psutil
 import pytest
 
-from localcdap.home import Home, find_shipped_data
-from localcdap.host.cdap import connect as connect_to_instance
 from localcdap.server.studio_tabs import MOST_TABS
 from tests.server.chromium import PROGRAM, Chromium
 
@@ -226,27 +224,3 @@ async def test_the_page_works_in_a_browser(browser: Browser, tmp_path: Path):
         await chromium.type("\x11")  # ctrl+q
         await chromium.wait_for(f"{classes}.contains('-closed')")
         assert "has ended" in await chromium.evaluate("document.getElementById('text').textContent")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium on this machine")
-async def test_a_newcomer_deploys_a_pipeline_in_a_browser(
-    browser: Browser, home: Path, tmp_path: Path
-):
-    """Three keys: i, a path, enter. The page is a canvas; what was done is read from the instance."""
-    sample = json.loads((find_shipped_data() / "demo" / "pipeline.json").read_text())
-    (tmp_path / "p.json").write_text(json.dumps(sample | {"name": "from_browser"}))
-    async with Chromium(tmp_path / "profile") as chromium:
-        await chromium.call("Page.navigate", url=browser.link)
-        await chromium.wait_for("document.body && document.body.classList.contains('-first-byte')")
-        await chromium.wait_for("document.activeElement.className == 'xterm-helper-textarea'")
-        names: list[str] = []
-        with connect_to_instance(Home(home)) as cdap:
-            while "from_browser" not in names:
-                # Keys before the studio listens are lost, as in any page: escape begins again.
-                await chromium.type("\x1b")
-                await chromium.type("i")
-                await asyncio.sleep(1)
-                await chromium.type(f"{tmp_path}/p.json\r")
-                await asyncio.sleep(2)
-                names = [each.name for each in cdap.applications.list_applications("default")]

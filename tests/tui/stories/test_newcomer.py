@@ -131,7 +131,7 @@ async def open_file(newcomer: Newcomer, file: Path) -> None:
 @pytest.mark.spark
 async def test_the_demo_runs_and_its_table_is_looked_at(start: Start):
     async with start(2) as newcomer:
-        await newcomer.sees("d  Run the demo")
+        await newcomer.sees("d Run the demo")
         await newcomer.press("d")
         await newcomer.sees("✓ completed", "Spending table", timeout_s=240)
         await newcomer.press("5")

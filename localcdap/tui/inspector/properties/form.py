@@ -145,8 +145,8 @@ class Form(VerticalScroll, can_focus=False):
     def go_to(self, name: str, stage: str | None = None) -> None:
         """Have the keys go to a property, as soon as it is there.
 
-        :param stage: the stage whose form has it, since the form of the stage before may still be there and have
-            a property of the same name; None for the form as it is.
+        :param stage: the stage whose form has it: the form of the one before may still be there, and have
+            a property of the same name. None for the form as it is.
         """
         is_there = stage is None or (self._stage == stage and not self._changing.locked())
         field = self.fields.get(name) if is_there else None
