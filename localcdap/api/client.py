@@ -24,7 +24,7 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``tables``, ``sql``: the tables of a namespace; ``paths``: files that properties name
         - ``metadata``, ``lineage``, ``audit``: tags and properties of entities; which programs read and write
           datasets, and where their fields come from and go to; who did what
-        - ``impact``: what a change of a pipeline breaks
+        - ``impact``: what a change of a pipeline breaks; ``openlineage``: events for other tools
         - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges
         - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them

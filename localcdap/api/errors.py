@@ -266,7 +266,8 @@ class StageError(LocalcdapError):
     """A stage failed during a run.
 
     :param stage: the name of the stage, which the message contains too.
-    :param record: the JSON of the record at fault; None when it is not known. It may hold secrets.
+    :param record: the JSON of the record at fault; None when it is not known. It may hold secrets, so it
+        stays in its process.
     """
 
     def __init__(

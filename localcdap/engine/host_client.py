@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from localcdap.api.errors import HostError, LocalcdapError
 from localcdap.api.metadata import KEY_SEQUENCES, MetadataEntity, ScopedMetadata
@@ -39,7 +40,13 @@ from localcdap.engine.messages.host import (
     TableStatements,
 )
 from localcdap.engine.messages.orders import WorkOrder
-from localcdap.engine.messages.spool import Failed, LogLine, LogLines
+from localcdap.engine.messages.spool import (
+    Accessed,
+    Failed,
+    LineageTraced,
+    LogLine,
+    LogLines,
+)
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.rpc import background_host
@@ -248,7 +255,7 @@ def _create_secrets(_run_id: str, namespace: str, home: str | None) -> Secrets:
 
 
 class RedactingSpoolWriter(SpoolWriter):
-    """A spool writer that removes the values of secure keys from log lines and failures."""
+    """A spool writer that removes the values of secure keys from log lines, failures and lineage."""
 
     def __init__(self, path: Path, secrets: Secrets) -> None:
         super().__init__(path)
@@ -256,10 +263,33 @@ class RedactingSpoolWriter(SpoolWriter):
 
     def append(self, *messages: msgspec.Struct, durable: bool = False) -> None:
         """Append messages, see :meth:`SpoolWriter.append`."""
-        redacted = [
-            self._secrets.clean([message])[0]
-            if isinstance(message, LogLine | LogLines | Failed)
-            else message
-            for message in messages
-        ]
+        redacted = [self._redact(message) for message in messages]
         super().append(*redacted, durable=durable)
+
+    def _redact(self, message: msgspec.Struct) -> msgspec.Struct:
+        secrets = self._secrets
+        match message:
+            case LogLine() | LogLines() | Failed():
+                return secrets.clean([message])[0]
+            case Accessed():
+                return Accessed(
+                    [
+                        replace(
+                            each,
+                            dataset=secrets.hide(each.dataset),
+                            names=tuple(secrets.clean(each.names)),
+                        )
+                        for each in message.accesses
+                    ]
+                )
+            case LineageTraced():
+                stages = [
+                    replace(
+                        each,
+                        operations=secrets.clean(each.operations),
+                        datasets=[secrets.hide(name) for name in each.datasets],
+                    )
+                    for each in message.stages
+                ]
+                return replace(message, stages=stages)
+        return message

@@ -38,6 +38,7 @@ def made(cls: type[LocalcdapError]) -> LocalcdapError:
         "failures": [{"message": "wrong"}],
         "traceback": ["frame one", "frame two"],
         "stage": "hash",
+        "record": '{"id": 1}',
         "was_sent": False,
         "table": "notes",
         "fields": ["id"],
@@ -47,7 +48,9 @@ def made(cls: type[LocalcdapError]) -> LocalcdapError:
 
 
 def state(error: LocalcdapError) -> dict:
-    return {k: str(v) if k == "errors" else v for k, v in vars(error).items()}
+    """What another process gets; a record at fault stays, since it may hold secrets."""
+    sent = {k: v for k, v in vars(error).items() if k != "record"}
+    return {k: str(v) if k == "errors" else v for k, v in sent.items()}
 
 
 def drawn() -> dict[str, str]:

@@ -121,11 +121,9 @@ class SaveActions:
 
     async def _accept_impact(self, text: str, name: str) -> bool:
         """Return whether to deploy; ask where a deployment breaks datasets or other pipelines."""
-        if self._editor.failures:
-            return True  # it will be refused
         report = await self._assess(text, name)
-        if report is None or not report.breaks:
-            return True
+        if report is None or report.errors or not report.breaks:
+            return True  # with errors, the deployment is refused
         return await self._ask(PipelineImpactDialog(report, verb="Deploy"))
 
     async def _ask(self, dialog: PipelineImpactDialog) -> bool:

@@ -6,6 +6,7 @@ import json
 
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.pipeline.library.application_model import DeployRequest
+from localcdap.tui.dialogs.questions import InputDialog
 from localcdap.tui.pipeline.impact_dialog import PipelineImpactDialog
 from localcdap.tui.routes import (
     DeployedTarget,
@@ -96,8 +97,8 @@ async def test_a_valid_pipeline_is_deployed_and_one_with_failures_shows_them(ope
 
 
 async def test_what_a_deployment_breaks_is_asked_first(open_studio, cdap):
-    cdap.applications.deploy(DeployRequest(orders(), name="shop"))
-    async with open_studio(target=DeployedTarget("shop")) as driver:
+    cdap.applications.deploy(DeployRequest(orders(), name="stall"))
+    async with open_studio(target=DeployedTarget("stall")) as driver:
         editor = await driver.editor()
         await driver.press("I")
         await driver.until(lambda: isinstance(driver.app.screen, PipelineImpactDialog))
@@ -108,7 +109,7 @@ async def test_what_a_deployment_breaks_is_asked_first(open_studio, cdap):
         await driver.validated(editor)
         for answer, version in (("escape", 1), ("enter", 2)):
             await driver.press("D")
-            await driver.until(lambda: driver.app.screen.query("Input"))
+            await driver.until(lambda: isinstance(driver.app.screen, InputDialog))
             await driver.press("enter")
             await driver.until(lambda: isinstance(driver.app.screen, PipelineImpactDialog))
             shown = show_text(driver)
@@ -117,7 +118,7 @@ async def test_what_a_deployment_breaks_is_asked_first(open_studio, cdap):
             await driver.press(answer)
             await driver.until(lambda: not isinstance(driver.app.screen, PipelineImpactDialog))
             await driver.settled()
-            assert cdap.applications.describe("default", "shop").number == version
+            assert cdap.applications.describe("default", "stall").number == version
 
 
 async def test_unsaved_changes_are_asked_for(open_studio, cdap):
