@@ -12,9 +12,11 @@ import pytest
 
 from localcdap.api.errors import NotFoundError
 from localcdap.api.lineage import EdgeKind
+from localcdap.api.metadata import Metadata, MetadataEntity, ScopedMetadata
 from localcdap.cli.main import run as run_command
 from localcdap.metadata.lineage.impact import DatasetFieldChange, StageFieldChange
 from localcdap.metadata.lineage.impact_service import FieldReader, ImpactReport, ImpactRequest
+from localcdap.metadata.mutations import STANDARD_DIRECTIVES, CreateMutation
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import pipeline, schema, stage
@@ -177,3 +179,14 @@ def test_the_command(
     assert ": no field changes." in capsys.readouterr().out
     assert run_command(["impact", str(file), "--json", *home]) == 0
     assert json.loads(capsys.readouterr().out)["readers"] == []
+
+
+def test_fields_that_nobody_writes(instance: TemporaryInstance) -> None:
+    """The dataset ``public`` has a schema with a field that no run and not this pipeline has written."""
+    entity = MetadataEntity.of_dataset("public", "default")
+    known = schema(mail="string", many="long", remark="string")
+    service = instance.cdap.metadata
+    with service._store.transaction() as tx:
+        given = ScopedMetadata(system=Metadata.of({"schema": known}))
+        service._metadata.apply(tx, [CreateMutation(entity, given, STANDARD_DIRECTIVES)])
+    assert assess(instance, publish()).unwritten == [("public", "remark")]
