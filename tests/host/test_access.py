@@ -99,7 +99,8 @@ CHECKED = {
     ),
     "any on namespace {name}": "namespaces.describe",
     "any on namespace {request.namespace}": (
-        "editing.open impact.assess sql.query studio.validate_pipeline studio.validate_pipeline_stage "
+        "editing.open impact.assess impact.trace_field sql.query studio.validate_pipeline "
+        "studio.validate_pipeline_stage "
         "studio.validate_stage"
     ),
     "any on namespace {statements.namespace}; WRITE on changed datasets of {statements}": (

@@ -22,11 +22,13 @@ from localcdap.metadata.lineage.impact import (
     compare_stages,
     list_unused,
 )
+from localcdap.metadata.lineage.pipeline_lineage import StageFieldLineage, trace_stage_field
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.resolver import PipelineResolver
+from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.security.access import of_namespace, requires
 
 _SOURCE: Final = "batchsource"
@@ -131,6 +133,19 @@ class ImpactService:
             self._list_unwritten(request.namespace, after),
         )
 
+    @requires(of_namespace("request.namespace"))
+    def trace_field(self, request: ImpactRequest, stage: str, field: str) -> StageFieldLineage:
+        """Return where a field of a stage of a pipeline comes from, and where it goes.
+
+        :raises DocumentError: when the document is not a pipeline.
+        :raises BadRequestError: when its stages form a cycle.
+        :raises NotFoundError: when there is no such namespace.
+        """
+        traced, _ = self._designed.build(
+            self._resolve(request, request.document, request.file), request.namespace
+        )
+        return trace_stage_field(traced.stages, traced.connections, request.namespace, stage, field)
+
     def _find_former(self, request: ImpactRequest, name: str) -> tuple[str | None, Any]:
         """Return what is compared with, and its text."""
         if request.against_document is not None:
@@ -153,14 +168,17 @@ class ImpactService:
     def _read(
         self, request: ImpactRequest, text: Any, file: str | None
     ) -> tuple[ImpactPipeline, list[ValidationFailure]]:
+        resolved = self._resolve(request, text, file)
+        traced, found = self._designed.build(resolved, request.namespace)
+        return ImpactPipeline(resolved.stages, traced.stages, found.edges), resolved.errors
+
+    def _resolve(self, request: ImpactRequest, text: Any, file: str | None) -> ResolvedPipeline:
         environment = self._resolver.environments.create(request.namespace)
         document = read_document(text, file)
         arguments = environment.merge_arguments(document.name, request.arguments)
-        resolved = self._resolver.resolve_for_run(
+        return self._resolver.resolve_for_run(
             document, environment, arguments, runtime=False, use_suggested=True
         )
-        traced, found = self._designed.build(resolved, request.namespace)
-        return ImpactPipeline(resolved.stages, traced.stages, found.edges), resolved.errors
 
     def _find_readers(
         self, namespace: str, own: Collection[str], changed: Collection[tuple[str, str]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from localcdap.metadata.lineage.edge_texts import describe_influence, format_field
 from localcdap.metadata.lineage.impact import (
     ADDED,
     SOURCES,
@@ -10,6 +11,7 @@ from localcdap.metadata.lineage.impact import (
     StageFieldChange,
 )
 from localcdap.metadata.lineage.impact_service import FieldReader, ImpactReport
+from localcdap.metadata.lineage.pipeline_lineage import StageFieldLineage
 
 
 def summarize_impact(report: ImpactReport) -> str:
@@ -30,6 +32,25 @@ def describe_impact(report: ImpactReport) -> list[tuple[str, list[str]]]:
         ("Fields that nobody writes", [".".join(each) for each in report.unwritten]),
     ]
     return [(title, lines) for title, lines in parts if lines]
+
+
+def describe_stage_field(lineage: StageFieldLineage, namespace: str) -> list[tuple[str, list[str]]]:
+    """Return where a field of a stage comes from, and where it goes, as titles with lines.
+
+    :param namespace: the namespace that is not named.
+    """
+    incoming = [
+        f"{format_field(each.source, namespace)}  {describe_influence(each.influence)}"
+        for each in lineage.incoming
+    ]
+    outgoing = [
+        f"{format_field(each.target, namespace)}  {describe_influence(each.influence)}"
+        for each in lineage.outgoing
+    ]
+    return [
+        ("Comes from", list(dict.fromkeys(incoming)) or ["no field of a dataset"]),
+        ("Goes to", list(dict.fromkeys(outgoing)) or ["no field of a dataset"]),
+    ]
 
 
 def _describe_stage(change: StageFieldChange) -> str:

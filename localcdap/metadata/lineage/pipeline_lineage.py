@@ -75,6 +75,47 @@ def build_lineage(
     return PipelineLineage(edges, info, warnings)
 
 
+class StageFieldLineage(msgspec.Struct, frozen=True):
+    """Where a field of a stage comes from, and where it goes."""
+
+    incoming: list[ColumnEdge]
+    """From the fields of datasets; their target is the field, or all fields, of the stage."""
+    outgoing: list[ColumnEdge]
+    """To the fields of datasets, or to all fields of one."""
+
+
+def trace_stage_field(
+    stages: Iterable[StageLineage],
+    connections: Iterable[StageConnection],
+    namespace: str,
+    stage: str,
+    field: str,
+) -> StageFieldLineage:
+    """Return the edges from datasets to a field that a stage gives, or that a sink takes, and those from it.
+
+    :raises BadRequestError: when the stages form a cycle.
+    """
+    known, carried = _separate_errors(stages, connections)
+    given = [_to_stage_edges(each, namespace) for each in known]
+    here = DatasetId("", stage)
+    ending = [
+        msgspec.structs.replace(each, writes=[*each.writes, DatasetWrite(here, [field])])
+        if each.stage == stage
+        else each
+        for each in given
+    ]
+    beginning = [
+        msgspec.structs.replace(each, edges=connect_fields(here, [field]))
+        if each.stage == stage
+        else each
+        for each in given
+    ]
+    return StageFieldLineage(
+        [edge for edge in compose_edges(ending, carried) if edge.target.dataset == here],
+        [edge for edge in compose_edges(beginning, carried) if edge.source.dataset == here],
+    )
+
+
 def _separate_errors(
     stages: Iterable[StageLineage], connections: Iterable[StageConnection]
 ) -> tuple[list[StageLineage], list[StageConnection]]:

@@ -81,5 +81,5 @@ def _list_datasets(configured: ConfigureRequest, recorded: Sequence[str]) -> Seq
             return recorded
         value = configured.properties.get(name, "").strip()
         if value:
-            return (value,)
+            return () if "${" in value else (value,)
     return ()

@@ -8,7 +8,7 @@ from typing import Any, Final
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.stage_states import StageState
-from localcdap.pipeline.rules.plugin_types import SINKS, SOURCES
+from localcdap.pipeline.rules.plugin_types import CONTROL, SINKS, SOURCES
 from localcdap.tui.document.editor import Editor
 
 _NAMES: Final = ("referenceName", "name")
@@ -23,11 +23,13 @@ def find_dataset(properties: Mapping[str, Any]) -> str | None:
 
 
 def explain_no_dataset(use: StageUse | None, editor: Editor) -> str | None:
-    """Return why the fields of a stage are in no dataset; None when they are."""
+    """Return why the lineage of the fields of a stage is not known; None when it is."""
     if use is None:
         return "no stage is selected"
+    if use.plugin.type in CONTROL:
+        return f"{use.name} handles no records"
     if use.plugin.type not in SOURCES | SINKS:
-        return f"{use.name} reads and writes no dataset; ask at a source or a sink"
+        return None  # within the pipeline as it is designed
     dataset = find_dataset(editor.get_properties(use.name))
     if dataset is None:
         return f"{use.name} has no reference name and no table"

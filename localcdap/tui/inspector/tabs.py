@@ -8,7 +8,12 @@ from textual import work
 from textual.binding import Binding, BindingType
 from textual.widgets import TabbedContent, TabPane, Tabs
 
+from localcdap.api.errors import LocalcdapError
+from localcdap.metadata.lineage.impact_service import ImpactRequest
+from localcdap.metadata.lineage.impact_text import describe_stage_field
 from localcdap.pipeline.editing.stage_states import StageState
+from localcdap.pipeline.rules.plugin_types import SINKS, SOURCES
+from localcdap.tui.dialogs.listing import ListingDialog
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.documentation import DocumentationPane
@@ -21,10 +26,10 @@ from localcdap.tui.inspector.schema.pane import SchemaPane
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import LineageTarget
 from localcdap.tui.screens.fields import choose_field
-from localcdap.tui.studio import get_studio
+from localcdap.tui.studio import StudioNode, get_studio
 
 
-class InspectorTabs(TabbedContent):
+class InspectorTabs(StudioNode, TabbedContent):
     """Each pane has the id ``tab-`` and its name: properties, schema, docs, try, preview."""
 
     DEFAULT_CSS = """
@@ -83,8 +88,27 @@ class InspectorTabs(TabbedContent):
         )
         column = tables[0].column if tables else None
         field = column or await choose_field(studio, list_fields(self._state))
-        if dataset is not None and field is not None:
+        if field is None:
+            return
+        use = self._editor.get_stage(stage)
+        is_end = use is not None and use.plugin.type in SOURCES | SINKS
+        if dataset is not None and is_end:
             studio.navigate(LineageTarget(dataset, field or None, self._editor.namespace))
+        elif field:
+            await self._show_design(stage, field)
+
+    async def _show_design(self, stage: str, field: str) -> None:
+        """Show from which datasets a field of a stage comes, and where it goes, in the pipeline as it is."""
+        request = ImpactRequest(self._editor.to_text(), self._editor.namespace)
+        try:
+            found = await self.call_and_wait(
+                lambda cdap: cdap.impact.trace_field(request, stage, field)
+            )
+        except LocalcdapError as error:
+            self.studio.show_notice(error.message, error.corrective_action or "", "error")
+            return
+        parts = describe_stage_field(found, self._editor.namespace)
+        await self.app.push_screen_wait(ListingDialog(f"{field} of {stage}", parts))
 
     @property
     def open(self) -> str:

@@ -9,11 +9,13 @@ from pathlib import Path
 from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.impact_service import ImpactReport, ImpactRequest
+from localcdap.metadata.lineage.impact_text import describe_impact, summarize_impact
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest, check_name
 from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.text import plural
+from localcdap.tui.dialogs.listing import ListingDialog
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.source import DocumentSource, read_stamp
-from localcdap.tui.pipeline.impact_dialog import PipelineImpactDialog
 from localcdap.tui.routes import DeployedTarget, DraftTarget, PipelineFileTarget
 from localcdap.tui.studio import StudioNode, get_studio
 from localcdap.tui.system.atomic_files import write_file
@@ -117,16 +119,21 @@ class SaveActions:
         """Show what the pipeline changes against the deployed one of its name."""
         report = await self._assess(self._editor.to_text(), self._editor.source.application)
         if report is not None:
-            await self._ask(PipelineImpactDialog(report))
+            await self._ask(report)
 
     async def _accept_impact(self, text: str, name: str) -> bool:
         """Return whether to deploy; ask where a deployment breaks datasets or other pipelines."""
         report = await self._assess(text, name)
         if report is None or report.errors or not report.breaks:
             return True  # with errors, the deployment is refused
-        return await self._ask(PipelineImpactDialog(report, verb="Deploy"))
+        return await self._ask(report, verb="Deploy")
 
-    async def _ask(self, dialog: PipelineImpactDialog) -> bool:
+    async def _ask(self, report: ImpactReport, verb: str = "") -> bool:
+        """Show a report; return whether the verb is confirmed."""
+        failures = plural(len(report.errors), "failure")
+        warning = f"The pipeline has {failures}; this is what is known." if report.errors else ""
+        parts = describe_impact(report)
+        dialog = ListingDialog(summarize_impact(report), parts, warning=warning, verb=verb)
         answer: bool = await self._node.app.push_screen_wait(dialog)
         return bool(answer)  # None for escape
 

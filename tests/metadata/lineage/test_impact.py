@@ -16,6 +16,7 @@ from localcdap.api.metadata import Metadata, MetadataEntity, ScopedMetadata
 from localcdap.cli.main import run as run_command
 from localcdap.metadata.lineage.impact import DatasetFieldChange, StageFieldChange
 from localcdap.metadata.lineage.impact_service import FieldReader, ImpactReport, ImpactRequest
+from localcdap.metadata.lineage.impact_text import describe_stage_field
 from localcdap.metadata.mutations import STANDARD_DIRECTIVES, CreateMutation
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.testing.instance import TemporaryInstance
@@ -190,3 +191,26 @@ def test_fields_that_nobody_writes(instance: TemporaryInstance) -> None:
         given = ScopedMetadata(system=Metadata.of({"schema": known}))
         service._metadata.apply(tx, [CreateMutation(entity, given, STANDARD_DIRECTIVES)])
     assert assess(instance, publish()).unwritten == [("public", "remark")]
+
+
+def test_a_field_of_a_stage_is_followed_in_a_draft(instance: TemporaryInstance) -> None:
+    request = ImpactRequest(json.dumps(load(drop="note", rename="mail:contact")))
+    found = instance.cdap.impact.trace_field(request, "clean", "contact")
+    assert describe_stage_field(found, "default") == [
+        ("Comes from", ["raw.mail  direct: identity"]),
+        ("Goes to", ["orders.contact  direct: identity"]),
+    ]
+    request = ImpactRequest(json.dumps(report()))
+    found = instance.cdap.impact.trace_field(request, "orders", "mail")
+    assert describe_stage_field(found, "default") == [
+        ("Comes from", ["orders.mail  direct: identity"]),
+        ("Goes to", ["counts.mail  direct: identity", "counts.*  indirect: group by"]),
+    ]
+    found = instance.cdap.impact.trace_field(request, "group", "many")
+    assert describe_stage_field(found, "default") == [
+        (
+            "Comes from",
+            ["orders.id  direct: aggregation (masking)", "orders.mail  indirect: group by"],
+        ),
+        ("Goes to", ["counts.many  direct: identity"]),
+    ]

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from localcdap.tui.dialogs.listing import ListingDialog
 from localcdap.tui.inspector.field_lineage import find_dataset
 from localcdap.tui.routes import DocumentTarget
 from tests.metadata.lineage.shop import write_shop
@@ -53,8 +54,15 @@ async def test_a_field_of_a_schema_leads_to_its_lineage(open_studio, cdap):
             await driver.press("W")
 
         await ask("Projection")
-        said = [notice.title for notice in driver.app.notices.newest_first]
-        assert "reads and writes no dataset" in said[0]
+        await driver.until(lambda: driver.app.screen.query("Input"))
+        await driver.type("price")
+        await driver.press("enter")
+        await driver.until(lambda: isinstance(driver.app.screen, ListingDialog))
+        shown = "\n".join(str(each.render()) for each in driver.app.screen.query("Static"))
+        assert "price of Projection" in shown
+        assert "orders.price  direct: identity" in shown
+        assert "no field of a dataset" in shown  # the sink's dataset is a macro
+        await driver.press("escape")
         await ask("Trash")
         assert "is known in a run only" in driver.app.notices.newest_first[0].title
         await ask("File")
