@@ -145,6 +145,7 @@ class MaskShuffle(Directive):
     def native(self, frame: Frame) -> None:
         import pyarrow as pa
         from pyspark.sql.functions import arrow_udf
+        from pyspark.sql.types import StringType
 
         def shuffle(texts: Any) -> Any:
             return shuffle_column(texts)
@@ -156,7 +157,8 @@ class MaskShuffle(Directive):
         frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
         # The random numbers depend on how many letters came before: Spark's own functions over the characters
         # of a text take far longer than NumPy over the bytes of a column.
-        frame.put(self.column, arrow_udf(shuffle, "string")(value), schema)
+        # Not the text "string": Spark would parse it with the session of this thread, which need not have one.
+        frame.put(self.column, arrow_udf(shuffle, StringType())(value), schema)
 
 
 @plugin(name="find-and-replace", description="Changes texts with a sed expression.")
