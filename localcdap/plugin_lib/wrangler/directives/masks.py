@@ -157,7 +157,7 @@ class MaskShuffle(Directive):
         frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
         # The random numbers depend on how many letters came before: Spark's own functions over the characters
         # of a text take far longer than NumPy over the bytes of a column.
-        # Not the text "string": Spark would parse it with the session of this thread, which need not have one.
+        # Not the text "string": Spark parses it with the session of the thread, which may have none.
         frame.put(self.column, arrow_udf(shuffle, StringType())(value), schema)
 
 
