@@ -13,7 +13,7 @@ from localcdap.metadata.lineage.impact_service import ImpactRequest
 from localcdap.metadata.lineage.impact_text import describe_stage_field
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.pipeline.rules.plugin_types import SINKS, SOURCES
-from localcdap.tui.dialogs.listing import ListingDialog
+from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.documentation import DocumentationPane
@@ -108,7 +108,7 @@ class InspectorTabs(StudioNode, TabbedContent):
             self.studio.show_notice(error.message, error.corrective_action or "", "error")
             return
         parts = describe_stage_field(found, self._editor.namespace)
-        await self.app.push_screen_wait(ListingDialog(f"{field} of {stage}", parts))
+        await self.app.push_screen_wait(LinesDialog(f"{field} of {stage}", parts))
 
     @property
     def open(self) -> str:

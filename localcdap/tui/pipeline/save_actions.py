@@ -13,7 +13,7 @@ from localcdap.metadata.lineage.impact_text import describe_impact, summarize_im
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest, check_name
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.text import plural
-from localcdap.tui.dialogs.listing import ListingDialog
+from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.source import DocumentSource, read_stamp
 from localcdap.tui.routes import DeployedTarget, DraftTarget, PipelineFileTarget
@@ -133,7 +133,7 @@ class SaveActions:
         failures = plural(len(report.errors), "failure")
         warning = f"The pipeline has {failures}; this is what is known." if report.errors else ""
         parts = describe_impact(report)
-        dialog = ListingDialog(summarize_impact(report), parts, warning=warning, verb=verb)
+        dialog = LinesDialog(summarize_impact(report), parts, warning=warning, verb=verb)
         answer: bool = await self._node.app.push_screen_wait(dialog)
         return bool(answer)  # None for escape
 

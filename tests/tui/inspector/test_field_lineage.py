@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from localcdap.tui.dialogs.listing import ListingDialog
+from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.inspector.field_lineage import find_dataset
 from localcdap.tui.routes import DocumentTarget
 from tests.metadata.lineage.shop import write_shop
@@ -57,7 +57,7 @@ async def test_a_field_of_a_schema_leads_to_its_lineage(open_studio, cdap):
         await driver.until(lambda: driver.app.screen.query("Input"))
         await driver.type("price")
         await driver.press("enter")
-        await driver.until(lambda: isinstance(driver.app.screen, ListingDialog))
+        await driver.until(lambda: isinstance(driver.app.screen, LinesDialog))
         shown = "\n".join(str(each.render()) for each in driver.app.screen.query("Static"))
         assert "price of Projection" in shown
         assert "orders.price  direct: identity" in shown

@@ -6,7 +6,7 @@ import json
 
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.tui.dialogs.listing import ListingDialog
+from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.dialogs.questions import InputDialog
 from localcdap.tui.routes import (
     DeployedTarget,
@@ -101,7 +101,7 @@ async def test_what_a_deployment_breaks_is_asked_first(open_studio, cdap):
     async with open_studio(target=DeployedTarget("stall")) as driver:
         editor = await driver.editor()
         await driver.press("I")
-        await driver.until(lambda: isinstance(driver.app.screen, ListingDialog))
+        await driver.until(lambda: isinstance(driver.app.screen, LinesDialog))
         assert "no field changes" in show_text(driver)
         await driver.press("escape")
 
@@ -111,12 +111,12 @@ async def test_what_a_deployment_breaks_is_asked_first(open_studio, cdap):
             await driver.press("D")
             await driver.until(lambda: isinstance(driver.app.screen, InputDialog))
             await driver.press("enter")
-            await driver.until(lambda: isinstance(driver.app.screen, ListingDialog))
+            await driver.until(lambda: isinstance(driver.app.screen, LinesDialog))
             shown = show_text(driver)
             assert "Fields of stages" in shown
             assert "Rename" in shown
             await driver.press(answer)
-            await driver.until(lambda: not isinstance(driver.app.screen, ListingDialog))
+            await driver.until(lambda: not isinstance(driver.app.screen, LinesDialog))
             await driver.settled()
             assert cdap.applications.describe("default", "stall").number == version
 

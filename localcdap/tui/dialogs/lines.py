@@ -15,7 +15,7 @@ from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 
 
-class ListingDialog(DialogScreen[bool]):
+class LinesDialog(DialogScreen[bool]):
     """Shows lines under titles.
 
     :param title: of the whole.
@@ -27,21 +27,21 @@ class ListingDialog(DialogScreen[bool]):
     """
 
     DEFAULT_CSS = """
-    ListingDialog {
+    LinesDialog {
         align: center middle;
         background: $background 60%;
-        & > #listing {
+        & > #lines {
             width: 100; max-width: 94%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
         }
-        & #listing-title { height: auto; }
-        & #listing-blocks { height: auto; max-height: 28; margin: 1 0; scrollbar-size-vertical: 1; }
-        & #listing-blocks > Static { height: auto; margin-bottom: 1; }
-        & #listing-keys { height: 1; color: $foreground 60%; }
+        & #lines-title { height: auto; }
+        & #lines-blocks { height: auto; max-height: 28; margin: 1 0; scrollbar-size-vertical: 1; }
+        & #lines-blocks > Static { height: auto; margin-bottom: 1; }
+        & #lines-keys { height: 1; color: $foreground 60%; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy", "copy", id="listing.copy"),
-        Binding("enter", "accept", "confirm", id="listing.accept", show=False),
+        Binding("y", "copy", "copy", id="lines.copy"),
+        Binding("enter", "accept", "confirm", id="lines.accept", show=False),
         Binding("j,down", "scroll(1)", "down", show=False),
         Binding("k,up", "scroll(-1)", "up", show=False),
         Binding("q", "dismiss_empty", "back", show=False),
@@ -62,18 +62,18 @@ class ListingDialog(DialogScreen[bool]):
         self._verb = verb
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="listing"):
+        with Vertical(id="lines"):
             title = Content.styled(sanitize_for_terminal(self._title), "bold")
             if self._warning:
                 title += Content.styled(
                     f"\n{sanitize_for_terminal(self._warning)}", "$text-warning"
                 )
-            yield Static(title, id="listing-title")
-            with VerticalScroll(id="listing-blocks"):
+            yield Static(title, id="lines-title")
+            with VerticalScroll(id="lines-blocks"):
                 for block in self._list_blocks():
                     yield Static(block)
             keys = f"enter {self._verb.lower()}  " if self._verb else ""
-            yield Static(Content(f"{keys}y copy  escape back"), id="listing-keys")
+            yield Static(Content(f"{keys}y copy  escape back"), id="lines-keys")
 
     def _list_blocks(self) -> list[Content]:
         return [
