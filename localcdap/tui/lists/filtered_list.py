@@ -198,7 +198,10 @@ class FilteredList(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "clear_filter":
-            return self.is_mounted and (self._filter.has_focus or bool(self._filter.value))
+            if not self.is_mounted:
+                return False
+            # Without entries there is no filter to leave.
+            return bool(self._filter.value or (self._entries and self._filter.has_focus))
         return True
 
     @property
