@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 @instance_options
 def command(instance: Instance, file: str, against: str | None, arguments: tuple[str, ...]) -> int:
     """Show what the pipeline in FILE changes: fields of its stages, columns of its datasets, and
-    the other pipelines that depend on them; also fields that it reads in vain, and fields that
-    nobody writes.
+    the other pipelines that depend on them; also fields that it reads but does not use,
+    and fields of its datasets that no pipeline writes.
 
     Nothing is deployed or run. The exit code is 1 when a dataset loses or changes a field, or when
     another pipeline depends on such a field.

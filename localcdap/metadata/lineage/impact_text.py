@@ -27,9 +27,12 @@ def describe_impact(report: ImpactReport) -> list[tuple[str, list[str]]]:
     parts = [
         ("Fields of stages", [_describe_stage(each) for each in report.stages]),
         ("Fields of datasets", [_describe_dataset(each) for each in report.datasets]),
-        ("Pipelines that depend on them", [_describe_reader(each) for each in report.readers]),
-        ("Fields that are read in vain", [".".join(each) for each in report.unused]),
-        ("Fields that nobody writes", [".".join(each) for each in report.unwritten]),
+        (
+            "Pipelines that depend on these fields",
+            [_describe_reader(each) for each in report.readers],
+        ),
+        ("Fields that are read and not used", [".".join(each) for each in report.unused]),
+        ("Fields that no pipeline writes", [".".join(each) for each in report.unwritten]),
     ]
     return [(title, lines) for title, lines in parts if lines]
 
