@@ -27,6 +27,12 @@ DATASET_NAME: Final = "name"
 """The property that names the dataset of the original's plugins for datasets, such as Table and TPFSAvro."""
 
 
+def find_dataset_name(properties: Mapping[str, str]) -> str | None:
+    """Return the dataset that the properties of a source or sink name; None when they name none."""
+    named = (properties.get(key, "").strip() for key in (REFERENCE_NAME, DATASET_NAME))
+    return next(filter(None, named), None)
+
+
 class EndPoint(msgspec.Struct, frozen=True, omit_defaults=True):
     """A source or destination of data outside the pipeline, such as a dataset, a file or a table."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -36,10 +36,9 @@ from localcdap.metadata.propagation import MetadataPropagation
 from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import SCHEMA
+from localcdap.pipeline.rules.plugin_types import CONDITION
 from localcdap.store import table_catalog
 from localcdap.store.store import Transaction
-
-_CONDITION: Final = "condition"
 
 
 class DatasetUse(msgspec.Struct, frozen=True):
@@ -125,12 +124,9 @@ class AccessRecorder:
 
         :returns: what is wrong with the lineage.
         """
-        try:
-            found = build_lineage(stages, connections, namespace)
-        except Exception as error:  # nothing that plugins record makes a run fail
-            return [f"The field lineage of the run is not recorded: {error!r}"]
+        found = build_lineage(stages, connections, namespace)
         edges: Collection[ColumnEdge] = found.edges
-        if any(stage.type == _CONDITION for stage in stages):
+        if any(stage.type == CONDITION for stage in stages):
             edges = [*self._lineage.list_edges(tx, namespace, pipeline), *edges]
         self._lineage.replace_edges(tx, namespace, pipeline, edges)
         if found.operations is not None:

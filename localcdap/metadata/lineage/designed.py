@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.metadata.lineage.pipeline_lineage import PipelineLineage, build_lineage
-from localcdap.metadata.lineage.stage_checks import check_stage_operations, describe_checks
+from localcdap.metadata.lineage.pipeline_lineage import PipelineLineage, build_lineage, check_stages
+from localcdap.metadata.lineage.stage_checks import describe_checks
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.pipeline.library.applications import RecordLineage
 from localcdap.pipeline.validation.lineage import TracedPipeline, trace_pipeline
@@ -32,8 +32,7 @@ class DesignedLineage:
         Its edges take the place of those that the application had. A run that commits replaces them in turn:
         it knows the values of macros.
         """
-        traced = trace_pipeline(resolved, self._runner)
-        found = build_lineage(traced.stages, traced.connections, namespace)
+        traced, found = self.build(resolved, namespace)
 
         def record(tx: Transaction, application: str) -> None:
             self._lineage.replace_edges(tx, namespace, application, found.edges)
@@ -54,19 +53,8 @@ class DesignedLineage:
 
 def find_lineage_warnings(traced: TracedPipeline) -> list[ValidationFailure]:
     """Return a warning for each thing that is wrong with the operations that a stage records."""
-    found = []
-    for stage in traced.stages:
-        if not stage.derived:
-            continue
-        is_joiner = stage.type == "batchjoiner"
-        inputs = [
-            f"{source}.{field}" if is_joiner else field
-            for source, fields in stage.inputs.items()
-            for field in fields
-        ]
-        check = check_stage_operations(stage.operations, inputs)
-        found += [
-            ValidationFailure(WRONG_LINEAGE, message.strip(), _ACTION, [], stage=stage.stage)
-            for message in describe_checks({stage.stage: check})
-        ]
-    return found
+    return [
+        ValidationFailure(WRONG_LINEAGE, message.strip(), _ACTION, [], stage=stage)
+        for stage, check in check_stages(traced.stages).items()
+        for message in describe_checks({stage: check})
+    ]

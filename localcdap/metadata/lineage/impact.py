@@ -11,8 +11,8 @@ from localcdap.api.lineage import EdgeType, StageLineage
 from localcdap.api.pipeline import StageSpec
 from localcdap.api.schema import Schema
 from localcdap.metadata.lineage.column_edges import ColumnEdge
+from localcdap.pipeline.rules.plugin_types import SINKS
 
-_SINKS: Final = ("batchsink", "sparksink")
 REMOVED: Final = "removed"
 ADDED: Final = "added"
 TYPE: Final = "type"
@@ -30,7 +30,7 @@ class ImpactPipeline(msgspec.Struct):
         """Return the fields that are written, by dataset and name, with their types."""
         found: dict[tuple[str, str], Schema | None] = {}
         for stage in self.stages:
-            if stage.type in _SINKS:
+            if stage.type in SINKS:
                 for edge in stage.edges:
                     if edge.field is not None:
                         type = _find_type(self.specs[stage.stage].input_schemas, edge.source)
@@ -42,7 +42,7 @@ class ImpactPipeline(msgspec.Struct):
         read = {
             (dataset, field): None
             for stage in self.stages
-            if stage.type not in _SINKS
+            if stage.type not in SINKS
             for dataset in stage.datasets
             for field in stage.outputs
         }

@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.failures import ValidationFailure
-from localcdap.api.lineage import DATASET_NAME, REFERENCE_NAME, EdgeKind
+from localcdap.api.lineage import EdgeKind, find_dataset_name
 from localcdap.api.pipeline import StageSpec
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.designed import DesignedLineage
@@ -28,10 +28,10 @@ from localcdap.metadata.lineage.store import LineageStore
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.resolver import PipelineResolver
+from localcdap.pipeline.rules.plugin_types import SOURCES
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.security.access import of_namespace, requires
 
-_SOURCE: Final = "batchsource"
 _MOST_HOPS: Final = 100
 """Further than any real chain of pipelines."""
 
@@ -227,7 +227,6 @@ class ImpactService:
 
 def _find_dataset(stage: StageSpec) -> str | None:
     """Return the dataset that a source reads, as far as its properties say."""
-    if stage.plugin.type != _SOURCE:
+    if stage.plugin.type not in SOURCES:
         return None
-    properties = stage.plugin.properties
-    return properties.get(REFERENCE_NAME) or properties.get(DATASET_NAME)
+    return find_dataset_name(stage.plugin.properties)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
 
 import msgspec
 
@@ -28,14 +27,18 @@ from localcdap.metadata.lineage.edge_composition import (
 )
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
 from localcdap.metadata.lineage.operations import PlatformRead, PlatformWrite
-from localcdap.metadata.lineage.pipeline_operations import RecordedStage, convert_pipeline
+from localcdap.metadata.lineage.pipeline_operations import (
+    RecordedStage,
+    convert_pipeline,
+    list_stage_inputs,
+)
 from localcdap.metadata.lineage.relations import DatasetId
-from localcdap.metadata.lineage.stage_checks import describe_checks
-
-_SOURCE: Final = "batchsource"
-_SINKS: Final = ("batchsink", "sparksink")
-_JOINER: Final = "batchjoiner"
-_ERROR_TRANSFORM: Final = "errortransform"
+from localcdap.metadata.lineage.stage_checks import (
+    StageOperationsCheck,
+    check_stage_operations,
+    describe_checks,
+)
+from localcdap.pipeline.rules.plugin_types import ERROR_TRANSFORM, JOINER, SINKS, SOURCES
 
 
 class PipelineLineage(msgspec.Struct, frozen=True):
@@ -63,8 +66,9 @@ def build_lineage(
         converted = convert_pipeline(map(_to_recorded_stage, known), carried)
     except BadRequestError as error:
         return PipelineLineage([], None, [error.message])
-    checked = {each.stage for each in known if each.derived}
-    warnings = describe_checks({n: c for n, c in converted.checks.items() if n in checked})
+    except Exception as error:  # nothing that plugins record makes a deployment or a run fail
+        return PipelineLineage([], None, [f"The field lineage is not recorded: {error!r}"])
+    warnings = describe_checks(check_stages(known))
     info = None
     kinds = {type(each) for each in converted.operations}
     if {PlatformRead, PlatformWrite} <= kinds:
@@ -73,6 +77,17 @@ def build_lineage(
         except BadRequestError as error:
             warnings.append(error.message)
     return PipelineLineage(edges, info, warnings)
+
+
+def check_stages(stages: Iterable[StageLineage]) -> dict[str, StageOperationsCheck]:
+    """Return what is wrong with recorded operations, by stage, where the edges follow from them."""
+    return {
+        stage.stage: check_stage_operations(
+            stage.operations, list_stage_inputs(_to_recorded_stage(stage))
+        )
+        for stage in stages
+        if stage.derived
+    }
 
 
 class StageFieldLineage(msgspec.Struct, frozen=True):
@@ -127,7 +142,7 @@ def _separate_errors(
     given = [each for each in connections if each.source in by_name and each.target in by_name]
     carried: dict[StageConnection, None] = {}
     for each in given:
-        if by_name[each.target].type != _ERROR_TRANSFORM:
+        if by_name[each.target].type != ERROR_TRANSFORM:
             carried[each] = None
             continue
         emitter = by_name[each.source]
@@ -159,11 +174,11 @@ def _select_errors(stage: StageLineage) -> list[FieldEdge]:
 
 def _to_stage_edges(stage: StageLineage, namespace: str) -> StageEdges:
     datasets = [DatasetId(namespace, name) for name in stage.datasets]
-    if stage.type == _SOURCE and not stage.edges:
+    if stage.type in SOURCES and not stage.edges:
         return StageEdges(
             stage.stage, [each for d in datasets for each in connect_fields(d, stage.outputs)]
         )
-    if stage.type not in _SINKS:
+    if stage.type not in SINKS:
         return StageEdges(
             stage.stage,
             [e for edge in stage.edges for e in _to_edges(edge, stage, datasets, namespace)],
@@ -196,12 +211,12 @@ def _to_recorded_stage(stage: StageLineage) -> RecordedStage:
     """Return a stage with its operations, and those of its reads and writes unless it recorded them."""
     operations: Sequence[FieldOperation] = stage.operations
     inputs: Mapping[str, Sequence[str]] = stage.inputs
-    if not operations and stage.type == _SOURCE:
+    if not operations and stage.type in SOURCES:
         operations = [
             FieldReadOperation("Read", f"Read from {name}.", EndPoint(name), stage.outputs)
             for name in stage.datasets
         ]
-    if not operations and stage.type in _SINKS:
+    if not operations and stage.type in SINKS:
         fields = list({edge.source: None for edge in stage.edges if edge.field is not None})
         operations = [
             FieldWriteOperation("Write", f"Wrote to {name}.", EndPoint(name), fields)
@@ -210,4 +225,4 @@ def _to_recorded_stage(stage: StageLineage) -> RecordedStage:
     # Without its output fields, a stage that changes no field does not count as one that recorded nothing.
     is_assumed = any(edge.assumed for edge in stage.edges)
     outputs = stage.outputs if is_assumed else ()
-    return RecordedStage(stage.stage, operations, inputs, outputs, stage.type == _JOINER)
+    return RecordedStage(stage.stage, operations, inputs, outputs, stage.type == JOINER)

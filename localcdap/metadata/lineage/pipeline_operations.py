@@ -78,7 +78,7 @@ def convert_pipeline(
     """
     completed = [_complete(stage) for stage in stages]
     checks = {
-        stage.stage: check_stage_operations(stage.operations, _list_inputs(stage))
+        stage.stage: check_stage_operations(stage.operations, list_stage_inputs(stage))
         for stage in completed
     }
     operations = convert_operations(
@@ -102,7 +102,7 @@ def convert_operations(
     return _Conversion(operations, connections, joiners).run()
 
 
-def _list_inputs(stage: RecordedStage) -> list[str]:
+def list_stage_inputs(stage: RecordedStage) -> list[str]:
     """Return the input fields as the operations of the stage name them."""
     return [
         f"{source}.{field}" if stage.is_joiner else field
@@ -112,7 +112,7 @@ def _list_inputs(stage: RecordedStage) -> list[str]:
 
 
 def _complete(stage: RecordedStage) -> RecordedStage:
-    inputs = list(dict.fromkeys(_list_inputs(stage)))
+    inputs = list(dict.fromkeys(list_stage_inputs(stage)))
     if stage.operations or not inputs or not stage.outputs:
         return stage
     assumed = FieldTransformOperation("Transform", "", inputs, list(stage.outputs), assumed=True)

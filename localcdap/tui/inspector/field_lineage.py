@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
+from localcdap.api.lineage import find_dataset_name
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.pipeline.rules.plugin_types import CONTROL, SINKS, SOURCES
 from localcdap.tui.document.editor import Editor
 
-_NAMES: Final = ("referenceName", "name")
-"""Properties that name the dataset of a source or sink, as runs have it in lineage; a table has no reference
-name."""
-
 
 def find_dataset(properties: Mapping[str, Any]) -> str | None:
     """Return the dataset that the properties of a source or sink name; None when they name none."""
-    texts = as_properties(properties)
-    return next((name for key in _NAMES if (name := (texts.get(key) or "").strip())), None)
+    given = as_properties(properties).items()
+    return find_dataset_name({key: text for key, text in given if text is not None})
 
 
 def explain_no_dataset(use: StageUse | None, editor: Editor) -> str | None:
