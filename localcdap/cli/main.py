@@ -126,9 +126,9 @@ def cli() -> None:
 
     Without a command, localcdap opens the terminal studio; 'localcdap demo' runs a sample pipeline.
 
-    An instance is a folder with a database, settings, plugins and runs. Every command has the options
-    --home DIR (the folder of the instance), --namespace NS (default: default) and --json (print one JSON
-    document). 'localcdap COMMAND --help' describes a command.
+    An instance is a folder with a database, settings, plugins and runs. A command that works on
+    one has the options --home DIR (the folder of the instance), --namespace NS (default: default) and --json
+    (print one JSON document). 'localcdap COMMAND --help' describes a command.
     """
 
 
