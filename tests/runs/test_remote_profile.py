@@ -1,7 +1,7 @@
 """A run on a cluster in short; see test_cluster for more.
 
-The cluster has a server of its own. The tests' shared server does not keep the archives of its sessions apart:
-it would unpack those of this run while the tasks of other tests unpack them too.
+The cluster has a server of its own. The tests' shared server does not keep the archives of its sessions
+apart: it would unpack those of this run while the tasks of other tests unpack them too.
 """
 
 from __future__ import annotations
