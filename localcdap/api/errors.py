@@ -9,12 +9,14 @@
     │   ├── DocumentError         a file is not a pipeline; has line and column
     │   ├── SettingsError         localcdap.toml is invalid; names line and key
     │   ├── QueryError            SQL is invalid, not a query or too expensive; has line and column
+    │   ├── DatasetPropertiesError  a property of a dataset is invalid; names it
     │   └── TableUsageError       an argument is invalid for a structured table
     │       └── InvalidTableFieldError  … a field is unknown, has another type or is not a key; has the fields
     ├── NotFoundError             there is no such namespace, artifact, plugin, run, table …
     ├── UnauthorizedError         the user lacks a permission
     ├── ConflictError             the thing exists already or is in use
-    │   └── IncompatibleTableError    a structured table cannot be changed as requested
+    │   ├── IncompatibleTableError    a structured table cannot be changed as requested
+    │   └── IncompatibleUpdateError   a dataset cannot get the requested properties; has all reasons
     ├── InvalidStageError         a plugin rejects its configuration; has all reasons
     │   └── InvalidFieldError     … because of one configuration property
     ├── InvalidPipelineError      a pipeline has failures; has all of them
@@ -137,6 +139,22 @@ class QueryError(BadRequestError):
         return super().attributes() | {"line": self.line, "column": self.column}
 
 
+class DatasetPropertiesError(BadRequestError):
+    """A property of a dataset is missing or invalid. CDAP raises IllegalArgumentException.
+
+    :param property: its name; None when the problem is not one property's.
+    """
+
+    def __init__(
+        self, message: str, corrective_action: str | None = None, *, property: str | None = None
+    ) -> None:
+        super().__init__(message, corrective_action)
+        self.property = property
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"property": self.property}
+
+
 class TableUsageError(BadRequestError, ValueError):
     """A structured table is used or specified in an invalid way.
 
@@ -181,6 +199,30 @@ class ConflictError(LocalcdapError):
 
 class IncompatibleTableError(ConflictError):
     """An existing structured table cannot be changed as requested. The message lists all reasons."""
+
+
+class IncompatibleUpdateError(ConflictError):
+    """A dataset cannot get the requested properties; nothing was changed.
+
+    :param reasons: what is incompatible, one sentence each with the old value, the new one and the rule; by
+        default, ``message`` is the only one.
+    :param property: the property that would be changed; None when there are several.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        corrective_action: str | None = None,
+        *,
+        reasons: Sequence[str] = (),
+        property: str | None = None,
+    ) -> None:
+        super().__init__(message or " ".join(reasons), corrective_action)
+        self.reasons = list(reasons) or [message]
+        self.property = property
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"reasons": self.reasons, "property": self.property}
 
 
 class InvalidStageError(LocalcdapError):

@@ -1,0 +1,246 @@
+"""Dataset types: how a dataset is configured, reconfigured and administrated.
+
+A type is a class with :func:`dataset_type`, such as::
+
+    @dataset_type("rates", description="Currency rates by day.")
+    class Rates(CompositeDefinition):
+        embedded = {"days": TableDefinition()}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from localcdap.api.dataset.specification import (
+    DatasetSpecification,
+    StorageLayout,
+    build_specification,
+)
+
+_D = TypeVar("_D", bound="type[DatasetDefinition]")
+
+
+class DatasetStorage(Protocol):
+    """The tables and folders of one namespace, during one transaction.
+
+    All changes of tables take effect with the transaction. Folders that are created, moved or removed are
+    restored when it is rolled back.
+    """
+
+    def exists(self, layout: StorageLayout) -> bool:
+        """Return whether all tables and the folder exist."""
+        ...
+
+    def create(self, layout: StorageLayout) -> None:
+        """Create the tables and the folder.
+
+        :raises ConflictError: when one of them exists already, or a folder that must exist does not.
+        """
+        ...
+
+    def change(self, old: StorageLayout, new: StorageLayout) -> None:
+        """Change tables and folder from one layout to another: add, widen and relax columns, move the folder.
+
+        :raises IncompatibleUpdateError: when a table cannot become what the new layout says.
+        """
+        ...
+
+    def truncate(self, layout: StorageLayout) -> None:
+        """Remove all rows and files. Files that the dataset does not own stay."""
+        ...
+
+    def drop(self, layout: StorageLayout) -> None:
+        """Remove tables and folder. A folder that the dataset does not own stays."""
+        ...
+
+
+class DatasetAdmin:
+    """Creates, changes and removes the data of one dataset.
+
+    The methods of this class do it for the layout of the type, see :meth:`DatasetDefinition.lay_out`. A type
+    with other needs overrides them and calls these.
+    """
+
+    def __init__(
+        self,
+        definition: DatasetDefinition,
+        storage: DatasetStorage,
+        specification: DatasetSpecification,
+    ) -> None:
+        self.definition = definition
+        self.storage = storage
+        self.specification = specification
+
+    def exists(self) -> bool:
+        """Return whether the data exists."""
+        return self.storage.exists(self.definition.lay_out(self.specification))
+
+    def create(self) -> None:
+        """Create what the specification says, without data."""
+        self.storage.create(self.definition.lay_out(self.specification))
+
+    def update(self, old: DatasetSpecification) -> None:
+        """Change the data so that it fits the specification of this admin, which is the new one.
+
+        The new specification is saved afterwards. When this fails, neither it nor the data have changed.
+
+        :param old: the specification until now.
+        """
+        self.storage.change(
+            self.definition.lay_out(old), self.definition.lay_out(self.specification)
+        )
+
+    def upgrade(self) -> None:
+        """Migrate the data after the code of the type has changed. A second call must change nothing."""
+
+    def truncate(self) -> None:
+        """Remove the data; the dataset stays."""
+        self.storage.truncate(self.definition.lay_out(self.specification))
+
+    def drop(self) -> None:
+        """Remove the data for ever."""
+        self.storage.drop(self.definition.lay_out(self.specification))
+
+
+class DatasetDefinition:
+    """A dataset type. Methods are pure functions of their arguments, but for those of the admin."""
+
+    name: ClassVar[str] = ""
+    """The name of the type."""
+    description: ClassVar[str] = ""
+    admin_class: ClassVar[type[DatasetAdmin]] = DatasetAdmin
+
+    def configure(self, name: str, properties: Mapping[str, str]) -> DatasetSpecification:
+        """Check the properties of a new dataset, and return its specification.
+
+        :raises DatasetPropertiesError: when they are invalid.
+        """
+        return build_specification(name, self.name, properties)
+
+    def reconfigure(
+        self, name: str, properties: Mapping[str, str], current: DatasetSpecification
+    ) -> DatasetSpecification:
+        """Check the new properties of an existing dataset, and return its new specification.
+
+        By default, every change is compatible.
+
+        :param properties: all properties; those that are missing are removed.
+        :raises DatasetPropertiesError: when they are invalid.
+        :raises IncompatibleUpdateError: when the dataset cannot be changed to them.
+        """
+        return self.configure(name, properties)
+
+    def lay_out(self, specification: DatasetSpecification) -> StorageLayout:
+        """Return where the data is, without that of embedded datasets; by default, there is none."""
+        return StorageLayout()
+
+    def get_admin(
+        self, storage: DatasetStorage, specification: DatasetSpecification
+    ) -> DatasetAdmin:
+        """Return the admin of a dataset."""
+        return self.admin_class(self, storage, specification)
+
+    def list_ignored(self, properties: Mapping[str, str]) -> list[str]:
+        """Return a sentence for each property that is set and has no effect here."""
+        return []
+
+
+class CompositeAdmin(DatasetAdmin):
+    """Calls the admins of the embedded datasets. One that fails ends the call."""
+
+    definition: CompositeDefinition
+
+    def exists(self) -> bool:
+        return super().exists() and all(each.exists() for each in self._get_admins())
+
+    def create(self) -> None:
+        super().create()
+        for each in self._get_admins():
+            each.create()
+
+    def update(self, old: DatasetSpecification) -> None:
+        super().update(old)
+        for name, definition in self.definition.list_embedded(old):
+            if name not in self.specification.embedded:
+                definition.get_admin(self.storage, old.embedded[name]).drop()
+        for name, definition in self.definition.list_embedded(self.specification):
+            admin = definition.get_admin(self.storage, self.specification.embedded[name])
+            if name in old.embedded:
+                admin.update(old.embedded[name])
+            else:
+                admin.create()
+
+    def upgrade(self) -> None:
+        super().upgrade()
+        for each in self._get_admins():
+            each.upgrade()
+
+    def truncate(self) -> None:
+        super().truncate()
+        for each in self._get_admins():
+            each.truncate()
+
+    def drop(self) -> None:
+        super().drop()
+        for each in self._get_admins():
+            each.drop()
+
+    def _get_admins(self) -> list[DatasetAdmin]:
+        return [
+            definition.get_admin(self.storage, self.specification.embedded[name])
+            for name, definition in self.definition.list_embedded(self.specification)
+        ]
+
+
+class CompositeDefinition(DatasetDefinition):
+    """A type whose datasets consist of embedded datasets; each follows the rules of its own type.
+
+    The properties of the dataset are those of each embedded dataset (CDAP 6 ``CompositeDatasetDefinition``).
+    """
+
+    embedded: ClassVar[Mapping[str, DatasetDefinition]] = {}
+    """The types of the embedded datasets by name."""
+    admin_class: ClassVar[type[DatasetAdmin]] = CompositeAdmin
+
+    def list_embedded(
+        self, specification: DatasetSpecification
+    ) -> list[tuple[str, DatasetDefinition]]:
+        """Return the embedded datasets of a specification, and their types."""
+        return [(name, self.embedded[name]) for name in specification.embedded]
+
+    def configure(self, name: str, properties: Mapping[str, str]) -> DatasetSpecification:
+        parts = [each.configure(inner, properties) for inner, each in self.embedded.items()]
+        return build_specification(name, self.name, properties, parts)
+
+    def reconfigure(
+        self, name: str, properties: Mapping[str, str], current: DatasetSpecification
+    ) -> DatasetSpecification:
+        parts = [
+            each.reconfigure(inner, properties, current.embedded[inner])
+            if inner in current.embedded
+            else each.configure(inner, properties)
+            for inner, each in self.embedded.items()
+        ]
+        return build_specification(name, self.name, properties, parts)
+
+
+def dataset_type(name: str, *, description: str = "") -> Callable[[_D], _D]:
+    """Declare a class to be a dataset type.
+
+    :param name: unique in its namespace; the name of a built-in type cannot be used.
+    """
+
+    def declare(definition: _D) -> _D:
+        definition.name = name
+        definition.description = description
+        return definition
+
+    return declare
+
+
+def get_declared_type(value: Any) -> str | None:
+    """Return the name of the dataset type that a class declares itself; None for anything else."""
+    if isinstance(value, type) and issubclass(value, DatasetDefinition):
+        return vars(value).get("name") or None
+    return None
