@@ -9,7 +9,7 @@ from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.errors import DatasetPropertiesError, IncompatibleUpdateError
 from localcdap.api.schema import Schema
 
-OLD = '{"type":"record","name":"r","fields":[{"name":"id","type":"int"},{"name":"n","type":["string","null"]}]}'
+OLD = str(Schema.record("r", [("id", Schema.INT), ("n", Schema.STRING.as_nullable)]))
 PARTITIONED = {
     "partitioning.fields.": "league,season",
     "partitioning.field.league": "STRING",
@@ -165,7 +165,7 @@ def test_compatible_updates(type, old, new):
 
 
 @pytest.mark.parametrize("type", ["table", "fileSet"])
-def test_all_reasons_of_an_incompatible_schema_are_told_at_once(type):
+def test_all_reasons_of_an_incompatible_schema_come_at_once(type):
     new = schema(("id", Schema.STRING), ("extra", Schema.LONG))
 
     with pytest.raises(IncompatibleUpdateError) as error:
