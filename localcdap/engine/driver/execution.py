@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import reduce
 from typing import TYPE_CHECKING, Final
@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Final
 from localcdap.engine.driver.operations import end_operations
 from localcdap.engine.messages.flow import Flow
 from localcdap.engine.messages.spool import RecordCounts
-from localcdap.engine.plan.error_attribution import find_failing_stage, stage_scope, to_stage_error
+from localcdap.engine.plan.error_attribution import (
+    find_failing_stage,
+    is_worker_crash,
+    stage_scope,
+    to_stage_error,
+)
 from localcdap.engine.plan.schema_checks import check_schemas
 from localcdap.engine.plan.streams import Plan, PlannedSink
 
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
 _WRITERS: Final = 4
 """Sinks written at the same time."""
 _AGAIN_S: Final = 1.0
+_CAUSE_S: Final = 1.0
+"""Seconds after the crash of a Python worker in which another sink may fail with the cause."""
 
 
 def execute_plan(
@@ -62,14 +69,29 @@ def _write_sinks(
     writes: list[Future[None]] = []
     try:
         writes += [threads.submit(_write_sink, sink, flow, spark, tag) for sink in sinks]
-        done, _ = wait(writes, return_when=FIRST_EXCEPTION)
-        for write in done:
-            write.result()
+        _raise_first(writes)
     except BaseException:
         threads.shutdown(wait=False, cancel_futures=True)
         _end_writes(writes, lambda: end_operations(spark, tag, block, None))
         raise
     threads.shutdown()
+
+
+def _raise_first(writes: list[Future[None]]) -> None:
+    """Wait for the writes, or for the first error, and raise it.
+
+    A Python worker that ends for one sink may serve another one, too. Its crash says less than the error of
+    that sink, which comes at about the same time.
+    """
+    done, active = wait(writes, return_when=FIRST_EXCEPTION)
+    if any(map(is_worker_crash, _list_errors(done))):
+        done |= wait(active, _CAUSE_S, return_when=FIRST_EXCEPTION)[0]
+    for error in sorted(_list_errors(done), key=is_worker_crash):
+        raise error
+
+
+def _list_errors(writes: Iterable[Future[None]]) -> list[BaseException]:
+    return [error for write in writes if (error := write.exception()) is not None]
 
 
 def _end_writes(writes: list[Future[None]], end: Callable[[], bool]) -> None:

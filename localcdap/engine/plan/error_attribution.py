@@ -100,6 +100,13 @@ def get_current_stage() -> str | None:
     return _current.get()
 
 
+def is_worker_crash(error: BaseException) -> bool:
+    """Return whether all that is known is that a Python worker of Spark ended."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return _CRASHED in str(error)
+
+
 def find_failing_stage(error: BaseException, stages: Sequence[Stage]) -> str | None:
     """Return the only stage that an error of an action can come from; None when several can.
 
