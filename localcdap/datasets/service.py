@@ -12,6 +12,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.security import Permission
 from localcdap.api.tables import TableShape
+from localcdap.datasets.adoption import adopt_tables, follow_table
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
@@ -40,6 +41,8 @@ class TableService:
         self._topics = topics
         namespaces.register_resource(NamespaceResource("tables", remove=self._tables.drop_all))
         store.observe_tables(self._publish_changes)
+        with store.transaction() as tx:
+            adopt_tables(tx)
 
     @requires(of_namespace())
     @shows_visible(lambda each: MetadataEntity.of_dataset(each.name, each.namespace))
@@ -97,6 +100,7 @@ class TableService:
             after = read_definition(tx, namespace, name)
             if before == after or not self._namespaces.exists_in_transaction(tx, namespace):
                 continue
+            follow_table(tx, namespace, name)
             kind: type[EntityEvent] = EntityUpdated
             if before is None or after is None:
                 kind = EntityCreated if before is None else EntityDeleted

@@ -110,6 +110,11 @@ class AuditLog:
             ],
         )
 
+    def note_truncation(self, tx: Transaction, dataset: MetadataEntity) -> None:
+        """Write that a dataset has lost its data."""
+        user = get_current_user() or ""
+        self.write(tx, [AuditMessage(_get_time_ms(), dataset, user, AuditType.TRUNCATE, {})])
+
     def observe(self, tx: Transaction, events: Sequence[object]) -> None:
         """Write a message for each entity that was created, changed or deleted."""
         self.write(

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
-from localcdap.api.schema import Schema
+from localcdap.api.schema import Schema, Type
 from localcdap.api.tables import Partitioning
 from localcdap.decoders import decode_json
 from localcdap.store.columns import quote_identifier, to_column_type
@@ -21,6 +21,8 @@ from localcdap.store.query_tables import QueryTable
 from localcdap.store.store import Transaction
 from localcdap.text import format_available
 
+_INDEX_MARK: Final = "$by$"
+"""Between the names of table and column in the name of an index."""
 _RESERVED: Final = ("main", "temp", "system", "information_schema", "pg_catalog")
 
 
@@ -62,6 +64,11 @@ def list_entries(tx: Transaction, namespace: str | None = None) -> list[CatalogE
         CatalogEntry(owner, name, document, key, parse_partitioning(parted), query)
         for owner, name, document, key, parted, query in rows
     ]
+
+
+def find_entry(tx: Transaction, namespace: str, name: str) -> CatalogEntry | None:
+    """Return a table or view; None when there is none of that name."""
+    return next((each for each in list_entries(tx, namespace) if each.name == name), None)
 
 
 def to_identifier(namespace: str, name: str) -> str:
@@ -231,19 +238,56 @@ def _check_name(tx: Transaction, namespace: str, name: str, schema: Schema) -> N
 
 
 def widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Schema) -> None:
-    """Add the columns that a table lacks, and give a type to columns that were always null."""
+    """Add the columns that a table lacks, and change columns to types that hold every value of theirs.
+
+    Indexes are created again, because DuckDB does not change a column of a table that has some.
+    """
     _note_change(tx, namespace, name)
+    columns = list_indexes(tx, namespace, name)
+    drop_indexes(tx, namespace, name, columns)
     alter = f"ALTER TABLE {to_identifier(namespace, name)}"
     for field in merged:
         before, type = held.field(field.name), to_column_type(field.schema)
+        column = quote_identifier(field.name)
         if before is None:
-            tx.execute(f"{alter} ADD COLUMN {quote_identifier(field.name)} {type}")
-        elif to_column_type(before.schema) != type:  # it was always null
-            tx.execute(f"{alter} ALTER {quote_identifier(field.name)} TYPE {type} USING NULL")
+            tx.execute(f"{alter} ADD COLUMN {column} {type}")
+        elif to_column_type(before.schema) != type:
+            was_null = before.schema.non_nullable.type is Type.NULL
+            tx.execute(f"{alter} ALTER {column} TYPE {type}{' USING NULL' if was_null else ''}")
+    create_indexes(tx, namespace, name, columns)
     tx.execute(
         "UPDATE dataset_tables SET document = ?, updated = now() WHERE namespace = ? AND name = ?",
         (str(merged), namespace, name),
     )
+
+
+def truncate(tx: Transaction, namespace: str, name: str) -> None:
+    """Remove all rows of a table."""
+    tx.execute(f"DELETE FROM {to_identifier(namespace, name)}")  # noqa: S608
+
+
+def list_indexes(tx: Transaction, namespace: str, name: str) -> list[str]:
+    """Return the columns by which rows of a table are found besides the key."""
+    rows = tx.execute(
+        "SELECT index_name FROM duckdb_indexes() WHERE schema_name = ? AND table_name = ? ORDER BY 1",
+        (_to_duckdb_schema(namespace), name),
+    )
+    return [row[0].removeprefix(f"{name}{_INDEX_MARK}") for row in rows]
+
+
+def create_indexes(tx: Transaction, namespace: str, name: str, columns: Sequence[str]) -> None:
+    """Let rows be found by columns, which have no index yet."""
+    for column in columns:
+        index = quote_identifier(f"{name}{_INDEX_MARK}{column}")
+        table = to_identifier(namespace, name)
+        tx.execute(f"CREATE INDEX {index} ON {table} ({quote_identifier(column)})")
+
+
+def drop_indexes(tx: Transaction, namespace: str, name: str, columns: Sequence[str]) -> None:
+    """Remove the indexes of columns."""
+    for column in columns:
+        schema = _to_duckdb_schema(namespace)
+        tx.execute(f"DROP INDEX {quote_identifier(schema, f'{name}{_INDEX_MARK}{column}')}")
 
 
 def _to_duckdb_schema(namespace: str) -> str:

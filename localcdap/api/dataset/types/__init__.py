@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from localcdap.api.dataset.definition import DatasetDefinition, dataset_type
+from localcdap.api.dataset.definition import DatasetDefinition
 from localcdap.api.dataset.types.cube import CubeDefinition
+from localcdap.api.dataset.types.external import ExternalDatasetDefinition
 from localcdap.api.dataset.types.file_sets import (
     FileSetDefinition,
     PartitionedFileSetDefinition,
@@ -24,14 +25,6 @@ from localcdap.api.dataset.types.tables import (
     TableDefinition,
     TimeseriesTableDefinition,
 )
-
-
-@dataset_type(
-    "externalDataset", description="Data of another system, named for lineage and metadata."
-)
-class ExternalDatasetDefinition(DatasetDefinition):
-    """Has no data here; every change of its properties is compatible."""
-
 
 BUILT_IN_TYPES: Final[Mapping[str, DatasetDefinition]] = {
     each.name: each()

@@ -1,0 +1,89 @@
+"""Datasets for tables that were made without one.
+
+The sinks of a pipeline, and SQL statements, create and change tables by their names only. Each such table
+belongs to a dataset, which is kept as the table is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from localcdap.api.dataset.schema_evolution import find_field_changes
+from localcdap.api.dataset.specification import DatasetSpecification
+from localcdap.api.dataset.types import BUILT_IN_TYPES
+from localcdap.api.dataset.types.external import TABLE
+from localcdap.api.schema import Schema
+from localcdap.datasets.specifications import get_given_properties, lay_out
+from localcdap.store import dataset_catalog as catalog
+from localcdap.store import table_catalog
+from localcdap.store.store import Transaction
+
+_ADOPTED_TYPES: Final = ("table", "keyValueTable", "externalDataset")
+
+
+def adopt_tables(tx: Transaction) -> None:
+    """Make datasets of the tables that have none: those of an instance from before there were datasets."""
+    for entry in table_catalog.list_entries(tx):
+        _adopt(tx, entry)
+
+
+def follow_table(tx: Transaction, namespace: str, name: str) -> None:
+    """Keep the dataset of a table that a transaction has created, changed or dropped by itself."""
+    entry = table_catalog.find_entry(tx, namespace, name)
+    if entry is not None:
+        _adopt(tx, entry)
+        return
+    held = catalog.find_dataset(tx, namespace, name)
+    if held is not None and name in lay_out(held.specification).tables:
+        catalog.delete_dataset(tx, namespace, name)
+
+
+def _adopt(tx: Transaction, entry: table_catalog.CatalogEntry) -> None:
+    if entry.query is not None or _has_owner(tx, entry):
+        return
+    held = catalog.find_dataset(tx, entry.namespace, entry.name)
+    if held is not None and held.specification.type not in _ADOPTED_TYPES:
+        return
+    if held is not None and _fits(held.specification, entry):
+        return
+    type, properties = _choose_type(entry)
+    if held is not None:
+        type = held.specification.type
+        properties = {**get_given_properties(held.specification), **properties}
+    specification = BUILT_IN_TYPES[type].configure(entry.name, properties)
+    given = msgspec.structs.replace(specification, original_properties=properties)
+    catalog.save_dataset(tx, entry.namespace, given)
+
+
+def _fits(specification: DatasetSpecification, entry: table_catalog.CatalogEntry) -> bool:
+    """Return whether a dataset has the schema and the key of its table."""
+    table = lay_out(specification).tables.get(entry.name)
+    return (
+        table is not None
+        and table.key == entry.key
+        and not find_field_changes(table.schema, entry.schema)
+    )
+
+
+def _has_owner(tx: Transaction, entry: table_catalog.CatalogEntry) -> bool:
+    """Return whether the table belongs to a dataset of another name, such as ``sales.partitions``."""
+    parts = entry.name.split(".")
+    for end in range(1, len(parts)):
+        owner = catalog.find_dataset(tx, entry.namespace, ".".join(parts[:end]))
+        if owner is not None and entry.name in lay_out(owner.specification).tables:
+            return True
+    return False
+
+
+def _choose_type(entry: table_catalog.CatalogEntry) -> tuple[str, dict[str, str]]:
+    """Return the type and the properties of the dataset for a table that a pipeline wrote."""
+    schema = {"schema": entry.document}
+    if entry.key == "key" and sorted(entry.schema.field_names) == ["key", "value"]:
+        types = {each.schema for each in entry.schema}
+        if types <= {Schema.BYTES, Schema.STRING}:
+            return "keyValueTable", schema
+    if "." in entry.name and entry.key is None:
+        return "externalDataset", {**schema, TABLE: entry.name}
+    return "table", schema | ({"schema.row.field": entry.key} if entry.key is not None else {})

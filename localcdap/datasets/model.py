@@ -1,0 +1,106 @@
+"""What the service of datasets takes and returns."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localcdap.api.dataset.schema_evolution import FieldChange
+from localcdap.api.dataset.specification import DatasetSpecification
+from localcdap.api.schema import Schema
+
+
+class DatasetType(msgspec.Struct, frozen=True):
+    """A type of datasets."""
+
+    name: str
+    description: str
+    artifact: str | None = None
+    """The artifact that has its code, as ``NAME VERSION``; None for a built-in type."""
+
+
+class DatasetRequest(msgspec.Struct, frozen=True):
+    """A dataset to be created."""
+
+    name: str
+    type: str
+    properties: dict[str, str] = {}
+    description: str | None = None
+    namespace: str = "default"
+    principal: str | None = None
+    """The owner; None: that of the namespace."""
+
+
+class DatasetUpdate(msgspec.Struct, frozen=True):
+    """New properties of a dataset."""
+
+    name: str
+    properties: dict[str, str]
+    namespace: str = "default"
+    replaces: bool = True
+    """Whether these are all properties; otherwise the other ones stay as they are."""
+    removed: tuple[str, ...] = ()
+    """Properties to be removed, when the other ones stay."""
+
+
+class PropertyChange(msgspec.Struct, frozen=True):
+    """The change of one property."""
+
+    name: str
+    old: str | None
+    """None for a new property."""
+    new: str | None
+    """None for a removed property."""
+
+
+class DatasetChange(msgspec.Struct, frozen=True):
+    """What a creation or an update changes."""
+
+    name: str
+    is_new: bool
+    properties: list[PropertyChange] = []
+    fields: list[FieldChange] = []
+    """The changes of the schema."""
+    warnings: list[str] = []
+    """Properties without effect, one sentence each."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether an existing dataset stays as it is."""
+        return not self.is_new and not self.properties
+
+
+class DatasetSummary(msgspec.Struct, frozen=True):
+    """A dataset in a list."""
+
+    namespace: str
+    name: str
+    type: str
+    description: str | None
+    properties: dict[str, str]
+    """As they were given."""
+
+
+class DatasetDetail(msgspec.Struct, frozen=True):
+    """Everything about a dataset."""
+
+    namespace: str
+    name: str
+    type: str
+    description: str | None
+    properties: dict[str, str]
+    """As they were given."""
+    specification: DatasetSpecification
+    principal: str | None
+    created: int
+    """Milliseconds since 1970."""
+    updated: int
+    schema: Schema | None
+    """The schema of the rows or records; None when it is not declared."""
+    tables: list[str]
+    """The names of its tables in SQL."""
+    rows: int | None
+    """The rows of its tables; None when it has no table."""
+    folder: str | None
+    """The folder of its files; None when it has none."""
+    problem: str | None = None
+    """Why the dataset cannot be opened, such as a missing type."""

@@ -1,0 +1,126 @@
+"""The tables and folders of datasets: their creation, change and removal in a transaction of the host."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from localcdap.api.dataset.schema_evolution import (
+    COMPATIBILITY_RULE,
+    find_field_changes,
+    list_reasons,
+    merge_schemas,
+)
+from localcdap.api.dataset.specification import FolderLayout, StorageLayout, TableLayout
+from localcdap.api.dataset.types.file_sets import BASE_PATH
+from localcdap.api.errors import ConflictError, DatasetPropertiesError, IncompatibleUpdateError
+from localcdap.datasets.folders import FolderChanges
+from localcdap.store import table_catalog as catalog
+from localcdap.store.columns import check_names
+from localcdap.store.store import Transaction
+
+
+class NamespaceStorage:
+    """The storage of the datasets of one namespace, see :class:`localcdap.api.dataset.DatasetStorage`.
+
+    :param root: the folder of the namespace's file sets.
+    """
+
+    def __init__(self, tx: Transaction, folders: FolderChanges, namespace: str, root: Path) -> None:
+        self._tx: Final = tx
+        self._folders: Final = folders
+        self._namespace: Final = namespace
+        self._root: Final = root
+
+    def exists(self, layout: StorageLayout) -> bool:
+        names = catalog.list_names(self._tx, self._namespace)
+        has_folder = layout.folder is None or self.locate(layout.folder).is_dir()
+        return has_folder and all(name in names for name in layout.tables)
+
+    def create(self, layout: StorageLayout) -> None:
+        for name, table in layout.tables.items():
+            self._create_table(name, table)
+        if layout.folder is None:
+            return
+        folder = self.locate(layout.folder)
+        if not layout.folder.must_exist:
+            self._folders.create(folder)
+        elif not folder.is_dir():
+            raise ConflictError(
+                f"The folder {folder} must exist, but it does not.",
+                "Create it, or let localcdap do that: remove the property that says that it exists.",
+            )
+
+    def change(self, old: StorageLayout, new: StorageLayout) -> None:
+        for name, table in old.tables.items():
+            if name not in new.tables:
+                self._drop_table(name)
+            else:
+                self._change_table(name, table, new.tables[name])
+        for name, table in new.tables.items():
+            if name not in old.tables:
+                self._create_table(name, table)
+        if old.folder is not None and new.folder is not None:
+            before, after = self.locate(old.folder), self.locate(new.folder)
+            if before != after and old.folder.is_owned:
+                self._folders.move(before, after)
+
+    def truncate(self, layout: StorageLayout) -> None:
+        for name in layout.tables:
+            if name in catalog.list_names(self._tx, self._namespace):
+                catalog.truncate(self._tx, self._namespace, name)
+        if layout.folder is not None and layout.folder.is_owned:
+            self._folders.empty(self.locate(layout.folder))
+
+    def drop(self, layout: StorageLayout) -> None:
+        for name in layout.tables:
+            self._drop_table(name)
+        if layout.folder is not None and layout.folder.is_owned:
+            self._folders.remove(self.locate(layout.folder))
+
+    def locate(self, folder: FolderLayout) -> Path:
+        """Return the path of a folder.
+
+        :raises DatasetPropertiesError: when it is relative and leads out of the folder of the namespace.
+        """
+        path = self._root / folder.path
+        is_inside = Path(os.path.normpath(path)).is_relative_to(self._root)
+        if not Path(folder.path).is_absolute() and not is_inside:
+            raise DatasetPropertiesError(
+                f"The folder '{folder.path}' is outside of the file sets of namespace '{self._namespace}'.",
+                "Use an absolute path.",
+                property=BASE_PATH,
+            )
+        return path
+
+    def _create_table(self, name: str, table: TableLayout) -> None:
+        if name in catalog.list_names(self._tx, self._namespace):
+            raise ConflictError(
+                f"There is a table '{name}' in namespace '{self._namespace}' already.",
+                f"Choose another name, or drop it: localcdap tables '{name}' --drop",
+            )
+        check_names(table.schema.field_names)
+        catalog.create(self._tx, self._namespace, name, table.schema, table.key, None)
+        catalog.create_indexes(self._tx, self._namespace, name, table.indexes)
+
+    def _change_table(self, name: str, old: TableLayout, new: TableLayout) -> None:
+        """Change a table as it is, which may be wider than the old layout says."""
+        held, _ = catalog.read_schema_and_key(self._tx, self._namespace, name)
+        changes = find_field_changes(held, new.schema)
+        reasons = list_reasons(changes, name)
+        if reasons:
+            raise IncompatibleUpdateError(reasons=reasons, corrective_action=COMPATIBILITY_RULE)
+        merged = merge_schemas(held, new.schema)
+        check_names(merged.field_names)
+        if merged != held:
+            catalog.widen(self._tx, self._namespace, name, held, merged)
+        if old.indexes != new.indexes:
+            catalog.drop_indexes(self._tx, self._namespace, name, old.indexes)
+            catalog.create_indexes(self._tx, self._namespace, name, new.indexes)
+
+    def _drop_table(self, name: str) -> None:
+        if name in catalog.list_names(self._tx, self._namespace):
+            identifier = catalog.to_identifier(self._namespace, name)
+            self._tx.execute(f"DROP TABLE {identifier}")
+            catalog.delete(self._tx, self._namespace, name)
