@@ -58,6 +58,11 @@ class Home:
         return self.path / "files"
 
     @property
+    def file_sets(self) -> Path:
+        """The files of file sets, by namespace and dataset."""
+        return self.path / "filesets"
+
+    @property
     def trash(self) -> Path:
         """The plugin folders of deleted namespaces; localcdap never deletes them."""
         return self.path / "trash"

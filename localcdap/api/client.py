@@ -21,7 +21,8 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``applications``, ``drafts``, ``templates``: deployed and unfinished pipelines, plugin templates
         - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records
         - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications
-        - ``tables``, ``sql``: the tables of a namespace; ``paths``: files that properties name
+        - ``datasets``: typed tables and file sets; ``tables``, ``sql``: their rows; ``paths``: files that
+          properties name
         - ``metadata``, ``lineage``, ``audit``: tags and properties of entities; which programs read and write
           datasets, and where their fields come from and go to; who did what
         - ``impact``: what a change of a pipeline breaks; ``openlineage``: events for other tools

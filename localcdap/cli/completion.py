@@ -198,6 +198,12 @@ _VALUES: Final[dict[tuple[str, str], _Complete]] = {
     ("stop", "run"): _complete(_list_runs),
     ("plugin", "name"): _complete(_list_plugins),
     ("call", "name"): _complete(_list_plugins),
+    ("datasets", "name"): _complete(
+        lambda cdap, _, ns: [e.name for e in cdap.datasets.list_datasets(ns)]
+    ),
+    ("datasets", "type_"): _complete(
+        lambda cdap, _, ns: [e.name for e in cdap.datasets.list_types(ns)]
+    ),
     ("tables", "name"): _complete(
         lambda cdap, _, ns: [e.name for e in cdap.tables.list_tables(ns)]
     ),

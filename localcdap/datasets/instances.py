@@ -34,6 +34,8 @@ from localcdap.datasets.specifications import (
 from localcdap.datasets.storage import NamespaceStorage
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog
+from localcdap.metadata.lineage.relations import DatasetId
+from localcdap.metadata.lineage.usage import DatasetUsage, list_usage_of_dataset
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
@@ -214,6 +216,14 @@ class DatasetService:
             self._find_type(held.type).get_admin(storage, held).drop()
             catalog.delete_dataset(tx, namespace, name)
             self._publish(tx, EntityDeleted, namespace, held)
+
+    @requires(of_dataset())
+    @shows_visible(lambda each: each.program.to_entity())
+    def list_usage(self, namespace: str, name: str) -> list[DatasetUsage]:
+        """Return the programs that have read or written a dataset, by name, if it exists or not."""
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            return list_usage_of_dataset(tx, DatasetId(namespace, name))
 
     @contextmanager
     def _change(self, namespace: str) -> Iterator[tuple[Transaction, NamespaceStorage]]:

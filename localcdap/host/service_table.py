@@ -25,6 +25,7 @@ from localcdap.engine.messages.host import (
 if TYPE_CHECKING:
     from localcdap.apps.service import AppService
     from localcdap.artifacts.service import ArtifactService
+    from localcdap.datasets.instances import DatasetService
     from localcdap.datasets.service import TableService
     from localcdap.datasets.sql import SqlService
     from localcdap.datasets.statements import StatementService
@@ -123,6 +124,9 @@ class ServiceTable:
         "paths", "localcdap.pipeline.paths.service:PathService"
     )
     apps: ServiceEntry[AppService] = ServiceEntry("apps", "localcdap.apps.service:AppService")
+    datasets: ServiceEntry[DatasetService] = ServiceEntry(
+        "datasets", "localcdap.datasets.instances:DatasetService"
+    )
     tables: ServiceEntry[TableService] = ServiceEntry(
         "tables", "localcdap.datasets.service:TableService"
     )

@@ -24,6 +24,7 @@ from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
+from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
 from localcdap.datasets.names import ADMIN
 from localcdap.datasets.service import TableService
@@ -131,6 +132,9 @@ class HostServices:
             self.tables = self.table_exports = TableService(store, self.namespaces, self._topics)
             self.table_statements = StatementService(store, self.namespaces, self._authorizer)
             self._open_lineage(store, worker, settings.lineage_retention_days)
+            self.datasets = DatasetService(
+                store, self.namespaces, self._topics, self._audit_log, home.file_sets
+            )
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             provisioners = Provisioners(
                 read_profiles(settings),

@@ -44,7 +44,7 @@ from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME, list_inside
 from localcdap.metadata.store import MetadataStore
 from localcdap.pipeline.library import application_records
 from localcdap.pipeline.library.application_model import Application
-from localcdap.store import table_catalog
+from localcdap.store import dataset_catalog, table_catalog
 from localcdap.store.store import Transaction
 
 DESCRIPTION: Final = "description"
@@ -79,8 +79,10 @@ class SystemMetadataWriter:
             mutations += _list_mutations(tx, MetadataEntity.of_namespace(name), now)
             for application in application_records.list_latest(tx, name):
                 mutations += _list_application_mutations(tx, application)
-        for entry in table_catalog.list_entries(tx):
-            entity = MetadataEntity.of_dataset(entry.name, entry.namespace)
+        names = {(each.namespace, each.name) for each in table_catalog.list_entries(tx)}
+        names |= {(each.namespace, each.name) for each in dataset_catalog.list_datasets(tx)}
+        for namespace, name in sorted(names):
+            entity = MetadataEntity.of_dataset(name, namespace)
             mutations += _list_mutations(tx, entity, now)
         found = tx.execute("SELECT DISTINCT name, version, scope, namespace FROM artifact")
         changes = [
@@ -111,10 +113,28 @@ def _list_mutations(tx: Transaction, entity: MetadataEntity, time: int) -> Itera
             tx, application_records.find(tx, namespace, entity.name)
         )
     elif entity.type == DATASET:
-        schema = table_catalog.read_document(tx, namespace, entity.name)
-        is_view = table_catalog.read_query(tx, namespace, entity.name) is not None
-        properties = {"type": "view" if is_view else "table", SCHEMA: schema}
-        yield _create(entity, time, properties, ["batch", "explore"])
+        properties = _describe_dataset(tx, namespace, entity.name)
+        yield _create(
+            entity, time, properties, ["batch", "explore"] if SCHEMA in properties else []
+        )
+
+
+def _describe_dataset(tx: Transaction, namespace: str, name: str) -> dict[str, str]:
+    """Return the properties of a dataset, or of a view or a table that no dataset has."""
+    properties = {}
+    entry = table_catalog.find_entry(tx, namespace, name)
+    if entry is not None:
+        properties = {"type": "table" if entry.query is None else "view", SCHEMA: entry.document}
+    dataset = dataset_catalog.find_dataset(tx, namespace, name)
+    if dataset is not None:
+        specification = dataset.specification
+        properties["type"] = specification.type
+        if specification.description:
+            properties[DESCRIPTION] = specification.description
+        schema = specification.properties.get("schema")
+        if schema is not None:
+            properties.setdefault(SCHEMA, schema)
+    return properties
 
 
 def _list_application_mutations(tx: Transaction, application: Application) -> Iterator[Mutation]:

@@ -1,0 +1,262 @@
+"""``localcdap datasets``: the datasets of a namespace, their types, properties and data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from localcdap.cli.files import read_text
+from localcdap.cli.options import Instance, instance_options, parse_pairs
+from localcdap.cli.output import echo, format_time, print_json, print_table, secho
+
+if TYPE_CHECKING:
+    from localcdap.datasets.model import DatasetChange, DatasetDetail
+
+_property_option = click.option(
+    "-p", "properties", multiple=True, metavar="K=V", help="Set a property; repeatable."
+)
+_schema_option = click.option(
+    "--schema",
+    "schema_file",
+    metavar="FILE",
+    help="Set the property 'schema' to the JSON in FILE ('-' is standard input).",
+)
+
+
+@click.group("datasets")
+def command() -> None:
+    """The datasets of a namespace: tables and file sets with a type, properties and a schema.
+
+    A pipeline that writes a table creates its dataset. A change that existing data cannot follow is refused.
+    """
+
+
+@command.command("list")
+@click.option(
+    "-p", "properties", multiple=True, metavar="K=V", help="Only datasets with this property."
+)
+@instance_options
+def list_(instance: Instance, properties: tuple[str, ...]) -> None:
+    """List the datasets of the namespace."""
+    wanted = parse_pairs(properties, "-p")
+    with instance.connect() as cdap:
+        found = cdap.datasets.list_datasets(instance.namespace, wanted or None)
+    if instance.json:
+        print_json(found)
+    elif found:
+        rows = [(each.name, each.type, each.description or "") for each in found]
+        print_table(("name", "type", "description"), rows)
+    else:
+        echo("No datasets. Create one: localcdap datasets create NAME TYPE", err=True)
+
+
+@command.command("types")
+@instance_options
+def types(instance: Instance) -> None:
+    """List the types that a dataset can have."""
+    with instance.connect() as cdap:
+        found = cdap.datasets.list_types(instance.namespace)
+    if instance.json:
+        print_json(found)
+    else:
+        rows = [(each.name, each.artifact or "built in", each.description) for each in found]
+        print_table(("type", "artifact", "description"), rows)
+
+
+@command.command("show")
+@click.argument("name")
+@instance_options
+def show(instance: Instance, name: str) -> None:
+    """Show the type, properties, schema and place of a dataset."""
+    with instance.connect() as cdap:
+        found = cdap.datasets.describe(instance.namespace, name)
+    if instance.json:
+        print_json(found)
+    else:
+        _print_detail(found)
+
+
+@command.command("create")
+@click.argument("name")
+@click.argument("type_", metavar="TYPE")
+@_property_option
+@_schema_option
+@click.option("--description", metavar="TEXT", help="The description.")
+@click.option("--principal", metavar="USER", help="The owner; default: that of the namespace.")
+@instance_options
+def create(
+    instance: Instance,
+    name: str,
+    type_: str,
+    properties: tuple[str, ...],
+    schema_file: str | None,
+    description: str | None,
+    principal: str | None,
+) -> None:
+    """Create the dataset NAME of TYPE; see 'localcdap datasets types'.
+
+    localcdap datasets create orders table --schema orders.avsc -p schema.row.field=id
+    """
+    from localcdap.datasets.model import DatasetRequest
+
+    given = _read_properties(properties, "-p", schema_file)
+    request = DatasetRequest(name, type_, given, description, instance.namespace, principal)
+    with instance.connect() as cdap:
+        change = cdap.datasets.create(request)
+    _print_change(instance, change, f"Dataset '{name}' of type '{type_}' created.")
+
+
+@command.command("update", short_help="Change the properties of a dataset, and its data.")
+@click.argument("name")
+@_property_option
+@click.option(
+    "--set", "set_", multiple=True, metavar="K=V", help="Change one property; repeatable."
+)
+@click.option("--unset", multiple=True, metavar="K", help="Remove one property; repeatable.")
+@_schema_option
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@instance_options
+def update(
+    instance: Instance,
+    name: str,
+    properties: tuple[str, ...],
+    set_: tuple[str, ...],
+    unset: tuple[str, ...],
+    schema_file: str | None,
+    dry_run: bool,
+) -> None:
+    """Change the properties of a dataset, and its data so that it fits them.
+
+    -p names all properties: those that are missing are removed. --set, --unset and --schema change some of
+    them. A change that the existing data cannot follow is refused, and then nothing has changed.
+    """
+    from localcdap.datasets.model import DatasetUpdate
+
+    if properties and (set_ or unset):
+        raise click.UsageError("Use either -p for all properties, or --set and --unset for some.")
+    if not (properties or set_ or unset or schema_file):
+        raise click.UsageError(
+            "Name what to change: -p K=V, --set K=V, --unset K or --schema FILE."
+        )
+    pairs, option = (properties, "-p") if properties else (set_, "--set")
+    given = _read_properties(pairs, option, schema_file)
+    request = DatasetUpdate(name, given, instance.namespace, bool(properties), unset)
+    with instance.connect() as cdap:
+        change = cdap.datasets.check_update(request) if dry_run else cdap.datasets.update(request)
+    _print_change(instance, change, f"Dataset '{name}' {'would change' if dry_run else 'changed'}.")
+
+
+@command.command("upgrade", short_help="Migrate the data after the code of its type has changed.")
+@click.argument("name")
+@instance_options
+def upgrade(instance: Instance, name: str) -> None:
+    """Migrate the data of a dataset after the code of its type has changed."""
+    with instance.connect() as cdap:
+        cdap.datasets.upgrade(instance.namespace, name)
+    _print_done(instance, name, "upgraded")
+
+
+@command.command("truncate", short_help="Remove the rows and files of a dataset.")
+@click.argument("name")
+@instance_options
+def truncate(instance: Instance, name: str) -> None:
+    """Remove the rows and files of a dataset; files that it does not own stay."""
+    with instance.connect() as cdap:
+        cdap.datasets.truncate(instance.namespace, name)
+    _print_done(instance, name, "truncated")
+
+
+@command.command("delete", short_help="Delete a dataset with its rows and files.")
+@click.argument("name")
+@instance_options
+def delete(instance: Instance, name: str) -> None:
+    """Delete a dataset with its rows and files; files that it does not own stay."""
+    with instance.connect() as cdap:
+        cdap.datasets.drop(instance.namespace, name)
+    _print_done(instance, name, "deleted")
+
+
+@command.command("usage")
+@click.argument("name")
+@instance_options
+def usage(instance: Instance, name: str) -> None:
+    """List the programs that have read or written a dataset."""
+    with instance.connect() as cdap:
+        found = cdap.datasets.list_usage(instance.namespace, name)
+    if instance.json:
+        print_json(found)
+    elif found:
+        rows = [
+            (each.program.application, each.access, each.runs, format_time(each.last_start))
+            for each in found
+        ]
+        print_table(("application", "access", "runs", "last run"), rows, numbers="runs")
+    else:
+        echo(f"No run has read or written the dataset '{name}'.", err=True)
+
+
+def _read_properties(
+    pairs: tuple[str, ...], option: str, schema_file: str | None
+) -> dict[str, str]:
+    given = parse_pairs(pairs, option)
+    return given if schema_file is None else {**given, "schema": read_text(schema_file)}
+
+
+def _print_detail(found: DatasetDetail) -> None:
+    echo(f"{found.name}  {found.type}  {found.description or ''}".rstrip())
+    if found.problem is not None:
+        secho(found.problem, fg="red", err=True)
+    facts = [
+        ("owner", found.principal),
+        ("created", format_time(found.created)),
+        ("updated", format_time(found.updated)),
+        ("tables", ", ".join(found.tables)),
+        ("rows", found.rows),
+        ("folder", found.folder),
+    ]
+    print_table(("", ""), [(name, value) for name, value in facts if value not in (None, "")])
+    given = sorted((name, value) for name, value in found.properties.items() if name != "schema")
+    if given:
+        echo("")
+        print_table(("property", "value"), given)
+    if found.schema is not None:
+        from localcdap.api.dataset.schema_evolution import format_field_type
+
+        echo("")
+        rows = [(each.name, format_field_type(each.schema)) for each in found.schema]
+        print_table(("field", "type"), rows)
+
+
+def _print_change(instance: Instance, change: DatasetChange, done: str) -> None:
+    if instance.json:
+        print_json(change)
+        return
+    if change.is_empty:
+        echo(f"Dataset '{change.name}' has these properties already; nothing changed.")
+    elif not change.is_new:
+        rows = [
+            (each.name, each.old or "", each.new or "")
+            for each in change.properties
+            if each.name != "schema"
+        ]
+        if rows:
+            print_table(("property", "old", "new"), rows)
+        if change.fields:
+            fields = [
+                (each.field, each.kind.lower(), each.old or "", each.new or "")
+                for each in change.fields
+            ]
+            print_table(("field", "change", "old", "new"), fields)
+        echo(done)
+    else:
+        echo(done)
+    for warning in change.warnings:
+        secho(warning, fg="yellow", err=True)
+
+
+def _print_done(instance: Instance, name: str, what: str) -> None:
+    if instance.json:
+        print_json({what: name})
+    else:
+        echo(f"Dataset '{name}' {what}.")
