@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from localcdap.api.dataset.declaration import DatasetDeclaration
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.lineage import FieldOperation
@@ -79,6 +80,8 @@ class StageConfigurer:
         """Whether an error transform takes the error records; None if that is not known."""
         self.earlier_stages: frozenset[str] | None = None
         """The stages before a condition; None for other stages, or if that is not known."""
+        self.datasets: list[DatasetDeclaration] = []
+        """The datasets given to :meth:`create_dataset`."""
         self.in_run = False
         """Whether the run process configures the stage. A missing input then fails the run when it is read,
         because a condition may leave the stage out."""
@@ -114,6 +117,25 @@ class StageConfigurer:
         one of the cloud, whose ``configure`` has the same result on every machine.
         """
         self.foreign_paths.setdefault(name, []).append(path)
+
+    def create_dataset(
+        self,
+        name: str,
+        type: str,
+        properties: Mapping[str, str],
+        *,
+        config_property: str | None = None,
+    ) -> None:
+        """Have the deployment of the pipeline create a dataset, or update it so that it has these properties.
+
+        A pipeline whose dataset cannot follow has a failure.
+
+        :param type: such as ``table``; see ``localcdap datasets types``.
+        :param properties: the property ``schema`` is that of the rows that this stage writes.
+        :param config_property: the property of the stage that names the dataset, for failures.
+        """
+        declared = DatasetDeclaration(name, type, dict(properties), config_property)
+        self.datasets.append(declared)
 
     def set_pipeline_property(self, key: str, value: str) -> None:
         """Set an engine property; two stages must not set different values.

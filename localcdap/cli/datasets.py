@@ -11,7 +11,8 @@ from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import echo, format_time, print_json, print_table, secho
 
 if TYPE_CHECKING:
-    from localcdap.datasets.model import DatasetChange, DatasetDetail
+    from localcdap.api.dataset.declaration import DatasetChange
+    from localcdap.datasets.model import DatasetDetail
 
 _property_option = click.option(
     "-p", "properties", multiple=True, metavar="K=V", help="Set a property; repeatable."

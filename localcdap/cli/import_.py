@@ -24,6 +24,7 @@ from localcdap.pipeline.library.hub import (
 from localcdap.text import plural
 
 if TYPE_CHECKING:
+    from localcdap.api.dataset.declaration import DatasetChange
     from localcdap.host import Cdap
 
 
@@ -146,7 +147,12 @@ def _print(answer: Deployment) -> None:
             f"The plugin versions of {count} stay ranges; --fix replaces them with installed versions."
         )
     print_failures(answer.warnings, warnings=True)
+    _print_lines("datasets", [_describe(each) for each in answer.datasets])
     secho(f"{application.name}: deployed as version {application.number}", fg="green", bold=True)
+
+
+def _describe(change: DatasetChange) -> str:
+    return f"'{change.name}' created" if change.is_new else f"'{change.name}': {change.describe()}"
 
 
 def _print_lines(heading: str, lines: Sequence[str]) -> None:

@@ -38,6 +38,11 @@ _EARLIER_RUNS: Final = 20
     "--explain", is_flag=True, help="Show how Spark would compute each stage, and run nothing."
 )
 @click.option("--detach", is_flag=True, help="Start the run and return; see 'localcdap runs'.")
+@click.option(
+    "--update-datasets",
+    is_flag=True,
+    help="Change existing datasets so that they can hold what the sinks write, where that loses nothing.",
+)
 @fix_option
 @instance_options
 def command(
@@ -47,6 +52,7 @@ def command(
     profile: str | None,
     explain: bool,
     detach: bool,
+    update_datasets: bool,
     fix: bool,
 ) -> int:
     """Validate the pipeline in FILE ('-' is standard input), or the deployed pipeline NAME, run it on Spark,
@@ -62,6 +68,7 @@ def command(
         arguments=parse_pairs(arguments, "-a"),
         profile=profile,
         use_suggested=fix,
+        update_datasets=update_datasets,
     )
     if explain:
         return _explain(instance, request, pipeline)

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityEvent, EntityUpdated
+from localcdap.api.dataset.declaration import DatasetChange
 from localcdap.api.dataset.definition import DatasetDefinition
 from localcdap.api.dataset.specification import DatasetSpecification, StorageLayout
 from localcdap.api.dataset.types import BUILT_IN_TYPES
@@ -18,7 +19,6 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
 from localcdap.datasets.folders import change_folders, recover_folders
 from localcdap.datasets.model import (
-    DatasetChange,
     DatasetDetail,
     DatasetRequest,
     DatasetSummary,
@@ -328,3 +328,4 @@ def _check_name(name: str) -> None:
 def _remove_all(tx: Transaction, namespace: str) -> None:
     for each in catalog.list_datasets(tx, namespace):
         catalog.delete_dataset(tx, namespace, each.name)
+    tx.execute("DELETE FROM dataset_declarations WHERE namespace = ?", (namespace,))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from localcdap.api.dataset.schema_evolution import FieldChange
 from localcdap.api.dataset.specification import DatasetSpecification
 from localcdap.api.schema import Schema
 
@@ -40,33 +39,6 @@ class DatasetUpdate(msgspec.Struct, frozen=True):
     """Whether these are all properties; otherwise the other ones stay as they are."""
     removed: tuple[str, ...] = ()
     """Properties to be removed, when the other ones stay."""
-
-
-class PropertyChange(msgspec.Struct, frozen=True):
-    """The change of one property."""
-
-    name: str
-    old: str | None
-    """None for a new property."""
-    new: str | None
-    """None for a removed property."""
-
-
-class DatasetChange(msgspec.Struct, frozen=True):
-    """What a creation or an update changes."""
-
-    name: str
-    is_new: bool
-    properties: list[PropertyChange] = []
-    fields: list[FieldChange] = []
-    """The changes of the schema."""
-    warnings: list[str] = []
-    """Properties without effect, one sentence each."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether an existing dataset stays as it is."""
-        return not self.is_new and not self.properties
 
 
 class DatasetSummary(msgspec.Struct, frozen=True):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from localcdap.api.dataset.declaration import DatasetChange, PropertyChange
 from localcdap.api.dataset.definition import DatasetDefinition
 from localcdap.api.dataset.schema_evolution import FieldChange, find_field_changes
 from localcdap.api.dataset.specification import DatasetSpecification, StorageLayout
 from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.schema import Schema
-from localcdap.datasets.model import DatasetChange, PropertyChange
 
 
 def lay_out(specification: DatasetSpecification) -> StorageLayout:

@@ -27,6 +27,7 @@ from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
 from localcdap.datasets.names import ADMIN
+from localcdap.datasets.planner import PipelineDatasets
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService
@@ -132,6 +133,7 @@ class HostServices:
             self.tables = self.table_exports = TableService(store, self.namespaces, self._topics)
             self.table_statements = StatementService(store, self.namespaces, self._authorizer)
             self._open_lineage(store, worker, settings.lineage_retention_days)
+            self._planner = PipelineDatasets(store)
             self.datasets = DatasetService(
                 store, self.namespaces, self._topics, self._audit_log, home.file_sets
             )
@@ -224,7 +226,7 @@ class HostServices:
             tables=self.tables.read_shapes,
         )
         self._resolver = PipelineResolver(environments, worker.configure, worker.find_connected)
-        self.studio = StudioService(self._resolver, self._designed.check)
+        self.studio = StudioService(self._resolver, self._designed.check, self._planner)
         self.editing = EditingService(environments, worker)
         self.methods = MethodService(environments, worker)
         self.paths = PathService(environments)
@@ -238,6 +240,7 @@ class HostServices:
             self._resolver,
             self.runs.list_active,
             self._designed.trace,
+            self._planner,
         )
         self.impact = ImpactService(
             self._resolver, self._designed, self._lineage_store, self.applications
@@ -365,6 +368,7 @@ class HostServices:
             authorizer=self._authorizer,
             recorder=self._recorder,
             retention=RunRetention(settings.runs_keep_days, settings.runs_keep_newest),
+            datasets=self._planner,
         )
 
     def _open_artifacts(

@@ -18,6 +18,11 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.stages import read_stage
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.configured_stage import find_warnings
+from localcdap.pipeline.validation.datasets import (
+    DatasetPlanner,
+    NoDatasets,
+    create_update_warnings,
+)
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.specification import create_stage_spec
@@ -82,13 +87,16 @@ class StudioService:
         self,
         resolver: PipelineResolver,
         check_lineage: Callable[[ResolvedPipeline], list[ValidationFailure]] = lambda _: [],
+        datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
     ) -> None:
         """Build the service.
 
         :param check_lineage: returns warnings about the field lineage of a valid pipeline.
+        :param datasets: says which datasets cannot follow the pipeline.
         """
         self._resolver = resolver
         self._check_lineage = check_lineage
+        self._datasets = datasets
 
     @requires(of_namespace("request.namespace"))
     def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
@@ -165,16 +173,23 @@ class StudioService:
     def _resolve(self, request: PipelineRequest) -> ResolvedPipeline:
         environment = self._resolver.environments.create(request.namespace)
         document = read_document(request.document, request.file)
-        return self._resolver.resolve(
+        name = request.name or document.name
+        resolved = self._resolver.resolve(
             document,
             environment,
-            environment.merge_arguments(request.name or document.name, request.arguments),
+            environment.merge_arguments(name, request.arguments),
             runtime=request.runtime,
             unevaluated=request.unevaluated,
             use_suggested=request.use_suggested,
             connected=request.connected,
             use_detected=request.detected,
         )
+        plan = self._datasets.plan(request.namespace, resolved.datasets, name)
+        resolved.warnings = [*resolved.warnings, *create_update_warnings(plan)]
+        if plan.failures:
+            resolved.errors = [*resolved.errors, *plan.failures]
+            resolved.spec = None
+        return resolved
 
 
 def _parse_schema(given: StageSchema) -> Schema | None:

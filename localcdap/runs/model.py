@@ -80,6 +80,8 @@ class RunRequest(msgspec.Struct, rename="camel"):
     application_version: str | None = None
     file: str | None = None
     """The file of the document, for error messages."""
+    update_datasets: bool = False
+    """Whether existing datasets are changed so that they can hold what the sinks write."""
 
 
 class Run(msgspec.Struct, rename="camel"):

@@ -23,6 +23,11 @@ from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
+from localcdap.pipeline.validation.datasets import (
+    DatasetPlanner,
+    NoDatasets,
+    create_update_failures,
+)
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.access import OF_REQUEST, OF_RUN, get_run_entity
@@ -68,6 +73,7 @@ class RunService:
     :param origins: of the values of macros that arguments do not define.
     :param authorizer: decides which tables the users of runs may write.
     :param recorder: records the datasets that runs read and write.
+    :param datasets: says whether datasets can hold what sinks write, and changes them on request.
     :param spare: a run process without an order, started ahead for the next run.
     """
 
@@ -88,8 +94,10 @@ class RunService:
         authorizer: Authorizer = ALLOW_ALL,
         recorder: AccessRecorder | None = None,
         retention: RunRetention = RunRetention(),  # noqa: B008 - frozen
+        datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
     ) -> None:
         self._store = store
+        self._datasets = datasets
         self._authorizer = authorizer
         self._records = RunRecords(store, topics, namespaces, recorder)
         self._history = RunHistory(store)
@@ -433,9 +441,23 @@ class RunService:
             use_suggested=request.use_suggested,
         )
         resolved.errors = explain_lost_artifacts(request, resolved.errors)
+        self._prepare_datasets(request, resolved)
         if resolved.errors and not has_lost_plugins(request, resolved):
             raise create_invalid_error(resolved)
         return resolved
+
+    def _prepare_datasets(self, request: RunRequest, resolved: ResolvedPipeline) -> None:
+        """Update the datasets of a valid pipeline that was asked to; otherwise add failures for them.
+
+        A dataset that does not exist yet is created when the run commits its first rows.
+        """
+        plan = self._datasets.plan(request.namespace, resolved.datasets, None)
+        changes = [] if request.update_datasets else create_update_failures(plan)
+        resolved.errors = [*resolved.errors, *plan.failures, *changes]
+        existing = [dataset for dataset, change in plan.changes if not change.is_new]
+        if existing and not resolved.errors:
+            with self._store.transaction() as tx:
+                self._datasets.apply(tx, request.namespace, existing, None)
 
     def _refuse_run(self, run: Run, error: LocalcdapError) -> Run:
         """Record that a run failed before anything was started for it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from localcdap.api.dataset.declaration import DatasetDeclaration
 from localcdap.api.failures import ArtifactId, Cause, FailureCollector, ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
@@ -17,6 +18,7 @@ class ConfigureOutput(NamedTuple):
     error_schema: Schema | None
     port_schemas: dict[str, Schema]
     pipeline_properties: dict[str, str]
+    datasets: list[DatasetDeclaration]
 
 
 def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -> ConfigureOutput:
@@ -33,6 +35,7 @@ def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -
             if (schema := check.schema(f"port_schemas[{port!r}]", value)) is not None
         },
         {plain(key): plain(value) for key, value in properties.items()},
+        [_to_plain_declaration(each) for each in check.declarations(stage.datasets)],
     )
 
 
@@ -73,6 +76,12 @@ class _Check:
         self._refuse(name, value, "a dict")
         return {}
 
+    def declarations(self, value: Any) -> list[DatasetDeclaration]:
+        if isinstance(value, list) and all(isinstance(e, DatasetDeclaration) for e in value):
+            return value
+        self._refuse("datasets", value, "a list of datasets")
+        return []
+
     def _refuse(self, name: str, value: Any, expected: str) -> None:
         self._failures.add(
             f"The plugin set stage.{name} to a {type(value).__name__}, which is not {expected}.",
@@ -82,6 +91,15 @@ class _Check:
 
 def _to_plain_cause(cause: Cause) -> Cause:
     return Cause({plain(key): plain(value) for key, value in cause.attributes.items()})
+
+
+def _to_plain_declaration(declared: DatasetDeclaration) -> DatasetDeclaration:
+    return DatasetDeclaration(
+        plain(declared.name),
+        plain(declared.type),
+        {plain(key): plain(value) for key, value in declared.properties.items()},
+        _to_plain_or_none(declared.config_property),
+    )
 
 
 def _to_plain_or_none(value: object) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from localcdap.api.dataset.declaration import DatasetDeclaration
 from localcdap.api.errors import (
     InvalidFieldError,
     InvalidStageError,
@@ -65,6 +66,8 @@ class ConfigureResult(msgspec.Struct):
     """By property, the paths of other systems that need a location on this machine."""
     warnings: list[ValidationFailure] = []
     """Probable mistakes, which do not make the stage invalid."""
+    datasets: list[DatasetDeclaration] = []
+    """The datasets that the stage needs."""
 
 
 def configure_stage(
@@ -115,6 +118,7 @@ def configure_stage(
         pipeline_properties=products.pipeline_properties,
         warnings=plain_failures(stage.warnings),
         foreign_paths=stage.foreign_paths,
+        datasets=products.datasets,
     )
 
 

@@ -63,7 +63,8 @@ def refuse_relaxation(table: str, held: Schema, written: Schema) -> None:
     if problems:
         raise StoreError(
             f"Table '{table}' {'; it '.join(problems)}.",
-            "Allow its schema to be relaxed, or change the rows before they are written.",
+            "Allow its schema to be relaxed; or update the dataset, with 'localcdap datasets update' or by a "
+            "run with --update-datasets; or change the rows before they are written.",
         )
 
 

@@ -68,14 +68,15 @@ class NamespaceTables:
     ) -> int:
         """Write rows; a row replaces the row that has the same key. Of equal keys in the input the last wins.
 
-        The table is created or gets new columns as needed; columns that the rows lack become null.
+        The table is created when it does not exist. An existing table is not changed: its dataset was updated
+        before the run if that was asked for. Columns that the rows lack are null.
 
         :param key: a field of a simple type, the same one at every write.
         :param parquet_files: files with the fields of ``schema`` in localcdap's Arrow types, in the order in
             which their rows were produced.
         :returns: the number of different keys in the input.
-        :raises StoreError: when a type does not match the table's, a key is null, or the key field is not
-            the table's key.
+        :raises StoreError: when a type does not match the table's, the table lacks a column or does not allow
+            a null, a key is null, or the key field is not the table's key.
         """
         field = schema.field(key)
         if field is None or not field.schema.is_simple or field.schema.type is Type.NULL:
@@ -113,7 +114,8 @@ class NamespaceTables:
         """Append rows to a table without a key; otherwise as :meth:`upsert_parquet`.
 
         :returns: the number of rows written.
-        :raises StoreError: when a type does not match the table's, or the table has a key.
+        :raises StoreError: when a type does not match the table's, the table lacks a column or does not allow
+            a null, or it has a key.
         """
         table = self._prepare(tx, namespace, name, schema, None)
         return (
@@ -266,10 +268,10 @@ class NamespaceTables:
         schema: Schema,
         key: str | None,
         *,
-        relaxes: bool = True,
+        relaxes: bool = False,
         partitioning: Partitioning | None = None,
     ) -> str:
-        """Create or extend the table so that it can hold the rows; return its identifier.
+        """Create the table, or check that it can hold the rows; return its identifier.
 
         :param relaxes: whether the table may get new columns, and its columns may become nullable.
         :param partitioning: the partitioning of a new table.

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from localcdap.api.dataset.declaration import PropertyChange
 from localcdap.api.dataset.schema_evolution import ChangeKind
 from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.errors import (
@@ -19,7 +20,7 @@ from localcdap.api.errors import (
 )
 from localcdap.api.schema import Schema
 from localcdap.datasets.instances import DatasetService
-from localcdap.datasets.model import DatasetRequest, DatasetUpdate, PropertyChange
+from localcdap.datasets.model import DatasetRequest, DatasetUpdate
 from localcdap.datasets.service import TableService
 from localcdap.metadata.audit import AuditLog, AuditQuery, AuditService, AuditType
 from localcdap.store import table_catalog

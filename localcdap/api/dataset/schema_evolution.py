@@ -54,6 +54,16 @@ class FieldChange(msgspec.Struct, frozen=True):
     reason: str | None = None
     """Why the change is refused; None when it is compatible."""
 
+    def describe(self) -> str:
+        """Return the change as a text, such as ``adds 'n' (long or null)``."""
+        match self.kind:
+            case ChangeKind.ADDED:
+                return f"adds '{self.field}' ({self.new})"
+            case ChangeKind.DROPPED:
+                return f"drops '{self.field}' ({self.old})"
+            case _:
+                return f"changes '{self.field}' from {self.old} to {self.new}"
+
 
 def find_field_changes(old: Schema, new: Schema) -> list[FieldChange]:
     """Return what changes between two record schemas, by the order of the old fields, then of the new ones.
@@ -81,6 +91,42 @@ def merge_schemas(old: Schema, new: Schema) -> Schema:
     kept = [Field(each.name, _get(new, each.name)) for each in old if new.field(each.name)]
     added = [each for each in new if old.field(each.name) is None]
     return Schema.record(new.name or old.name or "record", kept + added)
+
+
+def fit_schema(held: Schema, written: Schema, dataset: str) -> tuple[Schema, list[str]]:
+    """Return the schema of a dataset after it was changed to hold rows of another schema.
+
+    Fields that the rows lack stay. A field that has a wider type than the rows keeps it.
+
+    :returns: that schema, and why rows without some fields cannot be written, one sentence each. Whether the
+        change is compatible is not checked.
+    """
+    fields, reasons = [], []
+    for field in held:
+        found = written.field(field.name)
+        if found is None:
+            fields.append(field)
+            if not _allows_null(field.schema):
+                type = format_field_type(field.schema)
+                reasons.append(
+                    f"Dataset '{dataset}': field '{field.name}' ({type}) must have a value in every row, "
+                    "but it is not written."
+                )
+        else:
+            fields.append(Field(field.name, _fit_field(field.schema, found.schema)))
+    fields += [
+        Field(each.name, each.schema.as_nullable)
+        for each in written
+        if held.field(each.name) is None
+    ]
+    return Schema.record(held.name or "record", fields), reasons
+
+
+def _fit_field(held: Schema, written: Schema) -> Schema:
+    inner, outer = _unify_names(held.non_nullable), _unify_names(written.non_nullable)
+    keeps = inner == outer or is_wider(outer, inner)
+    fitting = held if keeps else written
+    return fitting.as_nullable if _allows_null(held) or _allows_null(written) else fitting
 
 
 def format_field_type(schema: Schema) -> str:

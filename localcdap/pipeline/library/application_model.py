@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.dataset.declaration import DatasetChange
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.metadata import PROGRAM_TYPES, WORKFLOW, WORKFLOW_NAME, MetadataEntity
@@ -105,6 +106,8 @@ class Deployment(msgspec.Struct, rename="camel"):
     """The stages that used plugin templates, which the deployed document replaces by plugins."""
     upgrades: list[str]
     """The old forms in the document, and how they were read."""
+    datasets: list[DatasetChange] = []
+    """The datasets that the deployment has created or updated."""
 
 
 def choose_application_name(request: DeployRequest, document: PipelineDocument) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityUpdated
+from localcdap.api.dataset.declaration import DatasetChange
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.metadata import MetadataEntity
@@ -43,6 +44,7 @@ from localcdap.pipeline.library.export import (
 )
 from localcdap.pipeline.library.import_problems import find_import_problems
 from localcdap.pipeline.resolver import PipelineResolver
+from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets, StageDataset
 from localcdap.pipeline.validation.repairs import apply_repairs
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
@@ -72,6 +74,7 @@ class ApplicationService:
 
     :param active_runs: an application with active runs cannot be deleted.
     :param trace_lineage: by default, lineage begins with the runs of an application.
+    :param datasets: creates and updates the datasets that pipelines declare.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class ApplicationService:
         resolver: PipelineResolver,
         active_runs: ActiveRuns = lambda _, __: (),
         trace_lineage: TraceLineage = lambda _, __: (lambda _, __: None, []),
+        datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
     ) -> None:
         self._store = store
         self._topics = topics
@@ -89,6 +93,7 @@ class ApplicationService:
         self._resolver = resolver
         self._active_runs = active_runs
         self._trace_lineage = trace_lineage
+        self._datasets = datasets
         namespaces.register_resource(NamespaceResource("applications", remove=records.remove_all))
 
     @requires(_OF_DEPLOYMENT, Permission.ADMIN)
@@ -101,7 +106,8 @@ class ApplicationService:
 
         :raises DocumentError: when the document is not a pipeline.
         :raises BadRequestError: when the name of the application is invalid.
-        :raises ConflictError: when ``parent_version`` is not the latest version.
+        :raises ConflictError: when ``parent_version`` is not the latest version; or when a dataset has
+            changed during the call and cannot follow any more.
         :raises NotFoundError: when there is no such namespace.
         """
         require_text(request.change or "")
@@ -126,11 +132,14 @@ class ApplicationService:
             templates,
             upgrades(given),
         )
-        if resolved.spec is not None:
+        plan = self._datasets.plan(request.namespace, resolved.datasets, name)
+        answer.errors = [*answer.errors, *plan.failures]
+        if resolved.spec is not None and not answer.errors:
             record_lineage, warnings = self._trace_lineage(resolved, request.namespace)
             answer.warnings = [*answer.warnings, *warnings]
-            answer.application = self._store_version(
-                request, name, given, text, resolved.spec, record_lineage
+            deployed = _DeployedPipeline(given, text, resolved.spec, resolved.datasets)
+            answer.application, answer.datasets = self._store_version(
+                request, name, deployed, record_lineage
             )
         return answer
 
@@ -231,6 +240,7 @@ class ApplicationService:
                     "Wait until that has ended, or stop it: localcdap stop RUN",
                 )
             records.remove(tx, namespace, name)
+            self._datasets.forget(tx, namespace, name)
             for entity in list_entities(found):
                 self._topics.publish_entity_event(tx, EntityDeleted, entity)
         return found
@@ -239,12 +249,10 @@ class ApplicationService:
         self,
         request: DeployRequest,
         name: str,
-        document: PipelineDocument,
-        text: str,
-        spec: PipelineSpec,
+        pipeline: _DeployedPipeline,
         record_lineage: RecordLineage,
-    ) -> Application:
-        namespace = request.namespace
+    ) -> tuple[Application, list[DatasetChange]]:
+        namespace, document = request.namespace, pipeline.document
         with self._store.transaction() as tx:
             self._namespaces.require_in_transaction(tx, namespace)
             before = records.list_versions(tx, namespace, name)
@@ -260,12 +268,22 @@ class ApplicationService:
                     current_principal().name, _change(request, document), _get_now_ms(), True
                 ),
             )
-            records.add(tx, application, text, spec)
+            changes = self._datasets.apply(tx, namespace, pipeline.datasets, name)
+            records.add(tx, application, pipeline.text, pipeline.spec)
             record_lineage(tx, name)
             for entity in list_entities(application):
                 kind = EntityUpdated if before else EntityCreated
                 self._topics.publish_entity_event(tx, kind, entity)
-        return application
+        return application, changes
+
+
+class _DeployedPipeline(NamedTuple):
+    """What a deployment stores of a pipeline."""
+
+    document: PipelineDocument
+    text: str
+    spec: PipelineSpec
+    datasets: list[StageDataset]
 
 
 def _require_parent(

@@ -15,6 +15,7 @@ from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
 from localcdap.pipeline.validation.configured_stage import find_warnings
+from localcdap.pipeline.validation.datasets import StageDataset
 from localcdap.pipeline.validation.plugins import PluginFinder
 from localcdap.pipeline.validation.repairs import Repair
 from localcdap.pipeline.validation.schema_propagation import SchemaPropagation
@@ -45,6 +46,8 @@ class ResolvedPipeline(msgspec.Struct):
     """The specification of every stage whose plugin was found, in topological order."""
     warnings: list[ValidationFailure] = []
     """Warnings of post actions, then of stages, if they were asked for."""
+    datasets: list[StageDataset] = []
+    """The datasets that the stages declare, in the order of the run."""
     detected: dict[str, int] = {}
     """See :class:`localcdap.api.pipeline.PipelineValidation`."""
 
@@ -111,6 +114,11 @@ def resolve_pipeline(
         requests={each.stage.name: each.request for each in configured if each.request is not None},
         stages=stages,
         warnings=[warning for each in configured if warn for warning in find_warnings(each)],
+        datasets=[
+            StageDataset(each.stage.name, declared)
+            for each in configured
+            for declared in each.result.datasets
+        ],
     )
 
 

@@ -94,26 +94,35 @@ class KeyValueSink(BatchSink):
         for name, field_name in self._list_properties():
             if not self.config.contains_macro(name):
                 _check_field(stage, stage.input_schema, name, field_name)
+        names = ("name", *(name for name, _ in self._list_properties()))
+        if not stage.failures and not any(map(self.config.contains_macro, names)):
+            rows = str(self._find_row_schema(stage.input_schema))
+            stage.create_dataset(
+                self.config.name, "keyValueTable", {"schema": rows}, config_property="name"
+            )
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         if not self.config.contains_macro("name"):
             check_not_view(stage, self.config.name, "name")
             check_table_key(stage, self.config.name, KEY)
 
+    def _find_row_schema(self, records: Schema) -> Schema:
+        parts = []
+        for name, (_, field_name) in zip((KEY, VALUE), self._list_properties(), strict=True):
+            found = records.field(field_name)
+            assert found is not None  # validated in configure
+            parts.append(Field(name, found.schema.non_nullable))
+        return Schema.record(_RECORD.name or "", parts)
+
     def _list_properties(self) -> list[tuple[str, str]]:
         return [("key.field", self.config.key_field), ("value.field", self.config.value_field)]
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
-        parts = []
-        for name, (_, field_name) in zip((KEY, VALUE), self._list_properties(), strict=True):
-            found = context.input_schema.field(field_name)
-            assert found is not None  # validated in configure
-            parts.append(Field(name, found.schema.non_nullable))
+        schema = self._find_row_schema(context.input_schema)
         columns = [
             require_value(context, get_column(field_name), field_name, part.schema).alias(part.name)
-            for part, (_, field_name) in zip(parts, self._list_properties(), strict=True)
+            for part, (_, field_name) in zip(schema, self._list_properties(), strict=True)
         ]
-        schema = Schema.record(_RECORD.name or "", parts)
         context.write_table(self.config.name, df.select(columns), schema, KEY)
 
     def record_lineage(self, lineage: LineageRecorder) -> None:

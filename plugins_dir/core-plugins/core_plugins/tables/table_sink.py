@@ -81,6 +81,12 @@ class TableSink(BatchSink):
             check_subset(stage, stage.input_schema, schema)
         if config.row_field is not None and not config.contains_macro(_KEY):
             self._check_key(stage, schema, config.find_key(schema))
+            if not stage.failures and not config.contains_macro("name"):
+                self._declare_table(stage, schema, config.find_key(schema))
+
+    def _declare_table(self, stage: StageConfigurer, schema: Schema, key: str) -> None:
+        properties = {"schema": str(_require_key(schema, key)), _KEY: key}
+        stage.create_dataset(self.config.name, "table", properties, config_property="name")
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         config = self.config

@@ -1,0 +1,120 @@
+"""The datasets that a pipeline declares: what the package of datasets says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from localcdap.api.dataset.declaration import DatasetChange, DatasetDeclaration
+from localcdap.api.failures import Cause, ValidationFailure
+from localcdap.store.store import Transaction
+
+DATASET_UPDATE: Final = "Dataset Update"
+"""The type of failures and warnings about a dataset that would change."""
+
+
+class StageDataset(msgspec.Struct, frozen=True):
+    """A dataset that a stage declares."""
+
+    stage: str
+    declaration: DatasetDeclaration
+
+
+class DatasetPlan(msgspec.Struct, frozen=True):
+    """What the declarations of a pipeline mean for the datasets of a namespace."""
+
+    failures: list[ValidationFailure] = []
+    """The declarations that existing datasets cannot follow, by stage and property."""
+    changes: list[tuple[StageDataset, DatasetChange]] = []
+    """The datasets that must be created or updated."""
+
+
+class DatasetPlanner(Protocol):
+    """Compares the declarations of a pipeline with datasets, and creates and updates these."""
+
+    def plan(
+        self, namespace: str, datasets: Sequence[StageDataset], application: str | None
+    ) -> DatasetPlan:
+        """Return what must change, and what cannot. Nothing is changed.
+
+        :param application: the deployed pipeline of this name has declared its datasets before.
+        """
+        ...
+
+    def apply(
+        self,
+        tx: Transaction,
+        namespace: str,
+        datasets: Sequence[StageDataset],
+        application: str | None,
+    ) -> list[DatasetChange]:
+        """Create and update the datasets as part of a transaction; return what has changed.
+
+        :param application: the pipeline that is being deployed; None for a run of a file.
+        :raises IncompatibleUpdateError: when a dataset has changed since the plan and cannot follow any more.
+        """
+        ...
+
+    def forget(self, tx: Transaction, namespace: str, application: str) -> None:
+        """Forget what a pipeline has declared, when it is deleted. The datasets stay."""
+        ...
+
+
+def create_update_warnings(plan: DatasetPlan) -> list[ValidationFailure]:
+    """Return a warning for each existing dataset that a deployment would update."""
+    return [
+        ValidationFailure(
+            DATASET_UPDATE,
+            f"The deployment changes dataset '{change.name}': it {change.describe()}.",
+            "A run of the file needs the option --update-datasets for that.",
+            list_causes(dataset),
+            stage=dataset.stage,
+            field=dataset.declaration.config_property,
+        )
+        for dataset, change in plan.changes
+        if not change.is_new
+    ]
+
+
+def create_update_failures(plan: DatasetPlan) -> list[ValidationFailure]:
+    """Return a failure for each existing dataset that would have to change before a run could write it."""
+    return [
+        ValidationFailure(
+            DATASET_UPDATE,
+            f"Dataset '{change.name}' must change before the run can write it: it {change.describe()}.",
+            "Run with --update-datasets, or deploy the pipeline: localcdap import FILE.",
+            list_causes(dataset),
+            stage=dataset.stage,
+            field=dataset.declaration.config_property,
+        )
+        for dataset, change in plan.changes
+        if not change.is_new
+    ]
+
+
+def list_causes(dataset: StageDataset) -> list[Cause]:
+    """Return the property of the stage that names the dataset as the cause of a failure."""
+    named = dataset.declaration.config_property
+    return [Cause({"stageConfig": named})] if named is not None else []
+
+
+class NoDatasets:
+    """The planner of an instance without datasets, in tests of validation."""
+
+    def plan(
+        self, namespace: str, datasets: Sequence[StageDataset], application: str | None
+    ) -> DatasetPlan:
+        return DatasetPlan()
+
+    def apply(
+        self,
+        tx: Transaction,
+        namespace: str,
+        datasets: Sequence[StageDataset],
+        application: str | None,
+    ) -> list[DatasetChange]:
+        return []
+
+    def forget(self, tx: Transaction, namespace: str, application: str) -> None: ...
