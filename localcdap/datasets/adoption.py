@@ -6,6 +6,7 @@ belongs to a dataset, which is kept as the table is.
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 import msgspec
@@ -14,19 +15,24 @@ from localcdap.api.dataset.schema_evolution import find_field_changes
 from localcdap.api.dataset.specification import DatasetSpecification
 from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.dataset.types.external import TABLE
+from localcdap.api.errors import LocalcdapError
 from localcdap.api.schema import Schema
 from localcdap.datasets.specifications import get_given_properties, lay_out
 from localcdap.store import dataset_catalog as catalog
 from localcdap.store import table_catalog
 from localcdap.store.store import Transaction
 
+_LOG: Final = logging.getLogger(__name__)
 _ADOPTED_TYPES: Final = ("table", "keyValueTable", "externalDataset")
 
 
 def adopt_tables(tx: Transaction) -> None:
     """Make datasets of the tables that have none: those of an instance from before there were datasets."""
     for entry in table_catalog.list_entries(tx):
-        _adopt(tx, entry)
+        try:
+            _adopt(tx, entry)
+        except LocalcdapError as error:
+            _LOG.warning("table '%s' cannot be a dataset: %s", entry.name, error)
 
 
 def follow_table(tx: Transaction, namespace: str, name: str) -> None:

@@ -46,20 +46,27 @@ def merge_table_schema(table: str, held: Schema, written: Schema) -> Schema:
     return Schema.record(held.name or "record", fields)
 
 
-def refuse_relaxation(table: str, held: Schema, written: Schema) -> None:
-    """Check that a write needs no new column and no column that becomes nullable.
+def refuse_relaxation(table: str, held: Schema, written: Schema, merged: Schema) -> None:
+    """Check that a write needs no change of the table.
 
-    :raises StoreError: when it does; the message names every such column.
+    :param merged: the schema of the table after the write, see :func:`merge_table_schema`.
+    :raises StoreError: when it does; the message names every column that would be new or change.
     """
-    more = [name for name in written.field_names if held.field(name) is None]
-    columns = [(field, written.field(field.name)) for field in held]
-    nullable = [
-        field.name
-        for field, other in columns
-        if not field.schema.is_nullable and (other is None or other.schema.is_nullable)
-    ]
-    problems = [f"has no column '{name}'" for name in more]
-    problems += [f"allows no null in column '{name}', the rows to write do" for name in nullable]
+    problems = []
+    for field in merged:
+        before, rows = held.field(field.name), written.field(field.name)
+        if before is None:
+            problems.append(f"has no column '{field.name}'")
+        elif before.schema == field.schema:
+            continue
+        elif before.schema.non_nullable == field.schema.non_nullable:
+            lack = "do" if rows is not None else "lack it"
+            problems.append(f"allows no null in column '{field.name}', the rows to write {lack}")
+        else:
+            types = format_type(before.schema), format_type(field.schema)
+            problems.append(
+                f"holds {types[0]} in column '{field.name}', the rows to write {types[1]}"
+            )
     if problems:
         raise StoreError(
             f"Table '{table}' {'; it '.join(problems)}.",

@@ -293,8 +293,8 @@ class NamespaceTables:
         merged = merge_table_schema(name, held, schema)
         check_names(merged.field_names)
         if not relaxes:
-            refuse_relaxation(name, held, schema)
-        if merged != held:
+            refuse_relaxation(name, held, schema, merged)
+        elif merged != held:
             catalog.widen(tx, namespace, name, held, merged)
         return catalog.to_identifier(namespace, name)
 

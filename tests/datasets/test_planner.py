@@ -92,8 +92,8 @@ def test_a_pipeline_may_not_drop_or_rename_what_only_it_wrote(pipelines):
 
     assert pipelines.reasons("a", renamed) == [
         (
-            "Dataset 't': field 'old' (string or null) cannot be dropped or renamed: the last version of this "
-            "pipeline has written it."
+            "Dataset 't': field 'old' (string or null) cannot be dropped or renamed: the last version of "
+            "this pipeline has written it."
         )
     ]
     with pytest.raises(IncompatibleUpdateError, match="'old'"):

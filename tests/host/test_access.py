@@ -28,7 +28,11 @@ CHECKED = {
         "preferences.delete preferences.replace preferences.update"
     ),
     "ADMIN on application {namespace}/{name}": "applications.delete",
-    "ADMIN on dataset {namespace}/{name}": "tables.drop",
+    "ADMIN on dataset {namespace}/{name}": (
+        "datasets.drop datasets.truncate datasets.upgrade tables.drop"
+    ),
+    "ADMIN on dataset {request.namespace}/{request.name}": "datasets.create",
+    "ADMIN on dataset {update.namespace}/{update.name}": "datasets.update",
     "ADMIN on namespace of {path}": "artifacts.put_back artifacts.remove",
     "ADMIN on namespace system": (
         "apps.stop audit.prune database.back_up messaging.forget_listener "
@@ -80,6 +84,9 @@ CHECKED = {
         "applications.describe applications.export applications.has_application "
         "applications.list_versions"
     ),
+    "any on dataset {namespace}/{name}": "datasets.describe datasets.has_dataset",
+    "any on dataset {namespace}/{name}; shows what is visible": "datasets.list_usage",
+    "any on dataset {update.namespace}/{update.name}": "datasets.check_update",
     "any on namespace of {path}": "artifacts.trace",
     "any on namespace system": (
         "openlineage.list_destinations structured-tables.exists structured-tables.get_schema "
@@ -89,13 +96,15 @@ CHECKED = {
         "artifacts.find_plugin artifacts.get_plugin artifacts.get_plugin_folder "
         "artifacts.list_artifacts artifacts.list_capabilities "
         "artifacts.list_capability_warnings artifacts.list_hidden artifacts.list_plugins "
-        "artifacts.read_documentation connections.list_connections drafts.export drafts.get "
+        "artifacts.read_documentation connections.list_connections datasets.list_types "
+        "drafts.export drafts.get "
         "drafts.list_drafts drafts.list_revisions messaging.describe_topic "
         "messaging.list_topics runs.get_arguments runs.list_profiles secure-keys.describe "
         "secure-keys.list_keys tables.read_shapes templates.get templates.list_templates"
     ),
     "any on namespace {namespace}; shows what is visible": (
-        "applications.list_applications lineage.list_datasets runs.list_runs tables.list_tables"
+        "applications.list_applications datasets.list_datasets lineage.list_datasets runs.list_runs "
+        "tables.list_tables"
     ),
     "any on namespace {name}": "namespaces.describe",
     "any on namespace {request.namespace}": (

@@ -15,6 +15,7 @@ import pytest
 from localcdap.api.arrow import RecordCodec, to_arrow_schema
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
 from localcdap.api.schema import LogicalType, Schema
+from localcdap.api.tables import TableWrite
 from localcdap.store.store import Store
 from localcdap.store.tables import NamespaceTables
 
@@ -113,6 +114,18 @@ def upsert(store: Store, tables: NamespaceTables, files: Files) -> Callable[...,
 
 
 @pytest.fixture
+def write(store: Store, tables: NamespaceTables, files: Files) -> Callable[..., int]:
+    """Writes rows into a table without a key, which may change for them."""
+
+    def write(schema: Schema, *parts: Rows) -> int:
+        how = TableWrite(relaxes=True)
+        with store.transaction() as tx:
+            return tables.write_parquet(tx, "default", "t", schema, how, files(schema, *parts))
+
+    return write
+
+
+@pytest.fixture
 def rows(tables: NamespaceTables, tmp_path: Path) -> Callable[..., Rows]:
     """The records of a table by way of a snapshot, sorted by ``key``."""
 
@@ -190,12 +203,12 @@ def test_a_write_is_part_of_the_callers_transaction(store: Store, tables, files,
     assert [t.name for t in tables.list_tables("default")] == ["t"]
 
 
-def test_several_writes_in_one_transaction_may_change_the_table(store: Store, tables, files, rows):
+def test_several_writes_in_one_transaction(store: Store, tables, files, rows):
     wide = Schema.record("person", [*PERSON, ("age", Schema.INT)])
     with store.transaction() as tx:
         tables.upsert_parquet(tx, "default", "t", PERSON, "id", files(PERSON, [person(1, "a")]))
+        tables.upsert_parquet(tx, "default", "t", PERSON, "id", files(PERSON, [person(1, "b")]))
         row = person(1, "b") | {"age": 5}
-        tables.upsert_parquet(tx, "default", "t", wide, "id", files(wide, [row]))
         tables.drop(tx, "default", "t")
         tables.upsert_parquet(tx, "default", "t", wide, "id", files(wide, [row]))
 
@@ -205,13 +218,27 @@ def test_several_writes_in_one_transaction_may_change_the_table(store: Store, ta
 # -- evolution ------------------------------------------------------------------------------
 
 
-def test_new_fields_become_columns_and_absent_ones_null(upsert, rows, tables: NamespaceTables):
-    upsert(PERSON, [person(1, "a")])
-    upsert(Schema.record("p", [("age", Schema.INT), ("id", Schema.LONG)]), [{"id": 2, "age": 7}])
+def test_new_fields_become_columns_and_absent_ones_null(write, rows, tables: NamespaceTables):
+    write(PERSON, [person(1, "a")])
+    write(Schema.record("p", [("age", Schema.INT), ("id", Schema.LONG)]), [{"id": 2, "age": 7}])
 
     assert rows() == [person(1, "a") | {"age": None}, person(2, None) | {"age": 7}]
     held = tables.describe("default", "t").schema
     assert held == Schema.record("person", [*PERSON, ("age", Schema.INT.as_nullable)])
+
+
+def test_a_table_does_not_change_by_itself(upsert, rows, tables: NamespaceTables):
+    upsert(PERSON, [person(1, "a")])
+    before = tables.describe("default", "t").schema
+    wide = Schema.record("p", [*PERSON, ("age", Schema.INT), ("city", Schema.STRING)])
+
+    with pytest.raises(StoreError) as caught:
+        upsert(wide, [person(2, "b") | {"age": 7, "city": "x"}])
+
+    assert caught.value.message == "Table 't' has no column 'age'; it has no column 'city'."
+    assert "--update-datasets" in caught.value.corrective_action
+    assert rows() == [person(1, "a")]
+    assert tables.describe("default", "t").schema == before
 
 
 def one(schema: Schema) -> Schema:
@@ -254,12 +281,21 @@ TURNED = Schema.record("i", [("b", Schema.STRING.as_nullable), ("a", Schema.INT.
         ),
     ],
 )
-def test_types_that_fit_are_written(upsert, rows, tables, held, written, value, then):
-    upsert(one(held), [])
-    upsert(one(written), [{"id": 1, "x": value}])
+def test_types_that_fit_are_written(write, upsert, rows, tables, held, written, value, then):
+    write(one(held), [])
+    write(one(written), [{"id": 1, "x": value}])
 
     assert rows() == [{"id": 1, "x": value}]
     assert tables.describe("default", "t").schema == one(then)
+    with tables._store.transaction() as tx:
+        tables.drop(tx, "default", "t")
+    upsert(one(held), [])
+    if then == held:
+        upsert(one(written), [{"id": 1, "x": value}])
+        assert rows() == [{"id": 1, "x": value}]
+    else:
+        with pytest.raises(StoreError, match="in column 'x', the rows to write"):
+            upsert(one(written), [{"id": 1, "x": value}])
 
 
 @pytest.mark.parametrize(

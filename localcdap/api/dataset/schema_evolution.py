@@ -1,8 +1,9 @@
 """Which changes of a dataset's schema are compatible with the data that it has.
 
 A nullable field may be added, a number may get a wider type that holds every value of the old one, an enum
-may get more symbols, and a field may become nullable. Everything else is refused, and so are dropping and
-renaming a field: rows that were written before would lose values or could not be read any more.
+may get more symbols, and a field may become nullable, inside of a nested type too. Everything else is
+refused, and so are dropping and renaming a field: rows that were written before would lose values or could
+not be read any more.
 """
 
 from __future__ import annotations
@@ -158,7 +159,30 @@ def is_wider(old: Schema, new: Schema) -> bool:
         return False
     if old.type is Type.ENUM and new.type is Type.ENUM:
         return set(old.symbols) <= set(new.symbols)
-    return new.type in _WIDER.get(old.type, ())
+    return new.type in _WIDER.get(old.type, ()) or _holds_parts(old, new)
+
+
+def _holds_parts(old: Schema, new: Schema) -> bool:
+    """Return whether a nested type only allows more nulls and symbols than another one inside."""
+    if old.type is not new.type:
+        return False
+    match new.type:
+        case Type.ARRAY if old.items and new.items:
+            return _holds_part(old.items, new.items)
+        case Type.MAP if old.keys and new.keys and old.values and new.values:
+            return _holds_part(old.keys, new.keys) and _holds_part(old.values, new.values)
+        case Type.RECORD if sorted(old.field_names) == sorted(new.field_names):
+            return all(_holds_part(each.schema, _get(new, each.name)) for each in old)
+        case _:
+            return False
+
+
+def _holds_part(old: Schema, new: Schema) -> bool:
+    if _allows_null(old) and not _allows_null(new):
+        return False
+    inner, outer = _unify_names(old.non_nullable), _unify_names(new.non_nullable)
+    is_enum = inner.type is Type.ENUM and outer.type is Type.ENUM
+    return inner == outer or _holds_parts(inner, outer) or (is_enum and is_wider(inner, outer))
 
 
 def _compare(old: Field, new: Field) -> FieldChange | None:

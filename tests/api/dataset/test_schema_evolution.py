@@ -32,6 +32,9 @@ STRING, BYTES, NULL = Schema.STRING, Schema.BYTES, Schema.NULL
         (Schema.decimal(10, 2), Schema.decimal(12, 4)),
         (Schema.enum("AB"), Schema.enum("ACB")),
         (NULL, STRING.as_nullable),
+        (Schema.array(INT), Schema.array(INT.as_nullable)),
+        (Schema.map(STRING, Schema.enum("A")), Schema.map(STRING, Schema.enum("AB").as_nullable)),
+        (record(x=INT, y=STRING), record(y=STRING.as_nullable, x=INT)),
     ],
 )
 def test_types_that_hold_every_value(old, new):
@@ -59,6 +62,8 @@ def test_types_that_hold_every_value(old, new):
         (Schema.of(LogicalType.DATE), LONG),
         (INT, Schema.of(LogicalType.DATE)),
         (Schema.array(INT), Schema.array(LONG)),
+        (Schema.array(INT.as_nullable), Schema.array(INT)),
+        (record(x=INT), record(x=INT, y=STRING.as_nullable)),
         (BYTES, STRING),
         (INT, NULL),
     ],
