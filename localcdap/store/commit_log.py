@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from localcdap.store.checkpoint_copy import keep_copy
 from localcdap.store.commit_record import CommitRecord
 from localcdap.store.database_errors import extract_first_line
 
@@ -76,7 +77,8 @@ class CommitLog:
             )
             return
         try:
-            connection.execute("CHECKPOINT")
+            with keep_copy(self._database):
+                connection.execute("CHECKPOINT")
         except (
             duckdb.Error
         ) as error:  # others write at the moment, or the disk is full: the log stays

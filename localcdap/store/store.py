@@ -22,9 +22,10 @@ from localcdap.store.backup import (
     copy_database,
     find_damaged_tables,
 )
+from localcdap.store.checkpoint_copy import open_after_checkpoint
 from localcdap.store.commit_log import CommitLog
 from localcdap.store.database_errors import translate_errors
-from localcdap.store.database_file import open_file, remove_drafts
+from localcdap.store.database_file import remove_drafts
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Store:
     def __init__(self, path: Path, migrations: Path = SHIPPED, backups: Path | None = None) -> None:
         self.path: Final = path
         remove_drafts(path)
-        self._root = open_file(path)
+        self._root = open_after_checkpoint(path)
         self._idle: list[duckdb.DuckDBPyConnection] = []
         self._used: set[duckdb.DuckDBPyConnection] = set()
         self._changed = threading.Condition()
@@ -224,6 +225,10 @@ class Store:
         with self._cursor() as cursor, self._translate():
             return copy_database(cursor, target)
 
+    def write_checkpoint(self) -> None:
+        """Move the write-ahead log into the database file; :meth:`close` does that, and a long log."""
+        self._commits.write_checkpoint(self._root)
+
     def find_damage(self) -> list[str]:
         """Read all tables; return a text for each table that cannot be read."""
         with self._cursor() as cursor, self._translate():
@@ -313,7 +318,7 @@ class Store:
         self._idle.clear()
         self._root.close()
         self._commits.close()
-        self._root = open_file(self.path)
+        self._root = open_after_checkpoint(self.path)
         self._commits = CommitLog(self.path, self._invalidate)
         self._invalid = False
 

@@ -38,7 +38,7 @@ def main(folder: str, first: int) -> None:
         for number in range(first, sys.maxsize):
             tables.transactions.run(partial(transaction, number=number))
             if number % 5 == 0:  # the file itself is written, too, when it is killed
-                store.read("CHECKPOINT")
+                store.write_checkpoint()
             sys.stdout.write(f"{number}\n")
             sys.stdout.flush()
 

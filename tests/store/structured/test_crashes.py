@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from localcdap.store.database_file import open_file
+from localcdap.store.checkpoint_copy import open_after_checkpoint
 
 from . import committer
 
@@ -50,8 +50,8 @@ def killed_round(folder: Path, first: int, after_s: float, *, at_start: bool) ->
 
 
 def found(folder: Path) -> dict[str, dict[int, int]]:
-    """What is there, by kind: read without any of our code, and without changing the file."""
-    connection = open_file(folder / "localcdap.duckdb")
+    """What is there, by kind: read with plain SQL."""
+    connection = open_after_checkpoint(folder / "localcdap.duckdb")
     try:
         rows = connection.execute("SELECT kind, id, n FROM app_crashes").fetchall()
     except duckdb.CatalogException:
