@@ -12,9 +12,11 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.library.application_model import get_application_artifact
+from localcdap.pipeline.validation.datasets import DatasetPlanner, create_update_failures
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.runs.model import Run, RunRequest, StageCounts, get_now
 from localcdap.security.principals import get_current_user
+from localcdap.store.store import Store
 from localcdap.text import plural
 
 
@@ -65,6 +67,22 @@ def build_run(
         user=get_current_user(),
         artifact=get_application_artifact(resolved.document),
     )
+
+
+def prepare_datasets(
+    store: Store, datasets: DatasetPlanner, request: RunRequest, resolved: ResolvedPipeline
+) -> None:
+    """Update the datasets of a valid pipeline if that was asked for; otherwise add failures for them.
+
+    A dataset that does not exist yet is created when the run commits its first rows.
+    """
+    plan = datasets.plan(request.namespace, resolved.datasets, None)
+    changes = [] if request.update_datasets else create_update_failures(plan)
+    resolved.errors = [*resolved.errors, *plan.failures, *changes]
+    existing = [dataset for dataset, change in plan.changes if not change.is_new]
+    if existing and not resolved.errors:
+        with store.transaction() as tx:
+            datasets.apply(tx, request.namespace, existing, None)
 
 
 def create_order(

@@ -23,11 +23,7 @@ from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.validation.datasets import (
-    DatasetPlanner,
-    NoDatasets,
-    create_update_failures,
-)
+from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.access import OF_REQUEST, OF_RUN, get_run_entity
@@ -44,6 +40,7 @@ from localcdap.runs.new_run import (
     create_failed_error,
     create_invalid_error,
     has_lost_plugins,
+    prepare_datasets,
 )
 from localcdap.runs.processes import RunProcess, has_order, remove_process
 from localcdap.runs.profiles import ProfileSummary
@@ -441,23 +438,10 @@ class RunService:
             use_suggested=request.use_suggested,
         )
         resolved.errors = explain_lost_artifacts(request, resolved.errors)
-        self._prepare_datasets(request, resolved)
+        prepare_datasets(self._store, self._datasets, request, resolved)
         if resolved.errors and not has_lost_plugins(request, resolved):
             raise create_invalid_error(resolved)
         return resolved
-
-    def _prepare_datasets(self, request: RunRequest, resolved: ResolvedPipeline) -> None:
-        """Update the datasets of a valid pipeline that was asked to; otherwise add failures for them.
-
-        A dataset that does not exist yet is created when the run commits its first rows.
-        """
-        plan = self._datasets.plan(request.namespace, resolved.datasets, None)
-        changes = [] if request.update_datasets else create_update_failures(plan)
-        resolved.errors = [*resolved.errors, *plan.failures, *changes]
-        existing = [dataset for dataset, change in plan.changes if not change.is_new]
-        if existing and not resolved.errors:
-            with self._store.transaction() as tx:
-                self._datasets.apply(tx, request.namespace, existing, None)
 
     def _refuse_run(self, run: Run, error: LocalcdapError) -> Run:
         """Record that a run failed before anything was started for it."""

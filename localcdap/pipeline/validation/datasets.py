@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import msgspec
 
 from localcdap.api.dataset.declaration import DatasetChange, DatasetDeclaration
 from localcdap.api.failures import Cause, ValidationFailure
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.store.store import Transaction
 
 DATASET_UPDATE: Final = "Dataset Update"
@@ -20,6 +21,15 @@ class StageDataset(msgspec.Struct, frozen=True):
 
     stage: str
     declaration: DatasetDeclaration
+
+
+def list_stage_datasets(stages: Iterable[ConfiguredStage]) -> list[StageDataset]:
+    """Return the datasets that configured stages declare."""
+    return [
+        StageDataset(each.stage.name, declared)
+        for each in stages
+        for declared in each.result.datasets
+    ]
 
 
 class DatasetPlan(msgspec.Struct, frozen=True):

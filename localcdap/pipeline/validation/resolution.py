@@ -15,7 +15,7 @@ from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
 from localcdap.pipeline.validation.configured_stage import find_warnings
-from localcdap.pipeline.validation.datasets import StageDataset
+from localcdap.pipeline.validation.datasets import StageDataset, list_stage_datasets
 from localcdap.pipeline.validation.plugins import PluginFinder
 from localcdap.pipeline.validation.repairs import Repair
 from localcdap.pipeline.validation.schema_propagation import SchemaPropagation
@@ -114,11 +114,7 @@ def resolve_pipeline(
         requests={each.stage.name: each.request for each in configured if each.request is not None},
         stages=stages,
         warnings=[warning for each in configured if warn for warning in find_warnings(each)],
-        datasets=[
-            StageDataset(each.stage.name, declared)
-            for each in configured
-            for declared in each.result.datasets
-        ],
+        datasets=list_stage_datasets(configured),
     )
 
 
