@@ -67,7 +67,7 @@ def write_host_record(home: Path, record: HostRecord) -> None:
         draft.unlink(missing_ok=True)
 
 
-def remove_host_record(home: Path) -> None:
+def clear_host_record(home: Path) -> None:
     """Empty the record. The file keeps its size, so that the next host can write it on a full disk."""
     with contextlib.suppress(FileNotFoundError), (home / RECORD_FILE).open("r+b") as file:
         file.write(b" " * _RECORD_BYTES)
