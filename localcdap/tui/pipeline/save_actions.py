@@ -131,7 +131,9 @@ class SaveActions:
     async def _ask(self, report: ImpactReport, verb: str = "") -> bool:
         """Show a report; return whether the verb is confirmed."""
         failures = plural(len(report.errors), "failure")
-        warning = f"The pipeline has {failures}; this is what is known." if report.errors else ""
+        warning = (
+            f"The pipeline has {failures}: what follows may be incomplete." if report.errors else ""
+        )
         parts = describe_impact(report)
         dialog = LinesDialog(summarize_impact(report), parts, warning=warning, verb=verb)
         answer: bool = await self._node.app.push_screen_wait(dialog)

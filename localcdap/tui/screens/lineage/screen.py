@@ -394,27 +394,31 @@ def _build_field_choice(field: LineageField) -> Choice[str]:
 def _format_title(shown: Exploration | None) -> Content:
     if shown is None:
         return Content.assemble(("Lineage", "bold"), ("  no dataset is chosen", MUTED))
-    focus = shown.focus
-    name = shown.dataset.dataset
-    if isinstance(focus, DatasetField):
-        name = f"{name}.{'*' if focus.field is None else focus.field}"
     parts = ["columns" if shown.is_of_fields else "tables", plural(shown.hops, "step")]
     parts.append(_DIRECTIONS[shown.direction])
     if shown.is_of_fields:
         parts.append("with indirect" if shown.indirect else "direct only")
     if shown.expanded:
         parts.append(f"{len(shown.expanded)} expanded")
-    return Content.assemble((_clean(name), "bold"), (f"  {' · '.join(parts)}", MUTED))
+    return Content.assemble((_clean(_name_focus(shown)), "bold"), (f"  {' · '.join(parts)}", MUTED))
+
+
+def _name_focus(shown: Exploration) -> str:
+    """Return the dataset, or the dataset and the field."""
+    focus = shown.focus
+    if isinstance(focus, DatasetField):
+        return f"{focus.dataset.dataset}.{'*' if focus.field is None else focus.field}"
+    return focus.dataset
 
 
 def _format_legend(shown: Exploration | None, graph: LineageGraph) -> Content:
     if shown is None:
         return Content("")
     if not graph.links:
-        said = "no run has read or written it"
+        said = f"no run has read or written {_name_focus(shown)}"
         if shown.is_of_fields:
-            said = "nothing is known of what it comes from or goes to"
-        return Content.styled(said, MUTED)
+            said = f"no pipeline or run relates {_name_focus(shown)} to another field"
+        return Content.styled(_clean(said), MUTED)
     kinds = (
         "── values   ╌╌ decides about values only   ? assumed"
         if shown.is_of_fields

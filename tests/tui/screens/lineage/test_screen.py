@@ -133,7 +133,7 @@ async def test_the_panel_lists_the_fields_of_a_dataset(open_lineage):
         told = text(driver, "lineage-facts")
         assert "orders  dataset outside of this instance, 3 fields" in told
         assert "  note  no lineage yet" in told
-        assert "no run has written it" in told
+        assert "no run has written this dataset" in told
 
 
 async def test_enter_moves_the_focus_and_opens_pipelines(open_lineage):
@@ -159,7 +159,7 @@ async def test_a_field_is_chosen_of_the_selected_dataset(open_lineage):
         await driver.type("note")
         await driver.press("enter")
         assert names(driver) == {"orders.note"}
-        assert "nothing is known" in text(driver, "lineage-legend")
+        assert "relates orders.note to another field" in text(driver, "lineage-legend")
 
 
 async def test_what_lies_on_no_way_through_the_selected_node_is_dimmed(open_lineage):
