@@ -145,10 +145,10 @@ def search(
 ) -> None:
     """Find entities by their metadata, in the namespace and in the namespace 'system' of shipped artifacts.
 
-    An entity is found when a word of QUERY matches. WORD matches a word of a name, tag or value, and WORD* its
-    beginning; KEY:WORD matches a word of the property KEY, where KEY is also 'tags', 'properties' (the names
+    An entity is found when a word of QUERY matches. WORD matches a word of a name, tag or value, and WORD*
+    its beginning; KEY:WORD matches a word of the property KEY, where KEY is also 'tags', 'properties' (names
     of properties), 'schema' (fields) or a type of entities. '+' before a word makes it required; KEY:>=10
-    compares numbers. Without QUERY, everything is found. docs/metadata.md has examples.
+    compares numbers. Without QUERY, all entities are found.
 
     localcdap metadata search 'tags:pii +type:email'
     """

@@ -36,8 +36,8 @@ from localcdap.runs.model import Run, RunRequest, StoredLogLine
 from localcdap.runs.new_run import (
     build_request,
     build_run,
-    create_failed_error,
-    create_invalid_error,
+    create_error_for_caller,
+    create_error_for_run,
     has_lost_plugins,
 )
 from localcdap.runs.processes import RunProcess, has_order, remove_process
@@ -157,8 +157,8 @@ class RunService:
             raise
         if resolved.errors:
             process.cancel()
-            self._refuse_run(run, create_failed_error(resolved))
-            raise create_invalid_error(resolved)
+            self._refuse_run(run, create_error_for_run(resolved))
+            raise create_error_for_caller(resolved)
         try:
             self._launcher.launch(run, process, document, resolved, environment)
         except LocalcdapError as error:
@@ -434,7 +434,7 @@ class RunService:
         )
         resolved.errors = explain_lost_artifacts(request, resolved.errors)
         if resolved.errors and not has_lost_plugins(request, resolved):
-            raise create_invalid_error(resolved)
+            raise create_error_for_caller(resolved)
         return resolved
 
     def _refuse_run(self, run: Run, error: LocalcdapError) -> Run:
@@ -472,7 +472,7 @@ class RunService:
             document = read_document(request.document)
             resolved = self._resolve(document, environment, request)
             if resolved.errors:
-                raise create_failed_error(resolved)
+                raise create_error_for_run(resolved)
         except LocalcdapError as error:
             self._refuse_run(run, error)
             return

@@ -28,7 +28,10 @@ from localcdap.tui.screens.tables.editor import QueryEditor
 
 _STRUCTURED: Final = "structured"
 """The schema of the tables of system applications, which have no metadata."""
-_EMPTY = "No tables yet.\n\nTable sinks of pipelines and system applications write tables."
+_EMPTY = (
+    "No tables yet.\n\nThe sinks Table, KVTable, BigQueryTable and BigQueryMultiTable of pipelines write "
+    "tables, and so do system applications."
+)
 
 
 class TablesScreen(AreaScreen):
