@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from localcdap.api.errors import DamagedStoreError, NotFoundError, StoreError
+from localcdap.file_sync import sync_to_disk
 from localcdap.store.columns import quote_identifier, quote_literal
 from localcdap.store.commit_record import get_log_path, get_record_path
 from localcdap.store.database_errors import (
@@ -21,7 +22,6 @@ from localcdap.store.database_errors import (
 )
 from localcdap.store.database_file import (
     create_empty,
-    flush_file,
     make_draft_path,
     open_read_only,
     refuse_orphaned_log,
@@ -88,7 +88,7 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup
             connection.execute(f"CHECKPOINT {_COPY}")
         finally:
             connection.execute(f"DETACH {_COPY}")
-        flush_file(draft)
+        sync_to_disk(draft)
         draft.replace(target)
     except (OSError, duckdb.Error) as error:
         if is_disk_full(error):
@@ -162,7 +162,7 @@ def restore_database(
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         shutil.copyfile(backup, draft)
         draft.chmod(0o600)
-        flush_file(draft)
+        sync_to_disk(draft)
         had = path.exists()
         keep_database(path, kept)
         draft.replace(path)

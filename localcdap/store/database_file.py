@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import DamagedStoreError, StoreError
+from localcdap.file_sync import sync_to_disk
 from localcdap.store.commit_record import check_log, get_log_path
 from localcdap.store.database_errors import (
     make_database_error,
@@ -118,12 +119,6 @@ def remove_database(path: Path) -> None:
             each.unlink()
 
 
-def flush_file(path: Path) -> None:
-    """Wait until a file is on the disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
 def create_empty(path: Path) -> None:
     """Create an empty database that only this user can read."""
     from localcdap.store.driver import duckdb
@@ -139,7 +134,7 @@ def _create(path: Path) -> None:
     draft = make_draft_path(path)
     try:
         create_empty(draft)
-        flush_file(draft)
+        sync_to_disk(draft)
         draft.replace(path)
     finally:
         remove_database(draft)
