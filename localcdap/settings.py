@@ -55,8 +55,9 @@ class Settings(msgspec.Struct, kw_only=True):
     """The effective settings."""
 
     plugin_directories: list[str] = msgspec.field(default_factory=lambda: ["plugins"])
-    """The plugin folders, relative to the instance's folder. Artifacts directly in one belong to the namespace
-    ``default``, those in a sub-folder to the namespace of its name, those in ``system`` to all namespaces."""
+    """The plugin folders, relative to the instance's folder. Artifacts directly in one belong to the
+    namespace ``default``, those in a sub-folder to the namespace of its name, those in ``system`` to all
+    namespaces."""
     plugin_required_capabilities: list[str] = []
     """The capabilities or expressions that a visible plugin must have; empty: every plugin is
     visible. The environment can add to what the file requires, and cannot lift it (design "CDAP
@@ -76,8 +77,8 @@ class Settings(msgspec.Struct, kw_only=True):
     """The minutes without a call after which the process of a system application is stopped."""
     host_idle_seconds: float = 60.0
     """The seconds after which the host of the instance ends when no command, studio or program is connected,
-    and no run, preview or test is active. A command that finds a host takes a second less than one that starts
-    it; an idle host takes 100 MB."""
+    and no run, preview or test is active. A command that finds a host takes a second less than one that
+    starts it; an idle host takes 100 MB."""
     engine_cores: str = "*"
     """The threads of the local Spark server; ``*``: as many as the machine has."""
     engine_memory: str = "2g"
