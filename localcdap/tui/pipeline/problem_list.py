@@ -174,9 +174,9 @@ class ProblemList(Vertical):
             if failure is None:
                 return "no failure is highlighted"
             if find_fix(self._editor, failure) is None:
-                return "this failure has to be put right by hand"
+                return "this failure has no automatic fix"
         if action == "fix_all" and not any(find_fix(self._editor, each) for each in self._shown):
-            return "none of these can be put right without you"
+            return "none of these failures has an automatic fix"
         return None
 
 

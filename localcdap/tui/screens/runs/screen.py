@@ -132,7 +132,10 @@ class RunsScreen(RunHistoryScreen):
         if run is None or run.status.is_end:
             return
         question = f"Stop run {run.run[:8]} of {sanitize_name(run.pipeline)}?"
-        detail = "Its results are lost; its sinks stay as they were before the run."
+        detail = (
+            "The files and tables that it writes stay as they were before it. What its actions changed, and "
+            "the rows that it committed to databases, remain."
+        )
         if await self.studio.confirm(question, detail, verb="Stop"):
             self.call(lambda cdap: cdap.runs.stop(run.run), group="stop")
 

@@ -46,7 +46,7 @@ class SearchScreen(AreaScreen):
     AUTO_FOCUS = "#search-query"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "query", "search", id="search.query"),
-        Binding("W", "lineage", "where from, where to", id="search.lineage"),
+        Binding("W", "lineage", "lineage of a field", id="search.lineage"),
         Binding("y", "copy", "copy path", id="search.copy", show=False),
         Binding("escape", "clear", "clear the search", id="search.clear", show=False),
     ]

@@ -45,7 +45,7 @@ class TablesScreen(AreaScreen):
         Binding("b", "tab('rows')", "rows", id="data.rows"),
         Binding("s", "tab('columns')", "columns", id="data.columns", show=False),
         Binding("q", "tab('sql')", "SQL", id="data.sql"),
-        Binding("W", "lineage", "where from, where to", id="data.lineage"),
+        Binding("W", "lineage", "lineage of a field", id="data.lineage"),
         Binding("escape", "leave", "back to the tables", id="data.leave", show=False),
     ]
 

@@ -140,7 +140,7 @@ async def test_enter_moves_the_focus_and_opens_pipelines(open_lineage):
     async with open_lineage("clean") as driver:
         await shown(driver)
         await driver.press("enter")
-        assert said(driver) == "Enter: it is what the graph is about."
+        assert said(driver) == "Enter: the graph is drawn around it already."
         await driver.press("right", "right", "enter")
         assert driver.app.screen.exploration.focus.dataset == "sales"
         await driver.press("b")
