@@ -37,14 +37,14 @@ _USES: Final = {"incoming": "written", "outgoing": "read", "both": "read or writ
     "--levels",
     default=10,
     show_default=True,
-    help="How far to go: a level is the pipelines of a dataset, and all of their datasets.",
+    help="The most steps from ENTITY; a step leads over pipelines to the datasets or fields next to it.",
 )
 @click.option(
     "--since",
     metavar="TIME",
-    help="Of a dataset: runs from this time on, such as now-7d. Default: all.",
+    help="Of a dataset: only runs from this time on, such as now-7d, or seconds since 1970.",
 )
-@click.option("--until", metavar="TIME", help="Of a dataset: runs until this time. Default: now.")
+@click.option("--until", metavar="TIME", help="Of a dataset: only runs until this time.")
 @instance_options
 def command(
     instance: Instance,
