@@ -424,7 +424,7 @@ def _format_legend(shown: Exploration | None, graph: LineageGraph) -> Content:
         if shown.is_of_fields
         else "── reads and writes   ╌╌ reads or writes, not known which"
     )
-    more = "   ! there is more than is drawn: choose a field" if graph.is_truncated else ""
+    more = "   ! a part is not drawn: choose a field" if graph.is_truncated else ""
     return Content.assemble((kinds, MUTED), (more, "$text-warning"))
 
 
