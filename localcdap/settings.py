@@ -55,7 +55,9 @@ class Settings(msgspec.Struct, kw_only=True):
     """The effective settings."""
 
     plugin_directories: list[str] = msgspec.field(default_factory=lambda: ["plugins"])
-    """The plugin folders, relative to the instance's folder; a sub-folder is a namespace."""
+    """The plugin folders, relative to the instance's folder. Artifacts directly in one belong to the
+    namespace ``default``, those in a sub-folder to the namespace of its name, those in ``system`` to all
+    namespaces."""
     plugin_required_capabilities: list[str] = []
     """The capabilities or expressions that a visible plugin must have; empty: every plugin is
     visible. The environment can add to what the file requires, and cannot lift it (design "CDAP
@@ -66,7 +68,7 @@ class Settings(msgspec.Struct, kw_only=True):
     plugin_time_limit_s: float = 10.0
     """The time limit of one inspect, configure, debug or method call, in seconds."""
     plugin_memory_mb: int = 1024
-    """The memory limit of the plugin worker, in MiB."""
+    """The memory limit of a plugin worker with the processes that a plugin starts, in MiB."""
     app_time_limit_s: float = 60.0
     """The time limit of an answer of a system application, in seconds."""
     app_memory_mb: int = 1024
@@ -74,8 +76,9 @@ class Settings(msgspec.Struct, kw_only=True):
     app_idle_minutes: float = 10.0
     """The minutes without a call after which the process of a system application is stopped."""
     host_idle_seconds: float = 60.0
-    """The seconds without a client and without work after which the host of the instance ends. A command that
-    finds a host takes a second less than one that starts it; an idle host takes 100 MB."""
+    """The seconds after which the host of the instance ends when no command, studio or program is connected,
+    and no run, preview or test is active. A command that finds a host takes a second less than one that
+    starts it; an idle host takes 100 MB."""
     engine_cores: str = "*"
     """The threads of the local Spark server; ``*``: as many as the machine has."""
     engine_memory: str = "2g"
@@ -99,7 +102,7 @@ class Settings(msgspec.Struct, kw_only=True):
     lineage_retention_days: float = 0.0
     """The days for which the lineage of a run is kept, from the time in its id; 0: for ever."""
     preview_records: int = 100
-    """The number of records that a preview reads from each source."""
+    """The number of records that a preview reads from each source, at most 10,000."""
     openlineage_file: str = ""
     """The file for events of OpenLineage, relative to the instance's folder; empty: none."""
     openlineage_file_mb: int = 100

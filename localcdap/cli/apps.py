@@ -43,8 +43,9 @@ def command(
 ) -> None:
     """List the system applications, describe the application NAME, or call it.
 
-    System applications are artifacts in the plugin folder 'system'. A call prints the body of the
-    answer. The exit code is 0 for a status below 400, else 1.
+    A system application is an artifact in 'plugins/system' of the instance's folder that answers HTTP
+    requests. A call takes the method and the path of a request, and prints the body of the answer. The exit
+    code is 0 for a status below 400, else 1.
 
     \b
     localcdap apps
@@ -117,7 +118,10 @@ def _list(instance: Instance) -> None:
         print_json(found)
         return
     if not found:
-        echo("No system applications.", err=True)
+        echo(
+            "No system applications. An artifact in 'plugins/system' of the instance's folder can have one.",
+            err=True,
+        )
         return
     rows = [
         (

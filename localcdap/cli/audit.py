@@ -19,7 +19,7 @@ _TYPES = ("CREATE", "UPDATE", "TRUNCATE", "DELETE", "ACCESS", "METADATA_CHANGE")
 
 @click.command("audit")
 @click.argument("entity", required=False)
-@click.option("--user", metavar="NAME", help="Only what this user did.")
+@click.option("--user", metavar="NAME", help="Only messages about what this user did.")
 @click.option(
     "--type",
     "types",
@@ -27,15 +27,15 @@ _TYPES = ("CREATE", "UPDATE", "TRUNCATE", "DELETE", "ACCESS", "METADATA_CHANGE")
     type=click.Choice(_TYPES, case_sensitive=False),
     help="Only this type of messages; repeatable.",
 )
-@click.option(
-    "--since", metavar="TIME", help="From this time on, such as now-7d, or seconds since 1970."
-)
-@click.option("--until", metavar="TIME", help="Before this time.")
-@click.option("--all-namespaces", is_flag=True, help="The messages of every namespace.")
+@click.option("--since", metavar="TIME", help="Only messages from this time on, such as now-7d.")
+@click.option("--until", metavar="TIME", help="Only messages from before this time.")
+@click.option("--all-namespaces", is_flag=True, help="Show the messages of every namespace.")
 @click.option("--limit", default=50, show_default=True, help="The most messages.")
 @click.option("--offset", default=0, show_default=True, help="How many messages to leave out.")
 @click.option(
-    "--prune", is_flag=True, help="Delete the messages from before --until, of every namespace."
+    "--prune",
+    is_flag=True,
+    help="Delete the messages from before the time of --until, of every namespace.",
 )
 @instance_options
 def command(
@@ -52,8 +52,11 @@ def command(
 ) -> int:
     """Show the audit log of the namespace, or of ENTITY, newest first.
 
-    ENTITY is a path, such as datasets/orders or apps/Sales, see 'localcdap metadata get --help'. Messages are
-    kept until they are pruned.
+    The log has a message for each entity that was created, changed or deleted, and for each dataset that a
+    run has read or written, with the user and the time. Messages are kept until --prune deletes them.
+
+    ENTITY is a path, such as datasets/orders or apps/Sales, see 'localcdap metadata get --help'. TIME is now,
+    now-30m, now-12h or now-7d, or a number of seconds since 1970.
 
     localcdap audit datasets/orders --since now-1d
     """

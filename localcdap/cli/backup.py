@@ -16,8 +16,8 @@ from localcdap.cli.output import echo, print_json
 def command(instance: Instance, file: Path | None) -> None:
     """Copy the database into FILE, by default a new file in the folder 'backups' of the instance.
 
-    Runs and other front ends may continue meanwhile. Before a newer localcdap migrates the database, it
-    makes a backup itself.
+    Runs, other commands and studios may continue meanwhile. Before a newer localcdap migrates the database,
+    it makes a backup itself.
     """
     with instance.connect() as cdap:
         made = cdap.database.back_up(str(file.absolute()) if file else None)

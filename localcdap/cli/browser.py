@@ -18,7 +18,7 @@ from localcdap.cli.output import echo, print_json
     "--port",
     default=0,
     type=click.IntRange(0, 65535),
-    help="The port of the web server; 0 takes a free one.",
+    help="The TCP port of the web server; 0 takes a free one.",
     show_default=True,
 )
 @click.option("--no-open", is_flag=True, help="Only print the link; do not open a browser.")
@@ -26,9 +26,9 @@ from localcdap.cli.output import echo, print_json
 def command(instance: Instance, pipeline: str | None, port: int, no_open: bool) -> None:
     """Show the studio in a browser, until ctrl+c. PIPELINE is as in 'localcdap studio'.
 
-    The server answers this machine only, and only the browser that a link was opened in. A link works
-    once; the next one is printed then. A page that is reloaded, or was closed for less than ten minutes,
-    continues where it was.
+    The command starts a web server, which other machines cannot reach, and prints a link. A link works in the
+    browser that opens it first; the command then prints another link, for another browser. A page that is
+    reloaded, or was closed for less than ten minutes, continues where it was.
     """
     try:
         from localcdap.server.web_server import StudioServer
@@ -43,7 +43,7 @@ def command(instance: Instance, pipeline: str | None, port: int, no_open: bool) 
         nonlocal links
         links += 1
         if links > 1:
-            echo(f"For another browser: {link}", err=True)
+            echo(f"The link was opened. A link for another browser: {link}", err=True)
         elif instance.json:
             print_json({"url": link})
         else:
@@ -56,7 +56,7 @@ def command(instance: Instance, pipeline: str | None, port: int, no_open: bool) 
         server = StudioServer(_build_command(instance, pipeline), port, show_link)
     except OSError as error:
         raise BadRequestError(
-            f"Port {port} cannot be used: {error.strerror}.",
+            f"TCP port {port} cannot be used: {error.strerror}.",
             "Name another one, or leave --port out.",
         ) from None
     echo("The studio is shown in a browser; ctrl+c ends it.", err=True)

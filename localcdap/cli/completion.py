@@ -34,14 +34,14 @@ _Values = Callable[["Cdap", click.Context, str], Iterable[str | tuple[str, str |
 @click.command("completion")
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
 def command(shell: str | None) -> None:
-    r"""Print the script that lets SHELL complete commands, options, files and names; the default is the shell
+    """Print the script that lets SHELL complete commands, options, files and names; the default is the shell
     of $SHELL.
 
     \b
     bash: add to ~/.bashrc    eval "$(localcdap completion bash)"
     zsh:  add to ~/.zshrc     eval "$(localcdap completion zsh)"
     fish: localcdap completion fish > ~/.config/fish/completions/localcdap.fish
-    """
+    """  # noqa: D301
     shell = shell or Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(shell) if shell in _SHELLS else None
     if kind is None:

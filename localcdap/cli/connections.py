@@ -33,7 +33,8 @@ def command(
     properties: tuple[str, ...],
     description: str,
 ) -> None:
-    """List the connections of the namespace, show one, put one, import one from FILE, or delete one.
+    """List the connections of the namespace, show one, create or replace one (put), import one from FILE, or
+    delete one.
 
     A connection has the address and the credentials of another system; stages use it as ${conn(NAME)}.
 

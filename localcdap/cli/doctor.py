@@ -66,7 +66,7 @@ class Diagnosis(msgspec.Struct):
     "--skip-event",
     "listener",
     metavar="LISTENER",
-    help="First skip the event on which LISTENER is stuck.",
+    help="First skip the event that LISTENER, a listener of a system application, fails to handle.",
 )
 @instance_options
 def command(instance: Instance, repair: bool, listener: str | None) -> int:

@@ -30,7 +30,8 @@ def command(
 ) -> None:
     """Write the JSON of a deployed pipeline, including keys that localcdap does not know.
 
-    CDAP and Data Fusion can import the file.
+    The name in the JSON is NAME, also when the imported file had another one. CDAP and Data Fusion can
+    import the file.
     """
     application, asked = split_version(name)
     with instance.connect() as cdap:

@@ -21,18 +21,20 @@ if TYPE_CHECKING:
 @click.option(
     "--against",
     metavar="PIPELINE",
-    help="The deployed pipeline NAME or NAME@VERSION, or the file, to compare with. "
-    "[default: the deployed pipeline of the same name]",
+    help="The deployed pipeline NAME or NAME@VERSION, or the file, to compare with; default: the deployed "
+    "pipeline of the same name.",
 )
 @arguments_option
 @instance_options
 def command(instance: Instance, file: str, against: str | None, arguments: tuple[str, ...]) -> int:
-    """Show what the pipeline in FILE changes: fields of its stages, columns of its datasets, and
-    the other pipelines that depend on them; also fields that it reads but does not use,
-    and fields of its datasets that no pipeline writes.
+    """Compare the pipeline in FILE with the deployed one of its name, before it is deployed or run.
 
-    Nothing is deployed or run. The exit code is 1 when a dataset loses or changes a field, or when
-    another pipeline depends on such a field.
+    The answer lists changed fields of stages, changed fields of the datasets that the pipeline writes, and
+    the other pipelines that depend on these fields; also the fields that it reads and does not use, and the
+    fields of its datasets that no pipeline writes. A dataset is a table, a file or what else a source or sink
+    reads or writes.
+
+    The exit code is 1 when a dataset loses or changes a field, or when another pipeline depends on one.
     """
     from localcdap.metadata.lineage.impact_service import ImpactRequest
 
@@ -54,9 +56,11 @@ def _print(report: ImpactReport) -> None:
     from localcdap.metadata.lineage.impact_text import describe_impact, summarize_impact
 
     echo(summarize_impact(report))
+    if report.against is None:
+        echo("Compare it with another one, or with a file: --against PIPELINE.")
     if report.errors:
         secho(
-            f"The pipeline has {plural(len(report.errors), 'failure')}; this is what is known.",
+            f"The pipeline has {plural(len(report.errors), 'failure')}: what follows may be incomplete.",
             fg="yellow",
         )
     for title, lines in describe_impact(report):

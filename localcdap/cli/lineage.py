@@ -14,7 +14,6 @@ from localcdap.cli.output import echo, print_json, print_table
 
 if TYPE_CHECKING:
     from localcdap.metadata.lineage.dataset_lineage import LineageRecord
-    from localcdap.metadata.lineage.field_answers import Direction
     from localcdap.metadata.lineage.service import FieldTrace
     from localcdap.metadata.lineage.traversal import FieldGraph
 
@@ -25,27 +24,27 @@ _USES: Final = {"incoming": "written", "outgoing": "read", "both": "read or writ
 @click.command("lineage")
 @click.argument("entity")
 @click.option(
-    "--field", metavar="F", help="Where this field of the dataset comes from and goes to."
+    "--field", metavar="F", help="Show where this field of the dataset comes from and goes to."
 )
 @click.option(
     "--direction",
     type=click.Choice(("incoming", "outgoing", "both"), case_sensitive=False),
     default="both",
     show_default=True,
-    help="What ENTITY comes from, what comes from it, or both.",
+    help="Show what ENTITY comes from, what comes from it, or both.",
 )
 @click.option(
     "--levels",
     default=10,
     show_default=True,
-    help="How far to go: a level is the pipelines of a dataset, and all of their datasets.",
+    help="The most steps from ENTITY; a step leads over pipelines to the datasets or fields next to it.",
 )
 @click.option(
     "--since",
     metavar="TIME",
-    help="Of a dataset: runs from this time on, such as now-7d. Default: all.",
+    help="Of a dataset: only runs from this time on, such as now-7d, or seconds since 1970.",
 )
-@click.option("--until", metavar="TIME", help="Of a dataset: runs until this time. Default: now.")
+@click.option("--until", metavar="TIME", help="Of a dataset: only runs until this time.")
 @instance_options
 def command(
     instance: Instance,
@@ -58,16 +57,17 @@ def command(
 ) -> int:
     """Show where the data of ENTITY comes from and where it goes.
 
-    ENTITY is a dataset: the name of a table, or the reference name of a source or sink, such as orders,
-    datasets/orders or dataset:orders; or a field of one, such as datasets/orders/field/email.
+    ENTITY is a dataset or a field of one. A dataset is the name of a table, or the reference name of a
+    source or sink: orders, datasets/orders and dataset:orders are the same. A field is
+    datasets/orders/field/email.
 
-    Of a dataset, the pipelines that have read and written it are shown, and the datasets around them. What a
-    run reads counts from the moment at which it is read, what it writes once the run has committed; previews
-    do not count.
+    For a dataset, the command lists the pipelines that have read or written it, and the other datasets of
+    these pipelines. What a run reads counts from the moment at which it is read; what it writes counts when
+    the run has committed. Previews do not count.
 
-    Of a field, the fields are shown that it comes from and that come from it, through any number of
-    pipelines. A direct edge carries values; an indirect one decides about them, as a filter or a join key
-    does. An assumed edge leads through a stage of which nothing is known.
+    For a field, it lists the fields that it comes from and the fields that come from it, through any number
+    of pipelines. A direct influence carries values; an indirect one decides which values there are, as a
+    filter or a join key does. An assumed one leads through a stage that has recorded nothing.
     """
     from localcdap.metadata.lineage.field_answers import Direction
 
@@ -78,7 +78,11 @@ def command(
             found = cdap.lineage.get(dataset, since or "0", until or "now", levels, direction=way)
             if not found.relations:
                 cdap.lineage.describe(dataset)  # refuses an unknown dataset
-        _print_relations(instance, found, way)
+        if found.relations or instance.json:
+            _print_relations(instance, found)
+        else:
+            period = " in the time of --since and --until" if since or until else ""
+            echo(f"No run has {_USES[way]} the dataset '{dataset.name}'{period}.", err=True)
         return 0 if found.relations else NO
     if since is not None or until is not None:
         raise click.UsageError(
@@ -104,12 +108,9 @@ def _parse(instance: Instance, text: str, field: str | None) -> tuple[MetadataEn
     return MetadataEntity(entity.head(DATASET)), entity.name
 
 
-def _print_relations(instance: Instance, found: LineageRecord, direction: Direction) -> None:
+def _print_relations(instance: Instance, found: LineageRecord) -> None:
     if instance.json:
         print_json(found)
-        return
-    if not found.relations:
-        echo(f"No run has {_USES[direction]} it.", err=True)
         return
     rows = [
         (
@@ -138,7 +139,10 @@ def _print_trace(instance: Instance, trace: FieldTrace, field: str) -> int:
         if any(graph is not None and graph.truncated for graph in graphs.values()):
             echo("There are more edges; --levels and --direction show fewer levels.", err=True)
     else:
-        echo(f"Nothing is known of what '{field}' comes from or goes to.", err=True)
+        echo(
+            f"No deployed pipeline and no run relates the field '{field}' to another field.",
+            err=True,
+        )
     return 0 if rows else NO
 
 

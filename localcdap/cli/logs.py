@@ -11,7 +11,7 @@ from localcdap.runs.model import StoredLogLine
 
 @click.command("logs")
 @click.argument("run")
-@click.option("--follow", "-f", is_flag=True, help="Continue until the run has ended.")
+@click.option("--follow", "-f", is_flag=True, help="Also show new lines, until the run has ended.")
 @instance_options
 def command(instance: Instance, run: str, follow: bool) -> None:
     """Show the log of RUN: its id, the beginning of its id, or 'last'."""

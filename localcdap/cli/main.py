@@ -59,7 +59,7 @@ _COMMANDS: Final = {
     "lineage": "Show where a dataset or a field comes from, and where it goes.",
     "impact": "Show what a change of a pipeline breaks, before it is deployed.",
     "audit": "Show who changed what, and when.",
-    "openlineage": "Show where events of OpenLineage go, or write a file of them.",
+    "openlineage": "Show where events of OpenLineage are sent, or write them into a file.",
     "engine": "Show, start or stop the local Spark server.",
     "backup": "Copy the database into a file, also while it is in use.",
     "restore": "Replace the database with a backup.",

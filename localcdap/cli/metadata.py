@@ -14,28 +14,30 @@ from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import echo, print_json, print_json_text, print_table
 
 if TYPE_CHECKING:
+    from localcdap.metadata.mutations import MetadataChange
     from localcdap.metadata.search import SearchResponse
     from localcdap.metadata.service import UserMetadata
 
-_ENTITY = """ENTITY is a path of words and names, such as datasets/orders, datasets/orders/field/email,
-apps/Sales, artifacts/core/versions/1.0, or any other words for a custom entity; dataset:orders is a short
-form for one pair. It is in the namespace of --namespace, unless it begins with namespaces/NAME."""
+_ENTITY = """ENTITY is a path of pairs TYPE/NAME: apps/orders is the pipeline 'orders', datasets/orders the
+table 'orders', datasets/orders/field/email its field 'email', artifacts/core/versions/1.0 an artifact. Other
+types than those of localcdap make a custom entity, such as jar/tools. TYPE:NAME is a short form of one pair:
+dataset:orders. The entity is in the namespace of --namespace, unless the path begins with namespaces/NAME."""
 _type_option = click.option(
-    "--type", "type_", metavar="KEY", help="The word of ENTITY that is its type; default: the last."
+    "--type", "type_", metavar="TYPE", help="The type of ENTITY; default: the last one in its path."
 )
 _scope_option = click.option(
     "--scope",
     type=click.Choice([each.value for each in MetadataScope], case_sensitive=False),
-    help="Only what users wrote (USER), or what localcdap wrote (SYSTEM).",
+    help="Only what users added (USER), or what localcdap wrote (SYSTEM).",
 )
 
 
 @click.group("metadata")
 def command() -> None:
-    """Tags and properties of entities, and their search.
+    """Show, change or search the tags and properties of pipelines, tables, fields, artifacts and plugins.
 
-    Every pipeline, table, artifact and plugin has metadata of the scope SYSTEM, which localcdap writes: its
-    name, time of creation, schema, … Users add tags and properties of the scope USER, to fields too.
+    localcdap writes those of the scope SYSTEM: name, time of creation, schema and more. Users add tags and
+    properties of the scope USER.
     """
 
 
@@ -77,7 +79,7 @@ def add(
     pairs = parse_pairs(properties, "--property")
     with instance.connect() as cdap:
         change = cdap.metadata.add(_parse(instance, entity, type_), pairs, list(tags))
-    _print_change(instance, change.entity, change.after.user)
+    _print_change(instance, change)
 
 
 @command.command("remove", help=f"Remove tags and properties of an entity.\n\n{_ENTITY}")
@@ -87,7 +89,9 @@ def add(
 @click.option(
     "--property", "properties", multiple=True, metavar="K", help="Remove this property; repeatable."
 )
-@click.option("--all", "everything", is_flag=True, help="Remove all that users wrote.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Remove all tags and properties that users added."
+)
 @instance_options
 def remove(
     instance: Instance,
@@ -105,16 +109,26 @@ def remove(
             change = cdap.metadata.remove_all(target)
         else:
             change = cdap.metadata.remove(target, list(properties), list(tags))
-    _print_change(instance, change.entity, change.after.user)
+    _print_change(instance, change)
 
 
 @command.command("search", short_help="Find entities by their metadata.")
 @click.argument("query", nargs=-1)
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this type; repeatable.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="TYPE",
+    help="Only entities of this type, such as dataset; repeatable.",
+)
 @_scope_option
 @click.option("--all-namespaces", is_flag=True, help="Search every namespace.")
-@click.option("--hidden", is_flag=True, help="Find entities whose name begins with '_', too.")
-@click.option("--sort", metavar="ORDER", help="entity-name or creation-time, with asc or desc.")
+@click.option("--hidden", is_flag=True, help="Also find entities whose name begins with '_'.")
+@click.option(
+    "--sort",
+    metavar="ORDER",
+    help="'entity-name asc', 'creation-time desc' and the like; default: best matches first.",
+)
 @click.option("--offset", default=0, show_default=True, help="How many results to leave out.")
 @click.option("--limit", default=20, show_default=True, help="The most results.")
 @instance_options
@@ -129,11 +143,12 @@ def search(
     offset: int,
     limit: int,
 ) -> None:
-    """Find entities by their metadata, in the namespace and in the namespace 'system'.
+    """Find entities by their metadata, in the namespace and in the namespace 'system' of shipped artifacts.
 
-    QUERY has words, of which any must match: a word of a value or name, the beginning of one with '*', or
-    KEY:WORD for a property, 'tags', 'schema', 'properties' or a type of entities. '+' before a word makes it
-    required; KEY:>=10 compares numbers. Without QUERY, everything is found.
+    An entity is found when a word of QUERY matches. WORD matches a word of a name, tag or value, and WORD*
+    its beginning; KEY:WORD matches a word of the property KEY, where KEY is also 'tags', 'properties' (names
+    of properties), 'schema' (fields) or a type of entities. '+' before a word makes it required; KEY:>=10
+    compares numbers. Without QUERY, all entities are found.
 
     localcdap metadata search 'tags:pii +type:email'
     """
@@ -160,7 +175,7 @@ def search(
         raise click.exceptions.Exit(1)
 
 
-@command.command("export", short_help="Write what users added as a file.")
+@command.command("export", short_help="Write the tags and properties that users added into a file.")
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @instance_options
 def export(instance: Instance, file: Path | None) -> None:
@@ -179,10 +194,12 @@ def export(instance: Instance, file: Path | None) -> None:
     echo(f"{file} written.", err=True)
 
 
-@command.command("import", short_help="Add what a file of 'metadata export' has.")
+@command.command("import", short_help="Add the tags and properties of a file of 'metadata export'.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
-    "--replace", is_flag=True, help="Remove what the entities of FILE have besides from users."
+    "--replace",
+    is_flag=True,
+    help="Remove what else users added to the entities in FILE.",
 )
 @instance_options
 def import_(instance: Instance, file: Path, replace: bool) -> None:
@@ -193,7 +210,7 @@ def import_(instance: Instance, file: Path, replace: bool) -> None:
     if instance.json:
         print_json({"entities": len(found), "changed": count})
     else:
-        echo(f"{len(found)} entities read, {count} changed.")
+        echo(f"Entities read: {len(found)}; changed: {count}.")
 
 
 def _read_file(file: Path, namespace: str) -> list[UserMetadata]:
@@ -220,13 +237,33 @@ def _list_rows(scope: MetadataScope, metadata: Metadata) -> list[tuple[str, str,
     return [*tags, *((scope.value, *item) for item in sorted(metadata.properties.items()))]
 
 
-def _print_change(instance: Instance, entity: MetadataEntity, after: Metadata) -> None:
+def _print_change(instance: Instance, change: MetadataChange) -> None:
+    before, after = change.before.user, change.after.user
     if instance.json:
         print_json(after)
         return
-    tags = ", ".join(after.tags) or "none"
-    properties = ", ".join(f"{key}={value}" for key, value in sorted(after.properties.items()))
-    echo(f"{entity.describe()}: tags {tags}; properties {properties or 'none'}.")
+    from localcdap.metadata.entities import format_entity, to_stored
+
+    entity = format_entity(to_stored(change.entity), relative_to=instance.namespace)
+    old, new = _list_items(before), _list_items(after)
+    parts = [
+        f"{verb} {', '.join(found)}"
+        for verb, found in (
+            ("added", [each for each in new if each not in old]),
+            ("removed", [each for each in old if each not in new]),
+        )
+        if found
+    ]
+    echo(f"{entity}: {'; '.join(parts) or 'nothing changed'}. Now: {', '.join(new) or 'nothing'}.")
+
+
+def _list_items(metadata: Metadata) -> list[str]:
+    """Return the tags and the properties that users wrote, as texts."""
+    tags = [f"tag {tag}" for tag in metadata.tags]
+    return [
+        *tags,
+        *(f"property {key}={value}" for key, value in sorted(metadata.properties.items())),
+    ]
 
 
 def _print_results(instance: Instance, found: SearchResponse) -> None:

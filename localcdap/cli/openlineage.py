@@ -33,10 +33,12 @@ _RUNS = 100
 @click.option("--pipelines-only", is_flag=True, help="Leave out the events of runs (--export).")
 @instance_options
 def command(instance: Instance, file: Path | None, pipelines_only: bool) -> int:
-    """Show where events of OpenLineage go, and how many wait; or write a file of them.
+    """Show to which file and server events of OpenLineage are sent, and how many wait; or write past events
+    into a file.
 
-    The settings openlineage.file and openlineage.url switch events on. An exported file holds what would have
-    been sent; column lineage and tags are those of now.
+    OpenLineage is a standard for events about pipelines and runs. The settings openlineage.file and
+    openlineage.url switch them on. --export writes the events that would have been sent, also while they are
+    off; their column lineage and tags are the present ones.
     """
     if pipelines_only and file is None:
         raise click.UsageError("--pipelines-only needs --export FILE.")
@@ -66,7 +68,11 @@ def _show(instance: Instance, cdap: Cdap) -> int:
             numbers="waiting dropped refused",
         )
     else:
-        echo("Nowhere: set openlineage.file or openlineage.url in localcdap.toml.", err=True)
+        echo(
+            "Events of OpenLineage are off. Set openlineage.file or openlineage.url in localcdap.toml "
+            "to send them to a file or a server.",
+            err=True,
+        )
     return 0 if found else NO
 
 

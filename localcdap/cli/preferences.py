@@ -11,12 +11,22 @@ from localcdap.cli.output import echo, print_json, print_table
 @click.command("preferences")
 @click.argument("action", type=click.Choice(["list", "set", "delete"]), default="list")
 @click.argument("values", nargs=-1, metavar="[K=V | K]...")
-@click.option("--instance", "whole", is_flag=True, help="The preferences of the whole instance.")
-@click.option("--application", metavar="NAME", help="The preferences of this deployed pipeline.")
+@click.option(
+    "--instance",
+    "whole",
+    is_flag=True,
+    help="List or change the preferences of the whole instance.",
+)
+@click.option(
+    "--application",
+    metavar="NAME",
+    help="List or change the preferences of this deployed pipeline.",
+)
 @click.option(
     "--program",
     metavar="TYPE/NAME",
-    help="The preferences of this program of the pipeline, for instance workflows/DataPipelineWorkflow.",
+    help="List or change the preferences of this program of the pipeline, for instance "
+    "workflows/DataPipelineWorkflow.",
 )
 @click.option(
     "--resolved",

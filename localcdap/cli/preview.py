@@ -40,8 +40,8 @@ _MOST_ON_SCREEN: Final = 10
 @click.option(
     "--limit",
     type=int,
-    help="The most records read from each source. Default: numOfRecordsPreview of the pipeline unless it is "
-    "100, else the setting preview.records.",
+    help="The most records read from each source, up to 10,000. Default: numOfRecordsPreview of the pipeline "
+    "unless it is 100, else the setting preview.records.",
 )
 @arguments_option
 @click.option(

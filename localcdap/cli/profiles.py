@@ -29,8 +29,8 @@ def command(instance: Instance) -> None:
             profile.kind,
             ", ".join(profile.required_capabilities),
             profile.address,
-            "default" if profile.is_default else "",
+            "yes" if profile.is_default else "",
         )
         for profile in profiles
     ]
-    print_table(("profile", "kind", "requires", "address", ""), rows)
+    print_table(("profile", "kind", "requires", "address", "default"), rows)

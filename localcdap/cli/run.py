@@ -58,7 +58,8 @@ def command(
     """Validate the pipeline in FILE ('-' is standard input), or the deployed pipeline NAME, run it on Spark,
     and show the numbers of input, output and error records of each stage.
 
-    A pipeline with failures does not run. A failed or stopped run leaves its sinks unchanged.
+    A pipeline with failures does not run. The files and tables of a failed or stopped run stay as they
+    were before it; what its actions changed, and the rows that it committed to databases, remain.
     """
     request = RunRequest(
         document=read_text(pipeline) if is_file(pipeline) else None,

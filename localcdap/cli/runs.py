@@ -22,13 +22,13 @@ _PRUNE: Final = "prune"
     "--keep-days",
     type=click.FloatRange(0, min_open=True),
     metavar="DAYS",
-    help="With prune: keep the runs of the last days.",
+    help="With prune: keep the runs of the last DAYS days.",
 )
 @click.option(
     "--keep-newest",
     type=click.IntRange(1),
     metavar="N",
-    help="With prune: keep the newest runs of each pipeline.",
+    help="With prune: keep the newest N runs of each pipeline.",
 )
 @click.option("--dry-run", is_flag=True, help="With prune: only list what would be removed.")
 @instance_options
@@ -42,9 +42,9 @@ def command(
 ) -> None:
     """List the runs of the namespace, or of the pipeline NAME, newest first.
 
-    'localcdap runs prune' removes runs that have ended, with their logs: all that none of the options
-    --keep-days and --keep-newest keeps. Without these options it keeps what the settings runs.keep_days and
-    runs.keep_newest say, which localcdap also applies by itself. They keep all runs by default.
+    'localcdap runs prune' removes the runs that have ended, with their logs, except those that --keep-days or
+    --keep-newest keeps. Without these options, the settings runs.keep_days and runs.keep_newest say which
+    runs are kept, by default all; localcdap also applies these settings by itself.
     """
     prunes = words[:1] == (_PRUNE,)
     names = words[1:] if prunes else words

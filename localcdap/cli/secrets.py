@@ -17,7 +17,7 @@ from localcdap.text import sanitize_for_terminal
 @click.option("--description", default="", metavar="TEXT", help="The description (put).")
 @instance_options
 def command(instance: Instance, action: str, name: str | None, description: str) -> None:
-    """List the secure keys of the namespace, put one, or delete one.
+    """List the secure keys of the namespace, store one (put), or delete one.
 
     A pipeline uses the value of a key as ${secure(NAME)}. 'put' asks for the value, or reads it from
     standard input without the final newline; the value is never shown again. It is stored in the

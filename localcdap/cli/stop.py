@@ -12,7 +12,11 @@ from localcdap.cli.output import echo, print_json
 @click.argument("run")
 @instance_options
 def command(instance: Instance, run: str) -> None:
-    """Stop RUN: its id, the beginning of its id, or 'last'. Its sinks stay unchanged."""
+    """Stop RUN: its id, the beginning of its id, or 'last'.
+
+    The files and tables that it writes stay as they were before it; what its actions changed, and the rows
+    that it committed to databases, remain.
+    """
     with instance.connect() as cdap:
         stopped = cdap.runs.stop(cdap.runs.get(instance.namespace, run).run)
     if instance.json:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import click
 
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.store.tables import TableDetail
+
+_NO_TABLES: Final = (
+    "No tables yet. The sinks Table, KVTable, BigQueryTable and BigQueryMultiTable write tables."
+)
 
 
 @click.command("tables")
@@ -19,8 +24,8 @@ from localcdap.store.tables import TableDetail
 def command(instance: Instance, name: str | None, limit: int, drop: bool) -> None:
     """List the tables and views of the namespace, or show the first rows of the table or view NAME.
 
-    The sinks Table, KVTable, BigQueryTable and BigQueryMultiTable write tables into the database of the
-    instance. BigQueryExecute creates views, which are queries.
+    Tables are in the database of the instance. The sinks Table, KVTable, BigQueryTable and
+    BigQueryMultiTable write them; the action BigQueryExecute creates views, which are queries.
     """
     if drop and name is None:
         raise click.UsageError("--drop needs the NAME of a table.")
@@ -32,7 +37,7 @@ def command(instance: Instance, name: str | None, limit: int, drop: bool) -> Non
             elif tables:
                 _print_tables(tables)
             else:
-                echo("No tables yet. A Table or BigQueryTable sink writes one.", err=True)
+                echo(_NO_TABLES, err=True)
             return
         if drop:
             cdap.tables.drop(instance.namespace, name)

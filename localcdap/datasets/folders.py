@@ -8,7 +8,6 @@ whether the transaction was committed. Only after a commit does a removed folder
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ import msgspec
 
 from localcdap.api.errors import ConflictError
 from localcdap.decoders import decode_json
+from localcdap.file_sync import sync_to_disk
 from localcdap.store.store import Store, Transaction
 
 _JOURNALS: Final = ".changes"
@@ -100,12 +100,10 @@ class FolderChanges:
         """Write the journal before the change that it describes."""
         folder = self._root / _JOURNALS
         folder.mkdir(parents=True, exist_ok=True)
-        draft = folder / f".{self._journal.id}"
-        with draft.open("wb") as file:
-            file.write(msgspec.json.encode(self._journal))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(folder / self._journal.id)
+        temporary = folder / f".{self._journal.id}"
+        temporary.write_bytes(msgspec.json.encode(self._journal))
+        sync_to_disk(temporary)
+        temporary.replace(folder / self._journal.id)
 
     def undo(self) -> None:
         """Restore the folders as they were."""
@@ -142,8 +140,8 @@ def change_folders(store: Store, root: Path) -> Iterator[tuple[Transaction, Fold
 def recover_folders(store: Store, root: Path) -> None:
     """Finish or undo the changes that a killed host has left."""
     committed = {row[0] for row in store.read("SELECT id FROM dataset_folder_changes")}
-    for draft in (root / _JOURNALS).glob(".*"):
-        draft.unlink()
+    for temporary in (root / _JOURNALS).glob(".*"):
+        temporary.unlink()
     for path in sorted((root / _JOURNALS).glob("*")):
         journal = decode_json(path.read_bytes(), type=FolderJournal)
         (_finish if journal.id in committed else _undo)(journal)

@@ -28,6 +28,7 @@ from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import DatasetFlow
+from localcdap.file_sync import sync_to_disk
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -119,7 +120,7 @@ class LocalFolders:
             # A staging directory that is gone was renamed before a crash.
             if staging.exists():
                 staging.rename(move.final)
-                _sync_directory(staging.parent)
+                sync_to_disk(staging.parent)
 
     def remove(self, directories: Sequence[str]) -> None:
         """See :meth:`Folders.remove`."""
@@ -305,12 +306,4 @@ def _write_synced(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.rename(path)
-    _sync_directory(path.parent)
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_to_disk(path.parent)

@@ -12,7 +12,7 @@ from localcdap.host.control import CONTROL, HostControl
 from localcdap.host.services import HostServices
 from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.host_lock import HostLock
-from localcdap.rpc.host_record import remove_host_record
+from localcdap.rpc.host_record import clear_host_record
 from localcdap.rpc.host_start import HostStart
 from localcdap.security.access import AccessChecks
 
@@ -83,7 +83,7 @@ class Host:
         if work:
             self._lock.accept_again()
             return work
-        remove_host_record(self._home.path)
+        clear_host_record(self._home.path)
         self.leaving.set()
         return ()
 

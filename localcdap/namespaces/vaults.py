@@ -77,18 +77,18 @@ class FileVault:
             raise self._make_error("it is damaged") from None
 
     def _write(self, values: _Values) -> None:
-        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            draft.unlink(missing_ok=True)
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            temporary.unlink(missing_ok=True)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(msgspec.json.encode(values))
                 file.flush()
                 os.fsync(file.fileno())
-            draft.replace(self._path)
+            temporary.replace(self._path)
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise self._make_error(error.strerror or type(error).__name__) from None
 
     def _make_error(self, why: str) -> StoreError:

@@ -19,9 +19,9 @@ from localcdap.api.errors import ConflictError, HostError, HostSilentError, Stor
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import (
     HostRecord,
+    clear_host_record,
     get_socket_address,
     read_host_record,
-    remove_host_record,
     write_host_record,
 )
 from localcdap.rpc.host_start import LOCK_FILE
@@ -40,7 +40,7 @@ class HostLock:
         self._version = version
         self._lock: int | None = lock
         self._server: Server | None = None
-        remove_host_record(home)  # left by a host that was killed; clients must not try to reach it
+        clear_host_record(home)  # left by a host that was killed; clients must not try to reach it
 
     @property
     def connections(self) -> int:
@@ -101,7 +101,7 @@ class HostLock:
         Call this before closing the database that the services use, and :meth:`close` after that.
         """
         if self._server is not None:
-            remove_host_record(self.home)
+            clear_host_record(self.home)
             self._server.close(grace_s)
             self._server = None
 

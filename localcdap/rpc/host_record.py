@@ -51,23 +51,23 @@ def write_host_record(home: Path, record: HostRecord) -> None:
 
     On a full disk the record of the previous host is overwritten, whose space is still there.
     """
-    draft, data = home / f".{RECORD_FILE}.{os.getpid()}", msgspec.json.encode(record)
-    draft.unlink(missing_ok=True)
+    temporary, data = home / f".{RECORD_FILE}.{os.getpid()}", msgspec.json.encode(record)
+    temporary.unlink(missing_ok=True)
     try:
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(data.ljust(_RECORD_BYTES))
-        draft.replace(home / RECORD_FILE)
+        temporary.replace(home / RECORD_FILE)
     except OSError as error:
         if not is_disk_full(error):
             raise
         with (home / RECORD_FILE).open("r+b") as file:
             file.write(data.ljust(_RECORD_BYTES))
     finally:
-        draft.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def remove_host_record(home: Path) -> None:
+def clear_host_record(home: Path) -> None:
     """Empty the record. The file keeps its size, so that the next host can write it on a full disk."""
     with contextlib.suppress(FileNotFoundError), (home / RECORD_FILE).open("r+b") as file:
         file.write(b" " * _RECORD_BYTES)

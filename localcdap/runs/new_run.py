@@ -30,7 +30,7 @@ def has_lost_plugins(request: RunRequest, resolved: ResolvedPipeline) -> bool:
     return request.application is not None and missing
 
 
-def create_invalid_error(resolved: ResolvedPipeline) -> InvalidPipelineError:
+def create_error_for_caller(resolved: ResolvedPipeline) -> InvalidPipelineError:
     """Return the error for the caller of a run that does not start, with all failures."""
     return InvalidPipelineError(
         f"The pipeline has {plural(len(resolved.errors), 'failure')}; nothing was run.",
@@ -38,7 +38,7 @@ def create_invalid_error(resolved: ResolvedPipeline) -> InvalidPipelineError:
     )
 
 
-def create_failed_error(resolved: ResolvedPipeline) -> LocalcdapError:
+def create_error_for_run(resolved: ResolvedPipeline) -> LocalcdapError:
     """Return the error for the record and the log of a run: every failure on a line."""
     heading = f"The pipeline has {plural(len(resolved.errors), 'failure')}; nothing was started:"
     return LocalcdapError("\n".join((heading, *(each.full_message for each in resolved.errors))))

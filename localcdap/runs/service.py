@@ -37,8 +37,8 @@ from localcdap.runs.model import Run, RunRequest, StoredLogLine
 from localcdap.runs.new_run import (
     build_request,
     build_run,
-    create_failed_error,
-    create_invalid_error,
+    create_error_for_caller,
+    create_error_for_run,
     has_lost_plugins,
     prepare_datasets,
 )
@@ -162,8 +162,8 @@ class RunService:
             raise
         if resolved.errors:
             process.cancel()
-            self._refuse_run(run, create_failed_error(resolved))
-            raise create_invalid_error(resolved)
+            self._refuse_run(run, create_error_for_run(resolved))
+            raise create_error_for_caller(resolved)
         try:
             self._launcher.launch(run, process, document, resolved, environment)
         except LocalcdapError as error:
@@ -440,7 +440,7 @@ class RunService:
         resolved.errors = explain_lost_artifacts(request, resolved.errors)
         prepare_datasets(self._store, self._datasets, request, resolved)
         if resolved.errors and not has_lost_plugins(request, resolved):
-            raise create_invalid_error(resolved)
+            raise create_error_for_caller(resolved)
         return resolved
 
     def _refuse_run(self, run: Run, error: LocalcdapError) -> Run:
@@ -478,7 +478,7 @@ class RunService:
             document = read_document(request.document)
             resolved = self._resolve(document, environment, request)
             if resolved.errors:
-                raise create_failed_error(resolved)
+                raise create_error_for_run(resolved)
         except LocalcdapError as error:
             self._refuse_run(run, error)
             return

@@ -55,7 +55,7 @@ data-font-size="$font_size"></div>
 </html>
 """)
 _CLOSED: Final = (
-    "The studio has ended here: it was left, shown in another page, or its server was stopped."
+    "The studio has ended in this page: it was quit or opened elsewhere, or its server was stopped."
 )
 _REFUSED: Final = Template("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>localcdap</title></head>

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from localcdap.api.errors import DamagedStoreError, NotFoundError, StoreError
+from localcdap.file_sync import sync_to_disk
 from localcdap.store.columns import quote_identifier, quote_literal
 from localcdap.store.commit_record import get_log_path, get_record_path
 from localcdap.store.database_errors import (
@@ -21,12 +22,11 @@ from localcdap.store.database_errors import (
 )
 from localcdap.store.database_file import (
     create_empty,
-    flush_file,
-    make_draft_path,
+    make_temporary_path,
     open_read_only,
     refuse_orphaned_log,
     remove_database,
-    remove_drafts,
+    remove_temporary_files,
 )
 from localcdap.store.disk_space import is_disk_full, make_disk_full_error, require_space
 from localcdap.store.file_header import read_header
@@ -73,23 +73,23 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup
 
     if target.exists():
         raise StoreError(f"{target} exists already.", "Name a file that does not exist.")
-    draft = make_draft_path(target)
+    temporary = make_temporary_path(target)
     source, file, used = connection.execute(_CURRENT_DATABASE).fetchall()[0]
     with contextlib.suppress(OSError):
         used += get_log_path(Path(file)).stat().st_size
     try:
         require_space(target.parent, used)
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        remove_drafts(target)
-        create_empty(draft)
-        connection.execute(f"ATTACH {quote_literal(draft)} AS {_COPY}")
+        remove_temporary_files(target)
+        create_empty(temporary)
+        connection.execute(f"ATTACH {quote_literal(temporary)} AS {_COPY}")
         try:
             connection.execute(f"COPY FROM DATABASE {quote_identifier(source)} TO {_COPY}")
             connection.execute(f"CHECKPOINT {_COPY}")
         finally:
             connection.execute(f"DETACH {_COPY}")
-        flush_file(draft)
-        draft.replace(target)
+        sync_to_disk(temporary)
+        temporary.replace(target)
     except (OSError, duckdb.Error) as error:
         if is_disk_full(error):
             raise make_disk_full_error(error, target, used) from error
@@ -101,7 +101,7 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup
             "Check the permissions of its folder and the space on the disk. No file was left.",
         ) from error
     finally:
-        remove_database(draft)
+        remove_database(temporary)
     return Backup(str(target), target.stat().st_size)
 
 
@@ -156,16 +156,16 @@ def restore_database(
     :raises StoreError: when the backup cannot be used; the database is then unchanged.
     """
     check_database(backup, migrations)
-    draft = make_draft_path(path)
+    temporary = make_temporary_path(path)
     try:
         require_space(path.parent, backup.stat().st_size)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        shutil.copyfile(backup, draft)
-        draft.chmod(0o600)
-        flush_file(draft)
+        shutil.copyfile(backup, temporary)
+        temporary.chmod(0o600)
+        sync_to_disk(temporary)
         had = path.exists()
         keep_database(path, kept)
-        draft.replace(path)
+        temporary.replace(path)
         return RestoredDatabase(str(path), str(kept) if had else None)
     except OSError as error:
         if is_disk_full(error):
@@ -175,7 +175,7 @@ def restore_database(
             "Check the permissions of the folder and the space on the disk.",
         ) from error
     finally:
-        remove_database(draft)
+        remove_database(temporary)
 
 
 def keep_database(path: Path, kept: Path) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api.errors import DamagedStoreError
 from localcdap.store.backup import find_damaged_tables
 from localcdap.store.commit_record import get_log_path
-from localcdap.store.database_file import make_draft_path, open_file
+from localcdap.store.database_file import make_temporary_path, open_file
 from localcdap.store.disk_space import get_file_size
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ def keep_copy(database: Path) -> Iterator[None]:
     try:
         if log.exists():
             _clone(log, get_log_path(copy))
-        draft = make_draft_path(copy)
-        _clone(database, draft)
-        draft.replace(copy)
+        temporary = make_temporary_path(copy)
+        _clone(database, temporary)
+        temporary.replace(copy)
     except OSError:
         _remove(copy)
     yield

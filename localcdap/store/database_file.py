@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import DamagedStoreError, StoreError
+from localcdap.file_sync import sync_to_disk
 from localcdap.store.commit_record import check_log, get_log_path
 from localcdap.store.database_errors import (
     make_database_error,
@@ -99,16 +100,16 @@ def refuse_orphaned_log(path: Path) -> None:
         )
 
 
-def make_draft_path(path: Path) -> Path:
+def make_temporary_path(path: Path) -> Path:
     """Return the path at which a process writes a file before the file takes its final path."""
     return path.with_name(f".{path.name}.{os.getpid()}{_UNFINISHED}")
 
 
-def remove_drafts(path: Path) -> None:
-    """Remove the drafts of a database that killed processes left. The caller owns the instance."""
-    for draft in path.parent.glob(f".{path.name}.*{_UNFINISHED}*"):
+def remove_temporary_files(path: Path) -> None:
+    """Remove the temporary files of a database that killed processes left. The caller owns the instance."""
+    for temporary in path.parent.glob(f".{path.name}.*{_UNFINISHED}*"):
         with contextlib.suppress(OSError):
-            draft.unlink()
+            temporary.unlink()
 
 
 def remove_database(path: Path) -> None:
@@ -116,12 +117,6 @@ def remove_database(path: Path) -> None:
     for each in (path, get_log_path(path)):
         with contextlib.suppress(OSError):
             each.unlink()
-
-
-def flush_file(path: Path) -> None:
-    """Wait until a file is on the disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def create_empty(path: Path) -> None:
@@ -136,13 +131,13 @@ def _create(path: Path) -> None:
     """Create the file under another name first: an empty file is then never a database that was begun."""
     refuse_orphaned_log(path)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = make_draft_path(path)
+    temporary = make_temporary_path(path)
     try:
-        create_empty(draft)
-        flush_file(draft)
-        draft.replace(path)
+        create_empty(temporary)
+        sync_to_disk(temporary)
+        temporary.replace(path)
     finally:
-        remove_database(draft)
+        remove_database(temporary)
 
 
 def _check_header(path: Path) -> None:

@@ -24,9 +24,9 @@ from localcdap.store.commit_record import (
 )
 from localcdap.store.database_file import (
     create_empty,
-    make_draft_path,
+    make_temporary_path,
     remove_database,
-    remove_drafts,
+    remove_temporary_files,
 )
 from localcdap.store.disk_space import is_disk_full, make_disk_full_error, require_space
 from localcdap.store.file_header import read_header, rebuild_header
@@ -76,12 +76,12 @@ class _Repair:
         self._path = path
         self._kept = kept
         self._migrations = migrations
-        self._draft = make_draft_path(path)
+        self._copy = make_temporary_path(path)
         """A link to the database, or a copy of it, with as much of the log as an attempt uses."""
-        self._saved = make_draft_path(path.with_name(f"{path.name}.saved"))
+        self._saved = make_temporary_path(path.with_name(f"{path.name}.saved"))
 
     def run(self, backups: Sequence[Path]) -> list[str]:
-        remove_drafts(self._path)
+        remove_temporary_files(self._path)
         try:
             steps = self._keep_file()
             if not steps and self._path.exists():
@@ -89,13 +89,13 @@ class _Repair:
             steps = steps or self._save_tables() or self._save_with_new_header()
             return steps or self._restore(backups) or self._give_up()
         finally:
-            remove_database(self._draft)
+            remove_database(self._copy)
             remove_database(self._saved)
 
     def _keep_file(self) -> list[str] | None:
         """Go on with the file itself, if it is intact but for its log."""
         for log in self._list_logs():
-            if _find_problem(self._draft, self._migrations) is not None:
+            if _find_problem(self._copy, self._migrations) is not None:
                 continue
             path, kept = get_log_path(self._path), get_log_path(self._kept)
             steps = [f"Opened it again with {log.bytes:,} bytes of its write-ahead log."]
@@ -104,7 +104,7 @@ class _Repair:
                 path.replace(kept)
                 steps = [f"{steps[0]} The whole log is {kept}."]
             if log.bytes:
-                get_log_path(self._draft).replace(path)
+                get_log_path(self._copy).replace(path)
             get_record_path(self._path).unlink(missing_ok=True)
             return [*steps, *_describe_loss(log)]
         return None
@@ -125,12 +125,12 @@ class _Repair:
     def _save_with_new_header(self) -> list[str] | None:
         if not self._path.exists():
             return None
-        remove_database(self._draft)  # it may be a link to the database
-        shutil.copyfile(self._path, self._draft)
+        remove_database(self._copy)  # it may be a link to the database
+        shutil.copyfile(self._path, self._copy)
         create_empty(self._saved)
-        was_rebuilt = rebuild_header(self._draft, self._saved)
+        was_rebuilt = rebuild_header(self._copy, self._saved)
         remove_database(self._saved)
-        header = read_header(self._draft)
+        header = read_header(self._copy)
         if not was_rebuilt or header is None:
             return None
         is_newest = get_recorded_iteration(self._path) == header.iteration
@@ -147,13 +147,13 @@ class _Repair:
         ]
 
     def _salvage(self) -> list[str] | None:
-        """Put what can be read of the draft in the place of the database.
+        """Put what can be read of the copy in the place of the database.
 
         :returns: what is lost; None when too little can be read.
         """
         remove_database(self._saved)
         try:
-            lost = salvage_tables(self._draft, self._saved)
+            lost = salvage_tables(self._copy, self._saved)
             check_database(self._saved, self._migrations)
         except DiskFullError:
             raise
@@ -188,7 +188,7 @@ class _Repair:
         ]
 
     def _list_logs(self) -> Iterator[_Log]:
-        """Yield how much of the log may be used, the most first; the draft has that much meanwhile."""
+        """Yield how much of the log may be used, the most first; the copy has that much meanwhile."""
         log = get_log_path(self._path)
         damage = find_log_damage(self._path)
         if not self._path.exists():
@@ -212,17 +212,17 @@ class _Repair:
         )
 
     def _link(self, log_bytes: int) -> None:
-        remove_database(self._draft)
-        os.link(self._path, self._draft)
+        remove_database(self._copy)
+        os.link(self._path, self._copy)
         if log_bytes:
-            copy = get_log_path(self._draft)
+            copy = get_log_path(self._copy)
             shutil.copyfile(get_log_path(self._path), copy)
             copy.chmod(0o600)
             os.truncate(copy, log_bytes)
 
     def _find_log_damage(self) -> int | None:
         """Return the position of the first entry of the log that DuckDB cannot read, in bytes."""
-        found = _POSITION.search(_find_problem(self._draft, self._migrations) or "")
+        found = _POSITION.search(_find_problem(self._copy, self._migrations) or "")
         return int(found[1]) if found else None
 
 

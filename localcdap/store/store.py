@@ -25,7 +25,7 @@ from localcdap.store.backup import (
 from localcdap.store.checkpoint_copy import open_after_checkpoint
 from localcdap.store.commit_log import CommitLog
 from localcdap.store.database_errors import translate_errors
-from localcdap.store.database_file import remove_drafts
+from localcdap.store.database_file import remove_temporary_files
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Store:
 
     def __init__(self, path: Path, migrations: Path = SHIPPED, backups: Path | None = None) -> None:
         self.path: Final = path
-        remove_drafts(path)
+        remove_temporary_files(path)
         self._root = open_after_checkpoint(path)
         self._idle: list[duckdb.DuckDBPyConnection] = []
         self._used: set[duckdb.DuckDBPyConnection] = set()

@@ -158,9 +158,9 @@ class NamespaceViews:
         :raises QueryError: when the view cannot be read, or takes more than its limits.
         """
         tables, view = self._find(namespace, name)
-        draft = file.with_name(f"{file.name}.draft")
+        temporary = file.with_name(f"{file.name}.temporary")
         try:
-            schema = ViewQuery(_EXPORT_LIMITS).write(self._store, tables, view, draft)
+            schema = ViewQuery(_EXPORT_LIMITS).write(self._store, tables, view, temporary)
             columns = ", ".join(
                 f"CAST({quote_identifier(each.name)} AS {to_column_type(each.schema)}) "
                 f"AS {quote_identifier(each.name)}"
@@ -168,11 +168,11 @@ class NamespaceViews:
             )
             with self._store.snapshot() as tx:
                 tx.execute(
-                    f"COPY (SELECT {columns} FROM read_parquet({quote_literal(draft)})) "  # noqa: S608
+                    f"COPY (SELECT {columns} FROM read_parquet({quote_literal(temporary)})) "  # noqa: S608
                     f"TO {quote_literal(file)} (FORMAT parquet)"
                 )
         finally:
-            draft.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         return schema
 
     def _find(self, namespace: str, name: str) -> tuple[list[QueryTable], QueryTable]:

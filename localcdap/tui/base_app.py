@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,6 +83,10 @@ class BaseApp(InternalsApp):
             for key, (meant, description) in _VIM_KEYS.items()
         ),
     ]
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Return the name of a key as the guides write it: ``ctrl+s``, where Textual writes ``^s``."""
+        return re.sub(r"\^(?=.)", "ctrl+", super().get_key_display(binding))
 
     def __init__(self) -> None:
         super().__init__()

@@ -32,6 +32,11 @@ def test_a_command_and_all_of_its_options_have_a_help_text(name):
     assert [each.name for each in options if not each.help] == []
 
 
+def test_no_help_text_shows_the_mark_of_a_paragraph_that_is_not_wrapped():
+    """click takes the character backspace; a docstring that is a raw string has a backslash and a b."""
+    assert [name for name, command in COMMANDS.items() if r"\b" in (command.help or "")] == []
+
+
 @pytest.mark.parametrize(
     "name",
     sorted(

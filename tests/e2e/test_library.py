@@ -39,7 +39,7 @@ def test_a_pipeline_is_deployed_exported_compared_and_deleted(
     first = answer(command("import", file, "--name", "orders", "--json"))
     assert first["application"]["number"] == 1
     exported = command("export", "orders")[1]
-    assert exported.strip() == json.dumps(document, indent=2)
+    assert exported.strip() == json.dumps({**document, "name": "orders"}, indent=2)
     assert command("export", "orders@1", "--output", str(tmp_path / "e.json"))[0] == 0
     assert command("diff", str(tmp_path / "e.json"), "orders")[:2] == (0, "No differences.\n")
 

@@ -257,7 +257,7 @@ def test_files_of_user_metadata_are_written_and_read(
     cdap.metadata.remove_all(APP)
     cdap.metadata.add(APP, None, ["other"])
     assert call(home, "import", str(file)) == 0
-    assert "2 entities read, 1 changed." in capsys.readouterr().out
+    assert "Entities read: 2; changed: 1." in capsys.readouterr().out
     assert cdap.metadata.get(APP).user == Metadata.of({"owner": "Anna"}, ["other", "pii"])
     assert call(home, "import", str(file), "--replace") == 0
     assert cdap.metadata.get(APP).user == Metadata.of({"owner": "Anna"}, ["pii"])
@@ -273,7 +273,11 @@ def test_the_command_shows_changes_and_finds(
     cdap: Cdap, home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(home, "add", f"apps/{APP.name}", "--tag", "pii", "--property", "owner=Anna") == 0
-    assert "tags pii; properties owner=Anna." in capsys.readouterr().out
+    assert capsys.readouterr().out == (
+        f"apps/{APP.name}: added tag pii, property owner=Anna. Now: tag pii, property owner=Anna.\n"
+    )
+    assert call(home, "add", f"apps/{APP.name}", "--tag", "pii") == 0
+    assert f"apps/{APP.name}: nothing changed." in capsys.readouterr().out
     assert call(home, "get", f"application:{APP.name}", "--scope", "user") == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         "USER   tag    pii",

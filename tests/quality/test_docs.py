@@ -206,7 +206,7 @@ def test_the_method_that_is_shown_is_one():
     shown = {"msgspec": msgspec, "BatchSource": BatchSource, "plugin_method": plugin_method}
     exec(python_block("@plugin_method"), shown)
 
-    assert list(find_plugin_methods(shown["Tables"])) == ["list-tables"]
+    assert list(find_plugin_methods(shown["Orders"])) == ["list-tables"]
 
 
 def test_the_edits_that_are_shown_can_be_made(tmp_path, monkeypatch):

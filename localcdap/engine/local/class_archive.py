@@ -57,16 +57,16 @@ class ClassArchive:
         """
         if self.path.is_file() or os.pathsep in str(self._directory):
             return
-        draft = self.path.with_suffix(".draft")
+        temporary = self.path.with_suffix(".temporary")
         try:
             self._create_base()
             base = [f"-XX:SharedArchiveFile={path}" for path in self._list_bases()]
-            training = start([*base, f"-XX:ArchiveClassesAtExit={draft}"])
-            if training.run(is_needed) and draft.is_file():
+            training = start([*base, f"-XX:ArchiveClassesAtExit={temporary}"])
+            if training.run(is_needed) and temporary.is_file():
                 self._remove_others()
-                draft.rename(self.path)
+                temporary.rename(self.path)
         finally:
-            draft.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
     def _list_bases(self) -> list[str]:
         return [str(self._base)] if self._base.is_file() else []
@@ -75,11 +75,11 @@ class ClassArchive:
         runtime = Path(self._java.executable).resolve().parent.parent
         if (runtime / "lib" / "server" / "classes.jsa").is_file():
             return
-        draft = self._base.with_suffix(".draft")
-        command = [self._java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={draft}"]
+        temporary = self._base.with_suffix(".temporary")
+        command = [self._java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={temporary}"]
         subprocess.run(command, capture_output=True, check=False, timeout=_LIMIT_S)
-        if draft.is_file():
-            draft.rename(self._base)
+        if temporary.is_file():
+            temporary.rename(self._base)
 
     def _remove_others(self) -> None:
         """Remove the archives of other runtimes and versions."""

@@ -252,11 +252,11 @@ def _create_record(
 
 
 def _write_record(path: Path, record: ServerRecord) -> None:
-    draft = path.with_name(f".{path.name}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    temporary = path.with_name(f".{path.name}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(msgspec.json.encode(record))
-    draft.rename(path)
+    temporary.rename(path)
 
 
 def _remove_folder(folder: Path) -> None:

@@ -148,11 +148,11 @@ class WorkOrder(msgspec.Struct):
 
 def write_order(run_directory: Path, order: WorkOrder) -> None:
     """Write the order for a waiting run process: atomically, readable by its user only."""
-    draft = run_directory / f".{ORDER}"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    temporary = run_directory / f".{ORDER}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(msgspec.json.encode(order, enc_hook=encode_schema))
-    draft.rename(run_directory / ORDER)
+    temporary.rename(run_directory / ORDER)
 
 
 def read_order(run_directory: Path) -> WorkOrder:

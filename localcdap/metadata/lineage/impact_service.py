@@ -70,8 +70,10 @@ class FieldReader(msgspec.Struct, frozen=True):
 class ImpactReport(msgspec.Struct):
     """What a change means."""
 
+    pipeline: str
+    """The name of the changed pipeline; empty when its document has none."""
     against: str | None
-    """What was compared; None when there is no such pipeline yet."""
+    """What it was compared with; None when no pipeline of its name is deployed."""
     errors: list[ValidationFailure]
     """Failures of the changed pipeline: the report covers what is known in spite of them."""
     stages: list[StageFieldChange]
@@ -124,6 +126,7 @@ class ImpactService:
         changed = {(each.dataset, each.field) for each in datasets if each.change != ADDED}
         own = name if request.against is None else request.against.partition("@")[0]
         return ImpactReport(
+            name,
             against,
             errors,
             [] if old_text is None else compare_stages(before, after),

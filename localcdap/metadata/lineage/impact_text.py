@@ -17,7 +17,7 @@ from localcdap.metadata.lineage.pipeline_lineage import StageFieldLineage
 def summarize_impact(report: ImpactReport) -> str:
     """Return what was compared, and whether anything changes."""
     if report.against is None:
-        return "There is no deployed pipeline of this name: nothing can be lost."
+        return f"No pipeline '{report.pipeline}' is deployed, so there is nothing to compare with."
     changes = report.stages or report.datasets or report.readers
     return f"Compared with {report.against}{'.' if changes else ': no field changes.'}"
 
@@ -31,8 +31,14 @@ def describe_impact(report: ImpactReport) -> list[tuple[str, list[str]]]:
             "Pipelines that depend on these fields",
             [_describe_reader(each) for each in report.readers],
         ),
-        ("Fields that are read and not used", [".".join(each) for each in report.unused]),
-        ("Fields that no pipeline writes", [".".join(each) for each in report.unwritten]),
+        (
+            "Fields of datasets that the pipeline reads and does not use",
+            [".".join(each) for each in report.unused],
+        ),
+        (
+            "Fields of datasets that no pipeline writes",
+            [".".join(each) for each in report.unwritten],
+        ),
     ]
     return [(title, lines) for title, lines in parts if lines]
 

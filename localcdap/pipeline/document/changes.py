@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from localcdap.pipeline.document.model import Path, PipelineDocument
@@ -37,11 +37,39 @@ def change_stages(document: PipelineDocument, changes: Mapping[str, StageChange]
     return _rewrite_at(source, list(document.config_path), rewrite)
 
 
+def rename_pipeline(document: PipelineDocument, name: str) -> Any:
+    """Return a copy of the document's source in which the pipeline has this name.
+
+    The name replaces the one that :func:`.reader.read_document` found; an envelope without a name gets one,
+    a bare configuration without a name stays as it is.
+    """
+    source = copy.deepcopy(document.source)
+    depth = len(document.config_path)
+    for length in (*range(depth - 1, -1, -1), depth):
+        path = list(document.config_path[:length])
+        if _read_at(source, path).get("name") is not None:
+            break
+    else:
+        path = []
+        if not depth:
+            return source
+    return _rewrite_at(source, path, lambda node: node.update(name=name))
+
+
 def copy_configuration(document: PipelineDocument) -> Any:
     """Return a copy of the decoded configuration; one of CDAP 3 is not converted."""
-    found: list[Any] = []
-    _rewrite_at(copy.deepcopy(document.source), list(document.config_path), found.append)
-    return found[0]
+    return copy.deepcopy(_read_at(document.source, list(document.config_path)))
+
+
+def _read_at(node: Any, path: Sequence[str | int]) -> Any:
+    """Return the node at the path, through JSON text on the way."""
+    for key in path:
+        node = _decode(node)[key]
+    return _decode(node)
+
+
+def _decode(node: Any) -> Any:
+    return json.loads(node) if isinstance(node, str) else node
 
 
 def _rewrite_at(node: Any, path: list[str | int], rewrite: Callable[[Any], None]) -> Any:

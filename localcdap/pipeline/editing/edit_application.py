@@ -32,7 +32,7 @@ _LABELS: Final = ("name", "description")
 _Config = Mapping[str, Any]
 
 
-def apply_edit(draft: EditedDocument, edit: Edit) -> EditedDocument:
+def apply_edit(edited: EditedDocument, edit: Edit) -> EditedDocument:
     """Return the document after an edit.
 
     :raises NotFoundError: when a stage or connection that it names does not exist.
@@ -42,14 +42,14 @@ def apply_edit(draft: EditedDocument, edit: Edit) -> EditedDocument:
     match edit:
         case CompoundEdit():
             for each in edit.edits:
-                draft = apply_edit(draft, each)
-            return draft
+                edited = apply_edit(edited, each)
+            return edited
         case SetSetting(key=key) if key in _LABELS:
-            return draft.with_label(key, edit.value)
+            return edited.with_label(key, edit.value)
         case Undo() | Redo():
             raise BadRequestError("Undo and redo cannot be part of other edits.")
         case _:
-            return draft.with_config(_APPLIERS[type(edit)](draft.config, edit))
+            return edited.with_config(_APPLIERS[type(edit)](edited.config, edit))
 
 
 def _set_properties(config: _Config, edit: SetProperties) -> _Config:

@@ -123,15 +123,15 @@ _MOST_UNDO_STEPS: Final = 1000
 class EditHistory:
     """The documents of a session in the order of its edits, and the current position."""
 
-    def __init__(self, draft: EditedDocument) -> None:
-        self._drafts = [draft]
+    def __init__(self, edited: EditedDocument) -> None:
+        self._versions = [edited]
         self._position = 0
         self._last: Edit | None = None
         """The edit that led to the current document; None after undo or redo."""
 
     @property
-    def draft(self) -> EditedDocument:
-        return self._drafts[self._position]
+    def current(self) -> EditedDocument:
+        return self._versions[self._position]
 
     @property
     def can_undo(self) -> bool:
@@ -139,16 +139,16 @@ class EditHistory:
 
     @property
     def can_redo(self) -> bool:
-        return self._position + 1 < len(self._drafts)
+        return self._position + 1 < len(self._versions)
 
-    def add(self, draft: EditedDocument, edit: Edit | None = None) -> None:
+    def add(self, edited: EditedDocument, edit: Edit | None = None) -> None:
         """Add a document after the current one; undone edits are dropped.
 
         :param edit: the edit that led to it; one that continues the last edit replaces that.
         """
         kept = self._position + (not _is_continued(self._last, edit))
-        self._drafts = [*self._drafts[:kept][-_MOST_UNDO_STEPS:], draft]
-        self._position = len(self._drafts) - 1
+        self._versions = [*self._versions[:kept][-_MOST_UNDO_STEPS:], edited]
+        self._position = len(self._versions) - 1
         self._last = edit
 
     def undo(self) -> None:

@@ -80,12 +80,12 @@ class EditingService:
         :raises NotFoundError: when there is no such namespace.
         :raises ConflictError: when too many sessions are open.
         """
-        draft, document = EditedDocument.read(request.document, request.file)
+        edited, document = EditedDocument.read(request.document, request.file)
         name = request.name or document.name
         key = secrets.token_hex(8)
         session = EditingSession(
             key,
-            draft,
+            edited,
             partial(self._create_context, request, name),
             self._workers,
             self._checks,

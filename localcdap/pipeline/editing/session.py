@@ -65,7 +65,7 @@ class EditingSession:
     def __init__(
         self,
         key: str,
-        draft: EditedDocument,
+        edited: EditedDocument,
         create_context: CreateContext,
         memory: ResultMemory,
         checks: PluginCheckQueue,
@@ -74,7 +74,7 @@ class EditingSession:
         self.used = time.monotonic()
         """When the session was last used (``time.monotonic``)."""
         self._key = key
-        self._history = EditHistory(draft)
+        self._history = EditHistory(edited)
         self._create_context = create_context
         self._memory = memory
         self._checks = checks
@@ -94,7 +94,7 @@ class EditingSession:
         with self._changed:
             configure, shown, self._templates = create_context(self._find_result)
             self._validator = IncrementalValidator(configure, shown)
-            self._document = self._read(draft)
+            self._document = self._read(edited)
             self._update(is_edited=True)
 
     def apply(self, edit: Edit, wait_s: float) -> EditResult:
@@ -129,7 +129,7 @@ class EditingSession:
     def get_text(self) -> str:
         """Return the document as it is now, as JSON text."""
         with self._changed:
-            return self._history.draft.to_text()
+            return self._history.current.to_text()
 
     def detect(self, stages: Collection[str] | None) -> None:
         """Make the connected checks of stages in the background.
@@ -159,7 +159,7 @@ class EditingSession:
                 configure, shown, self._templates = self._create_context(self._find_result)
                 self._validator.reset(configure, shown)
                 self._detected_requests.clear()
-                self._document = self._read(self._history.draft)
+                self._document = self._read(self._history.current)
                 self._update()
 
     def close(self) -> None:
@@ -174,15 +174,15 @@ class EditingSession:
         self._detected_requests.clear()
         if isinstance(edit, Undo | Redo):
             history.undo() if isinstance(edit, Undo) else history.redo()
-            self._document = self._read(history.draft)
+            self._document = self._read(history.current)
         else:
-            draft = apply_edit(history.draft, edit)
-            self._document = self._read(draft)
-            history.add(draft, edit)
+            edited = apply_edit(history.current, edit)
+            self._document = self._read(edited)
+            history.add(edited, edit)
         self._update(is_edited=True)
 
-    def _read(self, draft: EditedDocument) -> PipelineDocument:
-        return expand_templates(draft.to_document(), self._templates)
+    def _read(self, edited: EditedDocument) -> PipelineDocument:
+        return expand_templates(edited.to_document(), self._templates)
 
     def _update(self, *, is_edited: bool = False) -> None:
         self._new_requests = []

@@ -18,7 +18,7 @@ from localcdap.api.security import Permission
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.changes import copy_configuration
+from localcdap.pipeline.document.changes import copy_configuration, rename_pipeline
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.source import require_text
@@ -213,15 +213,20 @@ class ApplicationService:
     ) -> str:
         """Return the JSON text of the document as it was deployed, keys in their order, indented by two.
 
+        The name in the document is that of the application, as in an export of CDAP, also when another
+        name was given at the deployment.
+
         :param upgrade: whether to convert an older form to the one that CDAP 6 exports.
         :raises NotFoundError: when there is no such version; the message lists the versions.
         """
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
-            text = records.read_document_text(tx, records.find(tx, namespace, name, version))
-        return format_json(
-            encode_document(upgrade_document(read_document(text))) if upgrade else text
-        )
+            application = records.find(tx, namespace, name, version)
+            document = read_document(records.read_document_text(tx, application))
+        if document.name != application.name:
+            document = read_document(rename_pipeline(document, application.name))
+        text = encode_document(upgrade_document(document)) if upgrade else document.to_json()
+        return format_json(text)
 
     @requires(of_application(), Permission.ADMIN)
     def delete(self, namespace: str, name: str) -> Application:

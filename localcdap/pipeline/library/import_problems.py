@@ -1,4 +1,6 @@
-"""Plugins that an imported pipeline requests and this instance does not have exactly so, and the repairs."""
+"""Stages of an imported pipeline whose plugin is not installed in the requested version, artifact or scope,
+and the repairs.
+"""
 
 from __future__ import annotations
 
@@ -72,16 +74,20 @@ def _check_stage(
     is_range = range_ is not None and not range_.is_exact
     if lookup.plugin is not None:
         if is_range:
-            yield _create_problem(stage, asked, ProblemKind.RANGE, lookup.plugin, "it takes")
+            yield _create_problem(
+                stage, asked, ProblemKind.RANGE, lookup.plugin, "the version in use is"
+            )
         return
     if lookup.suggested is None:
-        similar = f"; similar ones here: {', '.join(lookup.nearest)}" if lookup.nearest else ""
-        what = f"there is no plugin '{stage.plugin.name}' of type '{stage.plugin.type}'{similar}"
+        similar = f"; similar names: {', '.join(lookup.nearest)}" if lookup.nearest else ""
+        what = (
+            f"no plugin '{stage.plugin.name}' of type '{stage.plugin.type}' is installed{similar}"
+        )
         yield _create_problem(stage, asked, ProblemKind.MISSING, None, what)
         return
     other = _find_in_other_scope(stage, finder, asked)
     if other is not None:
-        yield _create_problem(stage, asked, ProblemKind.SCOPE, other, "in the other scope there is")
+        yield _create_problem(stage, asked, ProblemKind.SCOPE, other, "the other scope has")
     else:
         yield _create_problem(
             stage, asked, *_describe_difference(asked, lookup.suggested, is_range)
@@ -102,11 +108,15 @@ def _describe_difference(
     """Return the kind, the repair, and the words before its name in the message."""
     found = suggested.artifact
     if asked.name and asked.name != found.name:
-        return ProblemKind.ARTIFACT, suggested, "another artifact has the plugin:"
+        return ProblemKind.ARTIFACT, suggested, "the plugin is in another artifact,"
     if is_range or not asked.version:
-        return ProblemKind.RANGE, suggested, "nothing here fits; there is"
+        return ProblemKind.RANGE, suggested, "no installed version fits; installed is"
     is_newer = ArtifactVersion(found.version) > ArtifactVersion(asked.version)
-    return ProblemKind.VERSION, suggested, f"{'a newer' if is_newer else 'an older'} one is here:"
+    return (
+        ProblemKind.VERSION,
+        suggested,
+        f"installed is {'a newer' if is_newer else 'an older'} version,",
+    )
 
 
 def _find(stage: StageUse, finder: PluginFinder, selector: ArtifactSelector) -> PluginLookup:

@@ -109,7 +109,7 @@ class Editor(StudioNode, Widget):
     @property
     def config(self) -> Mapping[str, Any]:
         """The decoded JSON of the configuration."""
-        return self._local_document.draft.config
+        return self._local_document.current.config
 
     @property
     def target(self) -> NavigationTarget:
@@ -161,7 +161,7 @@ class Editor(StudioNode, Widget):
 
     def to_text(self) -> str:
         """Return the document as JSON text: what is saved and run."""
-        return self._local_document.draft.to_text()
+        return self._local_document.current.to_text()
 
     def get_node(self, stage: str) -> Mapping[str, Any]:
         """Return the decoded JSON of a stage; empty when there is none of that name."""
@@ -258,13 +258,13 @@ class Editor(StudioNode, Widget):
             self.arguments = dict(arguments)
             self._open_session()
 
-    def mark_saved(self, source: DocumentSource, draft: EditedDocument) -> None:
+    def mark_saved(self, source: DocumentSource, edited: EditedDocument) -> None:
         """Record that a state of the document was saved.
 
-        :param draft: ``local_document.draft`` when it was saved.
+        :param edited: ``local_document.current`` when it was saved.
         """
         self.source, self.is_file_changed = source, False
-        self._local_document.mark_saved(draft)
+        self._local_document.mark_saved(edited)
         self.document_changed.publish(DocumentChange(is_edit=False))
 
     def set_namespace(self, namespace: str) -> None:

@@ -38,17 +38,17 @@ class DocumentChange(msgspec.Struct, frozen=True):
 class LocalDocument:
     """A document and its history.
 
-    :param draft: the document at the start.
+    :param edited: the document at the start.
     """
 
-    def __init__(self, draft: EditedDocument) -> None:
-        self._history = EditHistory(draft)
-        self._saved = draft
-        self._index(draft.to_document())
+    def __init__(self, edited: EditedDocument) -> None:
+        self._history = EditHistory(edited)
+        self._saved = edited
+        self._index(edited.to_document())
 
     @property
-    def draft(self) -> EditedDocument:
-        return self._history.draft
+    def current(self) -> EditedDocument:
+        return self._history.current
 
     @property
     def can_undo(self) -> bool:
@@ -61,11 +61,11 @@ class LocalDocument:
     @property
     def is_changed(self) -> bool:
         """Whether the document differs from what was saved last."""
-        return self._history.draft is not self._saved
+        return self._history.current is not self._saved
 
-    def mark_saved(self, draft: EditedDocument) -> None:
-        """Record that a draft of the history was saved."""
-        self._saved = draft
+    def mark_saved(self, edited: EditedDocument) -> None:
+        """Record which state of the document was saved."""
+        self._saved = edited
 
     def apply(self, edit: Edit, origin: object = None) -> DocumentChange:
         """Apply an edit and return what it changed.
@@ -76,13 +76,13 @@ class LocalDocument:
         history = self._history
         if isinstance(edit, Undo | Redo):
             history.undo() if isinstance(edit, Undo) else history.redo()
-            self._index(history.draft.to_document())
+            self._index(history.current.to_document())
         else:
-            draft = apply_edit(history.draft, edit)
+            edited = apply_edit(history.current, edit)
             read = (
-                draft.to_document()
+                edited.to_document()
             )  # raises for a document that cannot be read, as in the service
-            history.add(draft, edit)
+            history.add(edited, edit)
             self._index(read)
         names = nodes.keys() | self._nodes.keys()
         return DocumentChange(
@@ -101,11 +101,11 @@ class LocalDocument:
         return self._uses.get(stage)
 
     def _index(self, document: PipelineDocument) -> None:
-        """Index the stages of the current draft by name."""
-        draft = self._history.draft
+        """Index the stages of the current document by name."""
+        edited = self._history.current
         self.document = document
         self._nodes: dict[str, Mapping[str, Any]] = {}
-        for name, node in _iterate_nodes(draft.config):
+        for name, node in _iterate_nodes(edited.config):
             self._nodes.setdefault(name, node)
         self._uses: dict[str, StageUse] = {}
         for use in (*self.document.stages, *self.document.post_actions):

@@ -10,7 +10,7 @@ from typing import Final
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.editing.edited_document import EditedDocument as Sheet
+from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.tui.document.local_document import LocalDocument
 from localcdap.tui.routes import (
     DeployedTarget,
@@ -76,8 +76,8 @@ def load_document(
     :raises LocalcdapError: when there is no document, or it is not a pipeline.
     """
     source, text = _read_source(cdap, namespace, target)
-    draft, _ = Sheet.read(text, source.file)
-    return source, LocalDocument(draft)
+    edited, _ = EditedDocument.read(text, source.file)
+    return source, LocalDocument(edited)
 
 
 def _read_source(

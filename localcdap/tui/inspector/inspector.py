@@ -75,10 +75,10 @@ class Inspector(StudioNode, Vertical):
             show=False,
         ),
         Binding("f7", "get_schema", "get schema", id="stage.get_schema"),
-        Binding("f6", "version", "version, repair", id="stage.version"),
-        Binding("f8", "methods", "ask the plugin", id="stage.methods", show=False),
+        Binding("f6", "version", "plugin version", id="stage.version"),
+        Binding("f8", "methods", "methods of the plugin", id="stage.methods", show=False),
         Binding("f9,ctrl+enter", "try", "try the stage", id="trial.run"),
-        Binding("f3", "fill", "records from …", id="trial.fill"),
+        Binding("f3", "fill", "choose records", id="trial.fill"),
         Binding("alt+i", "input", "next input", id="trial.input", show=False),
     ]
     DEFAULT_CSS = """

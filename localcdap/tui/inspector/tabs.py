@@ -40,7 +40,7 @@ class InspectorTabs(StudioNode, TabbedContent):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("W", "lineage", "where from, where to", id="stage.lineage", show=False),
+        Binding("W", "lineage", "lineage of a field", id="stage.lineage", show=False),
     ]
 
     def __init__(self, editor: Editor, known: FieldContext) -> None:

@@ -85,15 +85,15 @@ class ConnectionRules:
             return "a stage is not connected to itself"
         orders = from_type in CONTROL or to_type in CONTROL
         if from_type in SINKS and not orders:
-            return "nothing leaves a sink"
+            return "a sink has no output"
         if to_type in SOURCES and not orders:
-            return "nothing leads to a source"
+            return "a source has no input"
         if to_type == ERROR_TRANSFORM and from_type not in ERROR_EMITTERS:
             return f"{from_type} stages emit no errors"
         if from_type not in (CONDITION, SPLITTER) and self._are_connected(source, target):
             return "they are connected already"
         if target_type is None and self._is_upstream(target, source):
-            return "records would go in a circle"
+            return "the connection would make a cycle"
         return None
 
     def list_connections(self, stage: str) -> list[StageConnection]:

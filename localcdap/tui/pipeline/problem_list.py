@@ -174,9 +174,9 @@ class ProblemList(Vertical):
             if failure is None:
                 return "no failure is highlighted"
             if find_fix(self._editor, failure) is None:
-                return "this failure has to be put right by hand"
+                return "this failure has no automatic fix"
         if action == "fix_all" and not any(find_fix(self._editor, each) for each in self._shown):
-            return "none of these can be put right without you"
+            return "none of these failures has an automatic fix"
         return None
 
 
@@ -216,7 +216,7 @@ _MEANT: Final = re.compile(r"Did you mean '(.+)'\?")
 
 
 def find_fix(editor: Editor, failure: ValidationFailure) -> Edit | None:
-    """Return the edit that repairs a failure; None when there is no automatic repair.
+    """Return the edit that removes a failure; None when there is no automatic fix.
 
     A missing artifact is exchanged for the suggested one, a misspelt property is renamed.
     """
@@ -237,6 +237,6 @@ def find_fix(editor: Editor, failure: ValidationFailure) -> Edit | None:
 
 
 def find_all_fixes(editor: Editor, failures: Iterable[ValidationFailure]) -> Edit | None:
-    """Return the repairs of all failures as one edit; None when there are none."""
+    """Return the fixes of all failures as one edit; None when there are none."""
     edits = [edit for each in failures if (edit := find_fix(editor, each)) is not None]
     return CompoundEdit(edits) if edits else None

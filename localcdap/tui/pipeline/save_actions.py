@@ -86,7 +86,7 @@ class SaveActions:
         name = await self._studio.ask("Deploy as", start, verb="Deploy", check=_check_name)
         if name is None:
             return True
-        draft, text = editor.local_document.draft, editor.to_text()
+        edited, text = editor.local_document.current, editor.to_text()
         if not await self._accept_impact(text, name):
             return True
         for forced in (False, True):
@@ -111,7 +111,7 @@ class SaveActions:
                 "error",
             )
             return False
-        editor.mark_saved(made, draft)
+        editor.mark_saved(made, edited)
         self._studio.show_notice(f"Deployed {name}, version {deployment.application.number}.")
         return True
 
@@ -131,7 +131,9 @@ class SaveActions:
     async def _ask(self, report: ImpactReport, verb: str = "") -> bool:
         """Show a report; return whether the verb is confirmed."""
         failures = plural(len(report.errors), "failure")
-        warning = f"The pipeline has {failures}; this is what is known." if report.errors else ""
+        warning = (
+            f"The pipeline has {failures}: what follows may be incomplete." if report.errors else ""
+        )
         parts = describe_impact(report)
         dialog = LinesDialog(summarize_impact(report), parts, warning=warning, verb=verb)
         answer: bool = await self._node.app.push_screen_wait(dialog)
@@ -175,7 +177,7 @@ class SaveActions:
             self._editor.is_saving = False
 
     async def _save_or_ask(self, save: Save, notice: str, *, is_saved: bool) -> None:
-        draft, text = self._editor.local_document.draft, self._editor.to_text()
+        edited, text = self._editor.local_document.current, self._editor.to_text()
         for forced in (False, True):
             try:
                 source = await self._node.call_and_wait(
@@ -189,7 +191,7 @@ class SaveActions:
                 return
             else:
                 if is_saved:
-                    self._editor.mark_saved(source, draft)
+                    self._editor.mark_saved(source, edited)
                 self._studio.show_notice(notice)
                 return
 

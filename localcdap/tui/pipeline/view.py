@@ -67,7 +67,9 @@ class PipelineView(StudioNode, Vertical):
         Binding("f7", "get_schema", "get schema", id="stage.get_schema"),
         Binding("ctrl+s", "save", "save", id="pipeline.save"),
         Binding("ctrl+r", "run_with", "run with arguments", id="pipeline.run_with", show=False),
-        Binding("V", "detect", "validate connected", id="pipeline.detect", show=False),
+        Binding(
+            "V", "detect", "validate with files and databases", id="pipeline.detect", show=False
+        ),
         Binding("S", "save_as", "save as draft", id="pipeline.save_as", show=False),
         Binding("E", "export", "export to a file", id="pipeline.export", show=False),
         Binding("D", "deploy", "deploy", id="pipeline.deploy", show=False),

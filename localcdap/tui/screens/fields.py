@@ -16,4 +16,4 @@ async def choose_field(studio: Studio, names: Sequence[str], *, whole: bool = Tr
     """
     fields = [Choice(sanitize_for_terminal(name, single_line=True), name) for name in names]
     choices = [Choice("the whole dataset", ""), *fields] if whole else fields
-    return await studio.choose(choices, title="Where does it come from, and where does it go")
+    return await studio.choose(choices, title="Lineage of the field")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from localcdap.api.errors import BadRequestError
+from localcdap.file_sync import sync_to_disk
 
 
 def write_file(path: Path, text: str) -> None:
@@ -36,7 +37,7 @@ def replace_file(path: Path) -> Iterator[Path]:
         os.close(handle)
         try:
             yield Path(name)
-            _sync(Path(name))
+            sync_to_disk(Path(name))  # before the file gets its name
             mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_read_umask()
             Path(name).chmod(mode)
             Path(name).replace(target)
@@ -48,15 +49,6 @@ def replace_file(path: Path) -> Iterator[Path]:
         raise BadRequestError(
             f"{path} cannot be written: {error.strerror or error}.", "Choose another folder."
         ) from None
-
-
-def _sync(file: Path) -> None:
-    """Write the content to the disk before the file gets its name."""
-    handle = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _read_umask() -> int:

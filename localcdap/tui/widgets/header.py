@@ -61,10 +61,23 @@ class StudioHeader(Horizontal):
     def on_resize(self, event: events.Resize) -> None:
         self._fit(event.size.width)
 
+    @property
+    def _places(self) -> list[Content]:
+        """The namespace with and without this word; the latter where the tabs need the space."""
+        app = get_studio(self)
+        text = app.namespace if app.connected else "opening"
+        waiting = " …" if app.busy or not app.connected else ""
+        texts = [f"namespace {text}", text] if app.connected else [text]
+        return [Content(each + waiting) for each in texts]
+
     def _fit(self, width: int) -> None:
         """Show the tab of this area and the namespace, and those of the other tabs that fit."""
         tabs = list(self.query(AreaTab))
         place = self.query_one("#header-place", Static)
+        spare = width - sum(tab.needed for tab in tabs) - 2
+        place.update(
+            next((each for each in self._places if each.cell_length <= spare), self._places[-1])
+        )
         free = width - sum(tab.needed for tab in tabs if tab.is_active)
         free -= Content(str(place.content)).cell_length + 2
         place.display = free >= 0
@@ -79,10 +92,6 @@ class StudioHeader(Horizontal):
             self.watch(self.app, name, self._show)
 
     def _show(self) -> None:
-        app = get_studio(self)
-        text = app.namespace if app.connected else "opening"
-        waiting = " …" if app.busy or not app.connected else ""
-        self.query_one("#header-place", Static).update(Content(text + waiting))
         self._fit(self.size.width)
 
 

@@ -171,13 +171,19 @@ def test_the_command(
         "  report reads orders.mail for counts.* (GROUP_BY)",
         "  publish reads counts.mail for public.mail (IDENTITY)",
         "  publish reads counts.many for public.many (IDENTITY)",
-        "Fields that are read and not used",
+        "Fields of datasets that the pipeline reads and does not use",
         "  raw.mail",
         "  raw.note",
     ]
     file.write_text(json.dumps(load(drop="note")), encoding="utf-8")
     assert run_command(["impact", str(file), "--against", str(file), *home]) == 0
     assert ": no field changes." in capsys.readouterr().out
+    file.write_text(json.dumps(load(drop="note") | {"name": "other"}), encoding="utf-8")
+    assert run_command(["impact", str(file), *home]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "No pipeline 'other' is deployed, so there is nothing to compare with.",
+        "Compare it with another one, or with a file: --against PIPELINE.",
+    ]
     assert run_command(["impact", str(file), "--json", *home]) == 0
     assert json.loads(capsys.readouterr().out)["readers"] == []
 

@@ -184,7 +184,7 @@ def test_the_command_takes_a_direction_and_levels(command):
     ]
     assert command("report", "--direction", "outgoing")[::2] == (
         1,
-        "No run has read it.\n",
+        "No run has read the dataset 'report'.\n",
     )
 
 
@@ -197,7 +197,10 @@ def test_the_command_says_what_is_wrong(command):
     assert code == 1
     assert "Known fields: id, note, price." in err
     code, _, err = command("orders", "--field", "note")
-    assert (code, err) == (1, "Nothing is known of what 'note' comes from or goes to.\n")
+    assert (code, err) == (
+        1,
+        "No deployed pipeline and no run relates the field 'note' to another field.\n",
+    )
     assert command("datasets/orders/field/id", "--field", "note")[0] == 2
     assert command("orders", "--field", "id", "--since", "now-1d")[0] == 2
     assert command("orders", "--field", "id", "--levels", "0")[0] == 2

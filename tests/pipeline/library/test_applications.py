@@ -135,6 +135,38 @@ def test_an_export_is_what_was_imported(applications: ApplicationService):
     assert applications.export("default", "orders") == exported
 
 
+@pytest.mark.parametrize(
+    ("given", "exported"),
+    [
+        (document("sales"), document("orders")),
+        ({"config": SMALL}, {"config": SMALL, "name": "orders"}),
+        (
+            {"name": None, "config": {"name": "sales", "config": SMALL}},
+            {"name": None, "config": {"name": "orders", "config": SMALL}},
+        ),
+        (
+            {"artifact": {"name": "cdap-data-pipeline"}, "configuration": json.dumps(SMALL)},
+            {
+                "artifact": {"name": "cdap-data-pipeline"},
+                "configuration": json.dumps(SMALL),
+                "name": "orders",
+            },
+        ),
+        ({"name": "sales", **SMALL}, {"name": "orders", **SMALL}),
+        (SMALL, SMALL),
+    ],
+)
+def test_an_export_has_the_name_of_the_application(
+    applications: ApplicationService, given: dict[str, Any], exported: dict[str, Any]
+):
+    deploy(applications, given, name="orders")
+
+    assert json.loads(applications.export("default", "orders")) == exported
+    assert json.loads(applications.export("default", "orders", upgrade=True))["name"] == (
+        exported.get("name") or exported.get("config", {}).get("name")
+    )
+
+
 @pytest.mark.parametrize("version", ["1.2.0", "[1.0.0,2.0.0)"])
 def test_repairs_are_all_that_an_export_differs_in(applications: ApplicationService, version: str):
     given = with_artifact({"name": "mock-plugins", "version": version, "scope": "SYSTEM"})

@@ -27,12 +27,32 @@ def mine() -> Shelf:
         ({}, None, ""),
         ({"name": "mock-plugins"}, None, ""),
         ({"name": "mock-plugins", "version": "1.5.0", "scope": "system"}, None, ""),
-        ({"version": "[1.0.0,2.0.0)"}, "range", "it takes mock-plugins 1.5.0 (SYSTEM)."),
-        ({"version": "[3.0.0,4.0.0)"}, "range", "nothing here fits; there is mock-plugins 1.5.0"),
-        ({"name": "mock-plugins", "version": "1.0.0"}, "version", "a newer one is here:"),
-        ({"name": "mock-plugins", "version": "2.0.0"}, "version", "an older one is here:"),
-        ({"version": "1.5.0", "scope": "USER"}, "scope", "in the other scope there is"),
-        ({"name": "acme", "version": "1.5.0"}, "artifact", "another artifact has the plugin:"),
+        (
+            {"version": "[1.0.0,2.0.0)"},
+            "range",
+            "the version in use is mock-plugins 1.5.0 (SYSTEM).",
+        ),
+        (
+            {"version": "[3.0.0,4.0.0)"},
+            "range",
+            "no installed version fits; installed is mock-plugins 1.5.0",
+        ),
+        (
+            {"name": "mock-plugins", "version": "1.0.0"},
+            "version",
+            "installed is a newer version, mock-plugins 1.5.0",
+        ),
+        (
+            {"name": "mock-plugins", "version": "2.0.0"},
+            "version",
+            "installed is an older version, mock-plugins 1.5.0",
+        ),
+        ({"version": "1.5.0", "scope": "USER"}, "scope", "the other scope has mock-plugins 1.5.0"),
+        (
+            {"name": "acme", "version": "1.5.0"},
+            "artifact",
+            "the plugin is in another artifact, mock-plugins 1.5.0",
+        ),
         ({"version": "new"}, "unreadable", "Could not parse 'new' as an artifact version."),
         ({"scope": "MINE"}, "unreadable", "Could not parse 'MINE' as a valid scope."),
     ],
@@ -73,4 +93,4 @@ def test_a_missing_plugin_has_no_repair_but_similar_names(mine: Shelf):
         ("t", "missing", None, None),
         ("p", "missing", None, None),
     ]
-    assert "similar ones here: Strict" in found[0][0].message
+    assert "similar names: Strict" in found[0][0].message

@@ -35,8 +35,8 @@ def wiring(links=""):
     [
         ("in", "t", None),
         ("in", "in", "a stage is not connected to itself"),
-        ("out", "t", "nothing leaves a sink"),
-        ("t", "in", "nothing leads to a source"),
+        ("out", "t", "a sink has no output"),
+        ("t", "in", "a source has no input"),
         ("act", "in", None),
         ("out", "act", None),
         ("if", "e", "condition stages emit no errors"),
@@ -52,7 +52,7 @@ def test_what_cannot_be_connected_has_a_reason(source, target, reason):
 def test_a_circle_and_a_second_line_are_refused():
     found = wiring("in>t t>u")
 
-    assert found.rejection_reason("u", "t") == "records would go in a circle"
+    assert found.rejection_reason("u", "t") == "the connection would make a cycle"
     assert found.rejection_reason("t", "u") == "they are connected already"
 
 

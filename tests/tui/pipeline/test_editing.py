@@ -164,7 +164,7 @@ async def test_what_cannot_be_connected_says_why(open_studio):
         editor = await driver.editor()
         editor.select("Out")
         await driver.press("c", "enter")
-        assert "Not now: nothing leaves a sink" in str(
+        assert "Not now: a sink has no output" in str(
             driver.app.screen.query_one("#chooser-detail").render()
         )
         await driver.press("escape")
@@ -183,7 +183,7 @@ async def test_a_stage_dropped_on_another_is_connected(open_studio):
         await driver.settled()
 
         assert links(editor) == [("Orders", "Rename", "")]
-        assert "nothing leaves a sink" in driver.app.notices.newest_first[0].title
+        assert "a sink has no output" in driver.app.notices.newest_first[0].title
 
 
 async def test_an_edit_is_seen_at_once_and_validated_soon(open_studio):

@@ -95,8 +95,8 @@ def test_a_draft_that_another_studio_saved_is_not_lost(cdap):
     save_draft(cdap, "default", first, TEXT.replace("orders.csv", "other.csv"), "mine")
 
     with pytest.raises(ConflictError):
-        save_draft(cdap, "default", opened, paper.draft.to_text(), "mine")
-    again = save_draft(cdap, "default", opened, paper.draft.to_text(), "mine", is_forced=True)
+        save_draft(cdap, "default", opened, paper.current.to_text(), "mine")
+    again = save_draft(cdap, "default", opened, paper.current.to_text(), "mine", is_forced=True)
     assert again.revision == 3
     other = save_draft(cdap, "default", again, TEXT, "another name")
     assert other.draft != again.draft

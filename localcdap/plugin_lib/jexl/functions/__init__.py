@@ -1,4 +1,8 @@
-"""The functions of expressions by namespace: those that CDAP's ``EL`` registers."""
+"""The functions of expressions by namespace: those that ``EL.java`` of Wrangler registers.
+
+An expression calls a function as ``namespace:function(arguments)``; the docstring of each module names
+its namespaces.
+"""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ from localcdap.plugin_lib.jexl.functions.decimals import (
 )
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
+# ruff: noqa: N802 - functions have the names that expressions call them by
+
 arithmetic = FunctionNamespace("arithmetic")
 
 
@@ -166,9 +168,6 @@ def average(*values: Any) -> Any:
         else:
             mean += (float(value) - mean) / count
     return mean if count else None
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 logical = FunctionNamespace("logical")

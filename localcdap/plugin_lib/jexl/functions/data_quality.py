@@ -12,6 +12,8 @@ from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.jexl.functions import urls
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
+# ruff: noqa: N802 - functions have the names that expressions call them by
+
 _INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _DOUBLE: Final = re.compile(
     r"[-+]?(?:[0-9]+(?:[,.][0-9]+)?"
@@ -111,9 +113,6 @@ def _expression(pattern: str) -> str:
         else:
             out.append(_LETTERS[text] if letter else re.escape(text))
     return "".join(out)
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 quality = FunctionNamespace("dq")

@@ -75,9 +75,6 @@ def TimeDate() -> str:
     return f"{now:%H:%M:%S %d} {MONTHS[now.month - 1][:3]} {now.year:04}"
 
 
-# ruff: noqa: N802 - functions have the names that expressions call them by
-
-
 _JULIAN = 1_721_425  # the Julian day number of 0001-01-01, less 1 for its ordinal
 
 
@@ -169,9 +166,6 @@ def _plus_months(date: datetime.date, months: int) -> datetime.date:
     return date.replace(year=year, month=month + 1, day=min(date.day, last))
 
 
-# ruff: noqa: N802 - functions have the names that expressions call them by
-
-
 @moments("t -> I?")
 def HoursFromTime(time: Time) -> int | None:
     return None if time is None else time.hour
@@ -231,9 +225,6 @@ def _time_after(time: datetime.time, seconds: int) -> datetime.time:
     return (start + datetime.timedelta(seconds=seconds % 86_400)).time()
 
 
-# ruff: noqa: N802 - functions have the names that expressions call them by
-
-
 @moments("S -> d")
 def GetDate(text: str | None) -> Date:
     return None if text is None else read_date(text)
@@ -268,9 +259,6 @@ def TimeFromComponents(hours: Any, minutes: Any, seconds: Any, microseconds: Any
     if None in (hours, minutes, seconds, microseconds):
         return None
     return datetime.time(hours, minutes, seconds, microseconds)
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 @moments("T T -> L?", "SecondsSinceFromDateTime", "SecondsSinceFromTimestamp")
@@ -328,9 +316,6 @@ def EpochFromDateTime(moment: DateTime) -> int | None:
     return to_epoch_seconds(
         moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
     )
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 _WEEKDAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")

@@ -9,6 +9,8 @@ from localcdap.java import numbers
 from localcdap.java.strings import format_double, round_to_float
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
+# ruff: noqa: N802 - functions have the names that expressions call them by
+
 decimal = FunctionNamespace("decimal")
 
 EXACT = Context(prec=2000, rounding=ROUND_HALF_EVEN)
@@ -178,9 +180,6 @@ def strip_zero(value: Decimal | None) -> Decimal:
 @decimal("M -> I")
 def sign(value: Decimal | None) -> int:
     return (_require_not_null(value) > 0) - (_require_not_null(value) < 0)
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 number = FunctionNamespace("number")

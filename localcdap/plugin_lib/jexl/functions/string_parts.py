@@ -1,5 +1,5 @@
-"""``string:``: trimming, padding, case, abbreviation and substrings, as commons-lang's ``StringUtils``
-has them.
+"""More functions of the namespace ``string`` (see :mod:`.string_search`): trimming, padding, case,
+abbreviation and substrings.
 """
 
 from __future__ import annotations
@@ -118,9 +118,6 @@ def stripAll(texts: Any, characters: str | None) -> list[str | None] | None:
     return None if texts is None else [strip(text, characters) for text in texts]
 
 
-# ruff: noqa: N802 - functions have the names that expressions call them by
-
-
 LONGEST = 10_000_000
 """The most characters that padding and repeating may produce."""
 
@@ -180,9 +177,6 @@ def check_length(length: int) -> int:
     if length > LONGEST:
         raise ValueError(f"a text of {length} characters would be too long; {LONGEST} are allowed")
     return length
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 @string("S -> S")
@@ -255,9 +249,6 @@ def _swap_case(char: str) -> str:
     return other if len(other) == 1 else char
 
 
-# ruff: noqa: N802 - functions have the names that expressions call them by
-
-
 @string("S I -> S", "abbreviate")
 def abbreviate_end(text: str | None, width: int) -> str | None:
     return abbreviate(text, 0, width)
@@ -289,9 +280,6 @@ def abbreviateMiddle(text: str | None, middle: str | None, length: int) -> str |
         return text
     kept = length - len(middle)
     return text[: kept // 2 + kept % 2] + middle + text[len(text) - kept // 2 :]
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 @string("S I -> S", "substring")

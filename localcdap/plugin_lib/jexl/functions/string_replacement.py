@@ -1,4 +1,4 @@
-"""``string:``: replacing, splitting and joining texts, as commons-lang's ``StringUtils`` has them."""
+"""More functions of the namespace ``string`` (see :mod:`.string_search`): replacing, splitting, joining."""
 
 from __future__ import annotations
 
@@ -150,9 +150,6 @@ def chop(text: str | None) -> str | None:
     if text is None:
         return None
     return text[:-2] if text.endswith("\r\n") else text[:-1]
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 @string("S -> S")

@@ -1,4 +1,8 @@
-"""``string:``: positions, comparison and distance of texts, as commons-lang's ``StringUtils`` has them."""
+"""Functions of expressions in the namespace ``string``: tests of the characters of a text, comparison,
+positions and distances. An expression calls them as ``string:contains(body, 'a')``.
+
+In the original (``EL.java``) the namespace is the class ``StringUtils`` of Apache Commons Lang.
+"""
 
 from __future__ import annotations
 
@@ -79,9 +83,6 @@ def _each(text: str | None, categories: str, also: str = "") -> bool:
     if text is None:
         return False
     return all(unicodedata.category(char)[0] in categories or char in also for char in text if char)
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 @string("S S -> B")
@@ -165,9 +166,6 @@ def countMatches(text: str | None, searched: str | None) -> int:
 @string("S -> I")
 def length(text: str | None) -> int:
     return 0 if text is None else count_characters(text)
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 @string("S S -> I", "indexOf")
@@ -270,9 +268,6 @@ def indexOfAnyBut(text: str | None, characters: str | None) -> int:
     if not text or not characters:
         return -1
     return next((at for at, char in enumerate(text) if char not in characters), -1)
-
-
-# ruff: noqa: N802 - functions have the names that expressions call them by
 
 
 @string("S S -> S")

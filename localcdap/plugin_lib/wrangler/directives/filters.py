@@ -17,7 +17,7 @@ from localcdap.java.regex import compile_regex
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
 from localcdap.plugin_lib.wrangler.directives.native_helpers import as_text, require_plain_regex
-from localcdap.plugin_lib.wrangler.directives.splits import find_regex_problem
+from localcdap.plugin_lib.wrangler.values.text_edits import find_syntax_problem
 
 
 @plugin(
@@ -62,7 +62,7 @@ class FilterByRegex(Directive):
     )
 
     def problem(self) -> str | None:
-        return find_regex_problem(self.regex)
+        return find_syntax_problem(compile_regex, self.regex)
 
     def _is_inactive(self) -> bool:
         return self.regex.lower() in ("", "null")

@@ -19,7 +19,7 @@ from localcdap.api.schema import Schema
 from localcdap.java.regex import compile_regex
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
-from localcdap.plugin_lib.wrangler.directives.splits import find_regex_problem
+from localcdap.plugin_lib.wrangler.values.text_edits import find_syntax_problem
 
 _MAX_WIDTH: Final = 100_000
 
@@ -48,7 +48,9 @@ class ParseAsFixedLength(Directive):
         ]
         if invalid:
             return f"a width must be a whole number from 1 to {_MAX_WIDTH}, not {invalid[0]}"
-        return find_regex_problem(self.padding) if self.padding is not None else None
+        return (
+            find_syntax_problem(compile_regex, self.padding) if self.padding is not None else None
+        )
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.column, "cut", fails=False)

@@ -23,7 +23,6 @@ from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
-from localcdap.plugin_lib.wrangler.directives.names import find_sed_problem
 from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     as_text,
     is_text,
@@ -32,7 +31,12 @@ from localcdap.plugin_lib.wrangler.directives.native_helpers import (
 )
 from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
 from localcdap.plugin_lib.wrangler.values.shuffle import shuffle_column, shuffle_text
-from localcdap.plugin_lib.wrangler.values.text_edits import CharacterRanges, Sed, apply_mask
+from localcdap.plugin_lib.wrangler.values.text_edits import (
+    CharacterRanges,
+    Sed,
+    apply_mask,
+    find_syntax_problem,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -169,7 +173,7 @@ class FindAndReplace(Directive):
     pattern: str = argument.text("The expression, such as s/from/to/g.")
 
     def problem(self) -> str | None:
-        return find_sed_problem(self.pattern)
+        return find_syntax_problem(Sed, self.pattern)
 
     @cached_property
     def _sed(self) -> Sed:

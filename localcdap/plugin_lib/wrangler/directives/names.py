@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.wrangler.values.text_edits import Sed, SedError
+from localcdap.plugin_lib.wrangler.values.text_edits import Sed, find_syntax_problem
 
 _UNCLEAN: Final = re.compile(r"[^a-zA-Z0-9_]")
 
@@ -74,7 +74,7 @@ class ColumnsReplace(RenameDirective):
     sed_expression: str = argument.text("The expression, such as s/^data_//g.")
 
     def problem(self) -> str | None:
-        return find_sed_problem(self.sed_expression)
+        return find_syntax_problem(Sed, self.sed_expression)
 
     @cached_property
     def _sed(self) -> Sed:
@@ -117,12 +117,3 @@ class SetHeaders(Directive):
 
     def _map_names(self, present: Any) -> dict[str, str]:
         return {name: new.strip() for name, new in zip(present, self.column, strict=False)}
-
-
-def find_sed_problem(script: str) -> str | None:
-    """Return the problem of a sed expression; None for a valid one."""
-    try:
-        Sed(script)
-    except SedError as error:
-        return str(error)
-    return None

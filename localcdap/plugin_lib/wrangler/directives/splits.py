@@ -14,27 +14,19 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.regex import RegexError, compile_regex
+from localcdap.java.regex import compile_regex
 from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
 from localcdap.plugin_lib.wrangler.directives.masks import read_text
+from localcdap.plugin_lib.wrangler.values.text_edits import find_syntax_problem
 
 NULLABLE_TEXT = Schema.STRING.as_nullable
-
-
-def find_regex_problem(pattern: str) -> str | None:
-    """Return the problem of a regular expression; None for a valid one."""
-    try:
-        compile_regex(pattern)
-    except RegexError as error:
-        return str(error)
-    return None
 
 
 class _SplitDirective(Directive):
     """A directive whose last argument is the regular expression that separates the parts."""
 
     def problem(self) -> str | None:
-        return find_regex_problem(getattr(self, self.arguments[1].attribute))
+        return find_syntax_problem(compile_regex, getattr(self, self.arguments[1].attribute))
 
 
 @plugin(

@@ -1,4 +1,8 @@
-"""Numbers in dates, as digits and as words: Natty's ``NumericRules.g``. Values are numbers."""
+"""Parsers of the numbers in dates, such as ``5``, ``05``, ``five``, ``5th`` and ``fifth``.
+
+Their values are ints, but for ``two_digits``, whose value is the text. The rules are those of Natty's
+``NumericRules.g``.
+"""
 
 from __future__ import annotations
 

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from localcdap.java.regex import RegexError, compile_regex
 
 _FLAGS: Final = re.compile(r"(\d*)([gpI]*)")
+
+
+def find_syntax_problem(read: Callable[[str], object], text: str) -> str | None:
+    """Return why a text cannot be read; None for one that can be.
+
+    :param read: reads it; raises a ValueError such as :class:`SedError` or
+        :class:`localcdap.java.regex.RegexError` when it cannot.
+    """
+    try:
+        read(text)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 class SedError(ValueError):

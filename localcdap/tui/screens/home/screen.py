@@ -66,7 +66,7 @@ class HomeScreen(AreaScreen):
     AUTO_FOCUS = "#begin"
     CSS_PATH = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "new_pipeline", "new", id="home.new"),
+        Binding("n", "new_pipeline", "new pipeline", id="home.new"),
         Binding("o", "open_file", "open file", id="home.open"),
         Binding("i", "import_file", "import", id="home.import"),
         Binding("d", "run_demo", "demo", id="home.demo"),
@@ -142,7 +142,7 @@ class HomeScreen(AreaScreen):
     def explain_disabled(self, action: str) -> str | None:
         """Return why an action cannot be done now."""
         is_empty = action == "continue" and not self._steps
-        return "nothing was begun here yet" if is_empty else None
+        return "the list of next steps is empty" if is_empty else None
 
     def action_run_demo(self) -> None:
         home, namespace = self.studio.connection.home, self.studio.namespace

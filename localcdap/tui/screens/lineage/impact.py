@@ -52,7 +52,7 @@ def read_impact(cdap: Cdap, node: DatasetId | DatasetField) -> LineageGraph:
 
 
 class ImpactDialog(DialogScreen[None]):
-    """Shows what a change would reach.
+    """Shows which datasets and fields a change affects.
 
     :param title: what would change.
     """
@@ -86,17 +86,19 @@ class ImpactDialog(DialogScreen[None]):
             Content.assemble(
                 (title, "bold"),
                 (
-                    "  a change of it reaches these; a copies all as CSV, A as JSON",
+                    "  what comes from it and changes with it; a copies the table as CSV, A as JSON",
                     "$foreground 60%",
                 ),
             )
         )
-        note = "there is more than is shown" if self._graph.is_truncated else ""
+        note = "some results are left out" if self._graph.is_truncated else ""
         rows = list_rows(self._graph)
         if rows:
             self.query_one(RecordTable).show(build_table(rows, _SCHEMA), note)
         else:
-            self.query_one(RecordTable).clear("Nothing comes from it, as far as is known.")
+            self.query_one(RecordTable).clear(
+                "No dataset and no field is known that comes from it."
+            )
 
 
 def list_rows(graph: LineageGraph) -> list[dict[str, Any]]:

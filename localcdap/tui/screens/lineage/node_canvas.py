@@ -23,7 +23,7 @@ from localcdap.tui.screens.lineage.graph import (
 )
 from localcdap.tui.studio import StudioNode
 
-_EMPTY: Final = "Nothing is shown yet: d chooses a dataset, f a field of it."
+_EMPTY: Final = "No lineage is shown yet: d chooses a dataset, f a field of it."
 
 
 class LineageCanvas(StudioNode, Canvas):
@@ -36,7 +36,7 @@ class LineageCanvas(StudioNode, Canvas):
         Binding("down,j", "walk('down')", "node below", id="canvas.down", show=False),
         Binding("up,k", "walk('up')", "node above", id="canvas.up", show=False),
         Binding("right,l", "walk('right')", "node to the right", id="canvas.right", show=False),
-        Binding("enter", "open", "to the middle of the graph", id="canvas.open", show=False),
+        Binding("enter", "open", "draw the graph around it", id="canvas.open", show=False),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:

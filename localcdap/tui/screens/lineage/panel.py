@@ -77,7 +77,7 @@ def _list_run(facts: NodeFacts) -> Iterator[Content]:
         said = f"last written by {_clean(last.application)}  "
         yield Content.assemble((said, MUTED), format_age(last.time), ", a run that was removed")
     elif facts.description is not None:
-        yield Content.styled("no run has written it", MUTED)
+        yield Content.styled("no run has written this dataset", MUTED)
 
 
 def _list_links(graph: LineageGraph, node: Node) -> Iterator[Content]:

@@ -61,15 +61,15 @@ class LineageScreen(AreaScreen):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#lineage-canvas"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("d", "dataset", "dataset", id="lineage.dataset"),
-        Binding("f", "field", "field", id="lineage.field"),
-        Binding("t", "mode", "tables or columns", id="lineage.mode"),
+        Binding("d", "dataset", "choose a dataset", id="lineage.dataset"),
+        Binding("f", "field", "choose a field", id="lineage.field"),
+        Binding("t", "mode", "datasets or columns", id="lineage.mode"),
         Binding("e", "expand", "expand", id="lineage.expand"),
         Binding("c", "collapse", "collapse", id="lineage.collapse", show=False),
         Binding("right_square_bracket", "hops(1)", "more steps", id="lineage.more"),
         Binding("left_square_bracket", "hops(-1)", "fewer steps", id="lineage.fewer", show=False),
-        Binding("w", "direction", "before or behind", id="lineage.direction", show=False),
-        Binding("i", "indirect", "indirect ones", id="lineage.indirect", show=False),
+        Binding("w", "direction", "incoming, outgoing or both", id="lineage.direction", show=False),
+        Binding("i", "indirect", "indirect influences", id="lineage.indirect", show=False),
         Binding("p", "impact", "impact", id="lineage.impact"),
         Binding("x", "export", "export", id="lineage.export"),
         Binding("o", "open_node", "open", id="lineage.open", show=False),
@@ -197,7 +197,7 @@ class LineageScreen(AreaScreen):
         if action in _NEEDS_FOCUS and shown is None:
             return "no dataset is chosen; d chooses one"
         if action in _NEEDS_NODE and node is None:
-            return "no node is selected"
+            return "nothing is selected in the graph"
         match action:
             case "expand" | "impact" if isinstance(node, ProgramId):
                 return "a pipeline is selected; select a dataset"
@@ -206,7 +206,7 @@ class LineageScreen(AreaScreen):
             case "indirect" if shown is not None and not shown.is_of_fields:
                 return "only influences on columns can be indirect; t shows the columns"
             case "run" if self._facts is None or self._facts.run is None:
-                return "no run of it is known"
+                return "no run of the selected dataset or pipeline is known"
             case "previous" if not self._previous:
                 return "there is no previous graph"
         return None
@@ -221,7 +221,7 @@ class LineageScreen(AreaScreen):
             )
             return
         choices = [Choice(_clean(each.dataset), each) for each in found]
-        chosen = await self.studio.choose(choices, title="The lineage of which dataset")
+        chosen = await self.studio.choose(choices, title="Lineage of the dataset")
         if chosen is not None:
             self._explore(Exploration(chosen))
 
@@ -244,7 +244,7 @@ class LineageScreen(AreaScreen):
             self.studio.explain_no_effect(f"no field of {dataset.dataset} is known", "field")
             return
         choices = [_build_field_choice(each) for each in found.fields]
-        title = f"The lineage of which field of {_clean(dataset.dataset)}"
+        title = f"Lineage of the field, in {_clean(dataset.dataset)}"
         chosen = await self.studio.choose(choices, title=title)
         if chosen is not None:
             self._explore(Exploration(DatasetField(dataset, chosen)))
@@ -289,7 +289,7 @@ class LineageScreen(AreaScreen):
             self.exploration = after
             self._show(graph)
             if known.issuperset(graph.nodes):
-                self.studio.explain_no_effect("nothing more lies around it", "expand")
+                self.studio.explain_no_effect("it has no further neighbours", "expand")
 
         self.call(lambda cdap: read_graph(cdap, after), on_result=show, group="graph")
 
@@ -307,7 +307,7 @@ class LineageScreen(AreaScreen):
             self.action_open_node()
         elif node is not None and shown is not None:
             if node == shown.focus:
-                self.studio.explain_no_effect("it is what the graph is about", "enter")
+                self.studio.explain_no_effect("the graph is drawn around it already", "enter")
             else:
                 self._explore(shown.refocus(node))
 
@@ -394,33 +394,37 @@ def _build_field_choice(field: LineageField) -> Choice[str]:
 def _format_title(shown: Exploration | None) -> Content:
     if shown is None:
         return Content.assemble(("Lineage", "bold"), ("  no dataset is chosen", MUTED))
-    focus = shown.focus
-    name = shown.dataset.dataset
-    if isinstance(focus, DatasetField):
-        name = f"{name}.{'*' if focus.field is None else focus.field}"
     parts = ["columns" if shown.is_of_fields else "tables", plural(shown.hops, "step")]
     parts.append(_DIRECTIONS[shown.direction])
     if shown.is_of_fields:
         parts.append("with indirect" if shown.indirect else "direct only")
     if shown.expanded:
         parts.append(f"{len(shown.expanded)} expanded")
-    return Content.assemble((_clean(name), "bold"), (f"  {' · '.join(parts)}", MUTED))
+    return Content.assemble((_clean(_name_focus(shown)), "bold"), (f"  {' · '.join(parts)}", MUTED))
+
+
+def _name_focus(shown: Exploration) -> str:
+    """Return the dataset, or the dataset and the field."""
+    focus = shown.focus
+    if isinstance(focus, DatasetField):
+        return f"{focus.dataset.dataset}.{'*' if focus.field is None else focus.field}"
+    return focus.dataset
 
 
 def _format_legend(shown: Exploration | None, graph: LineageGraph) -> Content:
     if shown is None:
         return Content("")
     if not graph.links:
-        said = "no run has read or written it"
+        said = f"no run has read or written {_name_focus(shown)}"
         if shown.is_of_fields:
-            said = "nothing is known of what it comes from or goes to"
-        return Content.styled(said, MUTED)
+            said = f"no pipeline or run relates {_name_focus(shown)} to another field"
+        return Content.styled(_clean(said), MUTED)
     kinds = (
         "── values   ╌╌ decides about values only   ? assumed"
         if shown.is_of_fields
         else "── reads and writes   ╌╌ reads or writes, not known which"
     )
-    more = "   ! there is more than is drawn: choose a field" if graph.is_truncated else ""
+    more = "   ! a part is not drawn: choose a field" if graph.is_truncated else ""
     return Content.assemble((kinds, MUTED), (more, "$text-warning"))
 
 

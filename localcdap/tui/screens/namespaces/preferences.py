@@ -67,7 +67,7 @@ class PreferencesPanel(StudioNode, Vertical):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "add", "set", id="preferences.set"),
+        Binding("a", "add", "set a preference", id="preferences.set"),
         Binding("enter", "change", "change", id="preferences.change", show=False),
         Binding("d,delete", "remove", "remove", id="preferences.remove"),
         Binding("l", "level", "change level", id="preferences.level"),

@@ -35,7 +35,7 @@ class NamespaceList(FilteredList):
     """The list of namespaces, with the actions on them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "screen.create", "new", id="namespaces.create"),
+        Binding("a", "screen.create", "new namespace", id="namespaces.create"),
         Binding("n", "screen.describe", "edit description", id="namespaces.describe", show=False),
         Binding("d,delete", "screen.delete", "delete", id="namespaces.delete"),
     ]

@@ -53,7 +53,7 @@ class PluginsScreen(AreaScreen):
     AUTO_FOCUS = "#plugins FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "group", "by type or artifact", id="plugins.group"),
-        Binding("x", "hidden", "show hidden", id="plugins.hidden"),
+        Binding("x", "hidden", "show hidden plugins", id="plugins.hidden"),
         Binding("a", "new", "new plugin", id="plugins.new"),
         Binding("e", "edit", "open in $EDITOR", id="plugins.edit"),
         Binding("d,delete", "remove", "remove artifact", id="plugins.remove", show=False),

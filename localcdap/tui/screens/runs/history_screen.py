@@ -32,8 +32,9 @@ from localcdap.tui.screens.runs.run_view import RunView
 from localcdap.tui.screens.runs.timeline import RunTimeline
 from localcdap.tui.studio import Choice
 
+_ANY: Final = "any"
 _STATES: Final[dict[str, list[RunStatus]]] = {
-    "any state": [],
+    _ANY: [],
     "active": [each for each in RunStatus if not each.is_end],
     "completed": [RunStatus.COMPLETED],
     "failed": [RunStatus.FAILED],
@@ -47,7 +48,7 @@ class RunHistoryScreen(AreaScreen):
     def __init__(self) -> None:
         super().__init__()
         self._pipeline: str | None = None
-        self._state = "any state"
+        self._state = _ANY
         self._text = ""
 
     def compose_body(self) -> ComposeResult:
@@ -126,7 +127,7 @@ class RunHistoryScreen(AreaScreen):
         width = self.query_one("#history").size.width
         line = format_pipeline(found, max(20, width - 2)) if found else Content("")
         self.query_one("#runs-sparkline", Static).update(line)
-        is_filtered = bool(self._pipeline or self._text or self._state != "any state")
+        is_filtered = bool(self._pipeline or self._text or self._state != _ANY)
         self.set_class(not shown.lines, "-none")
         self.query_one(RunTimeline).show_runs(shown.lines)
         self.query_one("#runs-empty", Static).update(
@@ -139,7 +140,7 @@ class RunHistoryScreen(AreaScreen):
         total = self._list.total
         parts: list[StatusPart] = [
             (sanitize_name(self._pipeline or "all pipelines"), "$foreground", "pipeline"),
-            (self._state, "$foreground", "state"),
+            (f"status: {self._state}", "$foreground", "state"),
             (plural(total, "run"), "", ""),
         ]
         if self._text:
@@ -147,12 +148,12 @@ class RunHistoryScreen(AreaScreen):
         found = self._pipelines.find(self._pipeline)
         median = compute_median_duration(found.recent) if found else None
         if median is not None:
-            parts.append((f"median {format_duration(0, median)}", "", ""))
+            parts.append((f"median duration {format_duration(0, median)}", "", ""))
         return parts
 
     def _show_started(self, run: Run) -> None:
         """Show a run that has just started, and clear filters that would hide it."""
-        self._state, self._text = "any state", ""
+        self._state, self._text = _ANY, ""
         if self._pipeline not in (None, run.pipeline):
             self._pipeline = None
         self._list.go_to(run.run)
@@ -184,7 +185,7 @@ class RunHistoryScreen(AreaScreen):
         choices = [Choice(name, name) for name in names]
         start = names.index(self._state)
         self._state = (
-            await self.studio.choose(choices, title="Show runs with state", start=start)
+            await self.studio.choose(choices, title="Show runs with the status", start=start)
             or self._state
         )
         self._show_history()
@@ -208,8 +209,8 @@ class RunHistoryScreen(AreaScreen):
         elif self._text or entry.has_class("-open"):
             entry.remove_class("-open")
             entry.value = ""
-        elif self._pipeline or self._state != "any state":
-            self._state = "any state"
+        elif self._pipeline or self._state != _ANY:
+            self._state = _ANY
             self._choose_pipeline(None)
         self._list.focus()
 

@@ -144,7 +144,7 @@ class PipelineListHeader(Widget):
         columns = _Columns(max(20, self.size.width - 2))
         parts = [f"   {'pipeline':{columns.name}}{'runs':>{_COUNT}} "]
         if columns.sparkline:
-            parts.append(f"{'duration':>{columns.sparkline}}{'median':>{_MEDIAN}}")
+            parts.append(f"{'durations and median':>{columns.sparkline + _MEDIAN}}")
         if columns.has_records:
             parts.append(f"  {'records':>{columns.sparkline}}")
         return "".join(parts)

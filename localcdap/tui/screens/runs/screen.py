@@ -43,9 +43,9 @@ class RunsScreen(RunHistoryScreen):
         Binding("o", "open_pipeline", "open pipeline", id="runs.open_pipeline"),
         Binding("c", "compare", "compare", id="runs.compare", show=False),
         Binding("L", "show_log", "log", id="runs.log"),
-        Binding("p", "pipeline", "pipeline", id="runs.pipeline"),
-        Binding("s", "state", "state", id="runs.state", show=False),
-        Binding("slash", "filter", "filter", id="runs.filter", key_display="/"),
+        Binding("p", "pipeline", "runs of a pipeline", id="runs.pipeline"),
+        Binding("s", "state", "runs with a status", id="runs.state", show=False),
+        Binding("slash", "filter", "filter runs", id="runs.filter", key_display="/"),
         Binding("y", "copy_id", "copy run id", id="runs.copy_id", show=False),
         Binding("f5", "refresh", "refresh", id="runs.refresh", show=False),
         Binding("escape", "back", "back", id="runs.back", show=False),
@@ -132,7 +132,10 @@ class RunsScreen(RunHistoryScreen):
         if run is None or run.status.is_end:
             return
         question = f"Stop run {run.run[:8]} of {sanitize_name(run.pipeline)}?"
-        detail = "Its results are lost; its sinks stay as they were before the run."
+        detail = (
+            "The files and tables that it writes stay as they were before it. What its actions changed, and "
+            "the rows that it committed to databases, remain."
+        )
         if await self.studio.confirm(question, detail, verb="Stop"):
             self.call(lambda cdap: cdap.runs.stop(run.run), group="stop")
 

@@ -48,7 +48,7 @@ _GROUPS: Final = {
 """The headings by the type of the entity."""
 _DRAFTS: Final = "drafts"
 _RUNS: Final = "runs"
-_OTHERS: Final = "others"
+_OTHERS: Final = "other entities"
 _ORDER: Final = [*dict.fromkeys(_GROUPS.values()), _DRAFTS, _RUNS, _OTHERS]
 _MOST_ENTITIES: Final = 100
 _MOST_RUNS: Final = 20

@@ -32,8 +32,8 @@ _PAUSE_S: Final = 0.15
 _PLACEHOLDER: Final = "a name, a tag, owner:anna, tags:pii, schema:email …"
 _EMPTY: Final = """Nothing found.
 
-A query has words, of which any may match: words of names and values, KEY:WORD for a property,
-tags:WORD, schema:FIELD, dataset:NAME; '+' in front makes a word required."""
+An entity is found when any word of the query matches: a word of its name, tags or values,
+KEY:WORD for a property, tags:WORD, schema:FIELD, dataset:NAME. '+' makes a word required."""
 _LONGEST_VALUE: Final = 400
 
 
@@ -46,7 +46,7 @@ class SearchScreen(AreaScreen):
     AUTO_FOCUS = "#search-query"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "query", "search", id="search.query"),
-        Binding("W", "lineage", "where from, where to", id="search.lineage"),
+        Binding("W", "lineage", "lineage of a field", id="search.lineage"),
         Binding("y", "copy", "copy path", id="search.copy", show=False),
         Binding("escape", "clear", "clear the search", id="search.clear", show=False),
     ]

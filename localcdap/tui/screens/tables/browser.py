@@ -34,7 +34,7 @@ class TableBrowser(StudioNode, Vertical):
         Binding("right_square_bracket", "page(1)", "next page", id="data.next", show=False),
         Binding("left_square_bracket", "page(-1)", "previous page", id="data.previous", show=False),
         Binding("o", "order", "order by column", id="data.order"),
-        Binding("w", "condition", "condition", id="data.condition"),
+        Binding("w", "condition", "filter rows", id="data.condition"),
         Binding("escape", "back", "back", id="data.back", show=False),
     ]
 

@@ -1,4 +1,4 @@
-"""A line that runs queries one after the other, shows how long they take, and cancels them."""
+"""The widget that runs one query at a time, can cancel it, and shows its state."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from localcdap.tui.studio import StudioNode
 
 
 class QueryStatus(StudioNode, Static):
-    """Shows the state of the query that runs, or the result of the last one."""
+    """Runs one SQL query at a time; shows its time while it runs, then its number of rows or its error."""
 
     DEFAULT_CSS = """
-    QueryLine {
+    QueryStatus {
         height: auto; max-height: 4; padding: 0 1; color: $text-muted;
         &.-error { color: $text-error; }
     }

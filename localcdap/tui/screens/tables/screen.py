@@ -28,7 +28,10 @@ from localcdap.tui.screens.tables.editor import QueryEditor
 
 _STRUCTURED: Final = "structured"
 """The schema of the tables of system applications, which have no metadata."""
-_EMPTY = "No tables yet.\n\nTable sinks of pipelines and system applications write tables."
+_EMPTY = (
+    "No tables yet.\n\nThe sinks Table, KVTable, BigQueryTable and BigQueryMultiTable of pipelines write "
+    "tables, and so do system applications."
+)
 
 
 class TablesScreen(AreaScreen):
@@ -42,7 +45,7 @@ class TablesScreen(AreaScreen):
         Binding("b", "tab('rows')", "rows", id="data.rows"),
         Binding("s", "tab('columns')", "columns", id="data.columns", show=False),
         Binding("q", "tab('sql')", "SQL", id="data.sql"),
-        Binding("W", "lineage", "where from, where to", id="data.lineage"),
+        Binding("W", "lineage", "lineage of a field", id="data.lineage"),
         Binding("escape", "leave", "back to the tables", id="data.leave", show=False),
     ]
 

@@ -133,14 +133,14 @@ async def test_the_panel_lists_the_fields_of_a_dataset(open_lineage):
         told = text(driver, "lineage-facts")
         assert "orders  dataset outside of this instance, 3 fields" in told
         assert "  note  no lineage yet" in told
-        assert "no run has written it" in told
+        assert "no run has written this dataset" in told
 
 
 async def test_enter_moves_the_focus_and_opens_pipelines(open_lineage):
     async with open_lineage("clean") as driver:
         await shown(driver)
         await driver.press("enter")
-        assert said(driver) == "Enter: it is what the graph is about."
+        assert said(driver) == "Enter: the graph is drawn around it already."
         await driver.press("right", "right", "enter")
         assert driver.app.screen.exploration.focus.dataset == "sales"
         await driver.press("b")
@@ -159,7 +159,7 @@ async def test_a_field_is_chosen_of_the_selected_dataset(open_lineage):
         await driver.type("note")
         await driver.press("enter")
         assert names(driver) == {"orders.note"}
-        assert "nothing is known" in text(driver, "lineage-legend")
+        assert "relates orders.note to another field" in text(driver, "lineage-legend")
 
 
 async def test_what_lies_on_no_way_through_the_selected_node_is_dimmed(open_lineage):

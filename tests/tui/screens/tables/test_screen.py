@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from textual.color import Color
 from textual.widgets import Static, TabbedContent
 
 from localcdap.api.schema import Schema
@@ -112,7 +113,8 @@ async def test_an_error_is_shown_and_the_cursor_moves_there(open_studio):
         line = driver.app.screen.query_one("#sql-line", QueryStatus)
         assert 'Did you mean "spending"?' in str(line.content)
         assert "Line 4, column 6" in str(line.content)
-        assert line.has_class("-error")
+        error_color = Color.parse(driver.app.get_css_variables()["text-error"])
+        assert line.visual_style.foreground.rgb == error_color.rgb
         assert driver.app.screen.query_one(QueryEditor).area.cursor_location == (3, 5)
 
 
