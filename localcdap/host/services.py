@@ -34,6 +34,12 @@ from localcdap.datasets.statements import StatementService
 from localcdap.datasets.transactions import TransactionService
 from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home, find_shipped_plugins
+from localcdap.host.configured_parts import (
+    create_destinations,
+    open_secure_keys,
+    read_privileges,
+    read_profiles,
+)
 from localcdap.host.engine_server import make_engine_server
 from localcdap.host.service_table import SERVICES
 from localcdap.messaging.listeners import EventDispatcher
@@ -54,12 +60,9 @@ from localcdap.metadata.system_metadata import SystemMetadataWriter
 from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.resources import NamespaceResource
-from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
-from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
 from localcdap.openlineage.builder import EventBuilder
 from localcdap.openlineage.delivery import Deliveries, read_destinations
-from localcdap.openlineage.destinations import MIB, Destination, EventFile
 from localcdap.openlineage.listener import OpenLineageListener
 from localcdap.openlineage.service import OpenLineageService
 from localcdap.pipeline.editing.service import EditingService
@@ -78,7 +81,7 @@ from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.processes import RunProcess
-from localcdap.runs.profiles import NATIVE, Profiles, RemoteProfile
+from localcdap.runs.profiles import NATIVE
 from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.records import RunRecords
 from localcdap.runs.retention import RunRetention
@@ -86,7 +89,6 @@ from localcdap.runs.service import RunService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
-from localcdap.security.privileges import Privileges
 from localcdap.security.service import SecurityService
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
@@ -459,50 +461,3 @@ def make_artifact_resource(
         return kept
 
     return NamespaceResource("plugin folders", remove_files=remove_files)
-
-
-def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> SecureKeyService:
-    """Return the service for secure keys; values are in the system's keyring if there is one."""
-    keyring, file = KeyringVault(home.path), FileVault(home.secrets_file)
-
-    def choose() -> str:
-        return keyring.name if has_keyring() else file.name
-
-    return SecureKeyService(store, namespaces, [keyring, file], choose)
-
-
-def create_destinations(home: Home, settings: Settings) -> list[Destination]:
-    """Return where events of OpenLineage go."""
-    found: list[Destination] = []
-    if settings.openlineage_file:
-        path = home.resolve(settings.openlineage_file)
-        size = settings.openlineage_file_mb * MIB
-        found.append(EventFile(path, size, settings.openlineage_file_keep))
-    if settings.openlineage_url:
-        from localcdap.openlineage.http_endpoint import HttpEndpoint
-
-        url, endpoint = settings.openlineage_url, settings.openlineage_endpoint
-        key, limit_s = settings.openlineage_api_key, settings.openlineage_timeout_s
-        found.append(HttpEndpoint(url, endpoint, key, limit_s))
-    return found
-
-
-def read_privileges(settings: Settings) -> Privileges:
-    """Return the privileges of the settings."""
-    return Privileges.of(settings.security_enabled, settings.security_privileges)
-
-
-def read_profiles(settings: Settings) -> Profiles:
-    """Return the compute profiles of the settings."""
-    remotes = {
-        name: RemoteProfile(
-            profile.remote, profile.required_capabilities, profile.locations, profile.packages
-        )
-        for name, profile in settings.profiles.items()
-    }
-
-    def of_namespace(namespace: str) -> str | None:
-        found = settings.namespaces.get(namespace)
-        return found.profile if found is not None else None
-
-    return Profiles(remotes, settings.engine_profile, of_namespace)

@@ -1,0 +1,60 @@
+"""What the services of a host are given, made from the settings and paths of the instance."""
+
+from __future__ import annotations
+
+from localcdap.home import Home
+from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.service import NamespaceService
+from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
+from localcdap.openlineage.destinations import MIB, Destination, EventFile
+from localcdap.runs.profiles import Profiles, RemoteProfile
+from localcdap.security.privileges import Privileges
+from localcdap.settings import Settings
+from localcdap.store.store import Store
+
+
+def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> SecureKeyService:
+    """Return the service for secure keys; values are in the system's keyring if there is one."""
+    keyring, file = KeyringVault(home.path), FileVault(home.secrets_file)
+
+    def choose() -> str:
+        return keyring.name if has_keyring() else file.name
+
+    return SecureKeyService(store, namespaces, [keyring, file], choose)
+
+
+def create_destinations(home: Home, settings: Settings) -> list[Destination]:
+    """Return where events of OpenLineage go."""
+    found: list[Destination] = []
+    if settings.openlineage_file:
+        path = home.resolve(settings.openlineage_file)
+        size = settings.openlineage_file_mb * MIB
+        found.append(EventFile(path, size, settings.openlineage_file_keep))
+    if settings.openlineage_url:
+        from localcdap.openlineage.http_endpoint import HttpEndpoint
+
+        url, endpoint = settings.openlineage_url, settings.openlineage_endpoint
+        key, limit_s = settings.openlineage_api_key, settings.openlineage_timeout_s
+        found.append(HttpEndpoint(url, endpoint, key, limit_s))
+    return found
+
+
+def read_privileges(settings: Settings) -> Privileges:
+    """Return the privileges of the settings."""
+    return Privileges.of(settings.security_enabled, settings.security_privileges)
+
+
+def read_profiles(settings: Settings) -> Profiles:
+    """Return the compute profiles of the settings."""
+    remotes = {
+        name: RemoteProfile(
+            profile.remote, profile.required_capabilities, profile.locations, profile.packages
+        )
+        for name, profile in settings.profiles.items()
+    }
+
+    def of_namespace(namespace: str) -> str | None:
+        found = settings.namespaces.get(namespace)
+        return found.profile if found is not None else None
+
+    return Profiles(remotes, settings.engine_profile, of_namespace)
