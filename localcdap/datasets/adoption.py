@@ -28,7 +28,11 @@ _ADOPTED_TYPES: Final = ("table", "keyValueTable", "externalDataset")
 
 def adopt_tables(tx: Transaction) -> None:
     """Make datasets of the tables that have none: those of an instance from before there were datasets."""
+    rows = tx.execute("SELECT namespace, name FROM dataset_instances")
+    known = {(namespace, name) for namespace, name in rows}
     for entry in table_catalog.list_entries(tx):
+        if (entry.namespace, entry.name) in known:
+            continue
         try:
             _adopt(tx, entry)
         except LocalcdapError as error:
