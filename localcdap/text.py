@@ -7,6 +7,7 @@ nothing of localcdap.
 
 from __future__ import annotations
 
+import datetime
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -37,6 +38,14 @@ missing, doubled or exchanged, and leaves out names that share only an ending.""
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun: ``1 failure``, ``2,000 failures``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def format_time(milliseconds: int | None) -> str:
+    """Return a time, in milliseconds since 1970, in the local time zone; an empty text for None."""
+    if milliseconds is None:
+        return ""
+    moment = datetime.datetime.fromtimestamp(milliseconds / 1000).astimezone()
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def format_duration(start: int | None, end: int | None) -> str:

@@ -9,7 +9,8 @@ import msgspec
 
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, format_time, print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table
+from localcdap.text import format_time
 
 if TYPE_CHECKING:
     from localcdap.metadata.audit import AuditMessage

@@ -6,7 +6,8 @@ import click
 
 from localcdap.cli.files import read_json
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, format_time, print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table
+from localcdap.text import format_time
 
 
 @click.command("connections")

@@ -8,7 +8,8 @@ import click
 
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, format_time, print_json, print_table, secho
+from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.text import format_time
 
 if TYPE_CHECKING:
     from localcdap.api.dataset.declaration import DatasetChange

@@ -16,9 +16,10 @@ import msgspec
 from localcdap.api.errors import LocalcdapError, SettingsError
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, format_time, print_json, print_table
+from localcdap.cli.output import StyledText, echo, print_json, print_table
 from localcdap.home import Home, find_shipped_plugins
 from localcdap.settings import Profile, Settings, describe_settings, load_settings
+from localcdap.text import format_time
 
 if TYPE_CHECKING:
     from localcdap.metadata.service import SetAsideMetadata

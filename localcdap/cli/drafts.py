@@ -8,9 +8,9 @@ import click
 
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, format_time, print_json, print_json_text, print_table
+from localcdap.cli.output import echo, print_json, print_json_text, print_table
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
-from localcdap.text import plural
+from localcdap.text import format_time, plural
 
 _ACTIONS = ["list", "save", "show", "revisions", "restore", "delete"]
 

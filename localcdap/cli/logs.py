@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, format_time, print_json
+from localcdap.cli.output import StyledText, echo, print_json
 from localcdap.runs.model import StoredLogLine
+from localcdap.text import format_time
 
 
 @click.command("logs")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, format_time, print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table
+from localcdap.text import format_time
 
 
 @click.command("namespaces")

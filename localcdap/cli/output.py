@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import sys
 from collections.abc import Sequence
@@ -110,14 +109,6 @@ def _print_failure(failure: ValidationFailure, mark: StyledText, to_stderr: bool
     if failure.corrective_action:
         how = " The option --fix does this." if failure.suggested_artifact is not None else ""
         echo(f"    {failure.corrective_action}{how}", err=to_stderr)
-
-
-def format_time(milliseconds: int | None) -> str:
-    """Return a time, in milliseconds since 1970, in the local time zone; an empty text for None."""
-    if milliseconds is None:
-        return ""
-    moment = datetime.datetime.fromtimestamp(milliseconds / 1000).astimezone()
-    return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def is_terminal() -> bool:

@@ -7,9 +7,9 @@ import click
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.cli.files import split_version
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, format_time, print_json, print_table, secho
+from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.pipeline.library.application_model import Application
-from localcdap.text import plural
+from localcdap.text import format_time, plural
 
 
 @click.command("pipelines")

@@ -7,10 +7,10 @@ from typing import Final
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, format_time, print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table
 from localcdap.runs.model import Run
 from localcdap.runs.retention import RunRetention
-from localcdap.text import format_duration, plural
+from localcdap.text import format_duration, format_time, plural
 
 _PRUNE: Final = "prune"
 

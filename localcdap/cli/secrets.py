@@ -7,8 +7,8 @@ import sys
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, format_time, print_json, print_table
-from localcdap.text import sanitize_for_terminal
+from localcdap.cli.output import echo, print_json, print_table
+from localcdap.text import format_time, sanitize_for_terminal
 
 
 @click.command("secrets")

@@ -1,9 +1,9 @@
-"""The data screen: tables and views with their rows and columns, and an SQL console."""
+"""The data screen: datasets, tables and views with their rows and columns, and an SQL console."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -12,8 +12,11 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static, TabbedContent, TabPane
 
+from localcdap.api.errors import UnauthorizedError
 from localcdap.api.metadata import MetadataEntity
+from localcdap.datasets.model import DatasetSummary
 from localcdap.datasets.sql import SqlTable
+from localcdap.host.cdap import Cdap
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
@@ -24,6 +27,7 @@ from localcdap.tui.screens.fields import choose_field
 from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.completion import quote_identifier
 from localcdap.tui.screens.tables.console import SqlConsole
+from localcdap.tui.screens.tables.dataset_view import DatasetView
 from localcdap.tui.screens.tables.editor import QueryEditor
 
 _STRUCTURED: Final = "structured"
@@ -44,6 +48,7 @@ class TablesScreen(AreaScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "tab('rows')", "rows", id="data.rows"),
         Binding("s", "tab('columns')", "columns", id="data.columns", show=False),
+        Binding("d", "tab('dataset')", "dataset", id="data.dataset"),
         Binding("q", "tab('sql')", "SQL", id="data.sql"),
         Binding("W", "lineage", "lineage of a field", id="data.lineage"),
         Binding("escape", "leave", "back to the tables", id="data.leave", show=False),
@@ -52,6 +57,8 @@ class TablesScreen(AreaScreen):
     def __init__(self) -> None:
         super().__init__()
         self._tables: dict[str, SqlTable] = {}
+        self._datasets: dict[str, DatasetSummary] = {}
+        """The datasets of the namespace that have no table of their own name, by the key of their entry."""
         self._wanted: tuple[str, str] | None = None
         """The namespace and the name of the table to highlight when the tables are known."""
 
@@ -63,6 +70,8 @@ class TablesScreen(AreaScreen):
                     yield TableBrowser(id="browser")
                 with TabPane("Columns", id="columns-tab"), VerticalScroll():
                     yield Static(id="columns")
+                with TabPane("Dataset", id="dataset-tab"):
+                    yield DatasetView(id="dataset-view")
                 with TabPane("SQL", id="sql-tab"):
                     yield SqlConsole(id="console")
 
@@ -89,13 +98,14 @@ class TablesScreen(AreaScreen):
     def show_namespace(self, namespace: str) -> None:
         self._read_tables(self._fill_with_stale_rows)
 
-    def _read_tables(self, on_result: Callable[[Sequence[SqlTable]], None]) -> None:
-        self.call(lambda cdap: cdap.sql.list_tables(), on_result=on_result, group="tables")
+    def _read_tables(self, on_result: Callable[[_Contents], None]) -> None:
+        namespace = self.studio.namespace
+        self.call(lambda cdap: _read_contents(cdap, namespace), on_result=on_result, group="tables")
 
-    def _fill_with_stale_rows(self, tables: Sequence[SqlTable]) -> None:
+    def _fill_with_stale_rows(self, contents: _Contents) -> None:
         """Show the tables, and read the rows of the highlighted table again too."""
         self.query_one(TableBrowser).mark_stale()
-        self._fill(tables)
+        self._fill(contents)
 
     def action_tab(self, name: str) -> None:
         self.query_one(TabbedContent).active = f"{name}-tab"
@@ -112,8 +122,15 @@ class TablesScreen(AreaScreen):
 
     @property
     def entity(self) -> MetadataEntity | None:
-        table = self._table
+        table, dataset = self._table, self._dataset
+        if dataset is not None:
+            return MetadataEntity.of_dataset(dataset.name, dataset.namespace)
         return MetadataEntity.of_dataset(table.name, table.schema) if table is not None else None
+
+    @property
+    def _dataset(self) -> DatasetSummary | None:
+        """The highlighted dataset, if it has no table of its own name."""
+        return self._datasets.get(self.query_one("#tables", FilteredList).key or "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "lineage" and (not self.is_mounted or self.explain_disabled(action)):
@@ -142,9 +159,9 @@ class TablesScreen(AreaScreen):
         """Move the focus from a text field to the tables, so that keys are commands again."""
         self.query_one("#tables").query_one("OptionList").focus()
 
-    def _fill(self, tables: Sequence[SqlTable]) -> None:
+    def _fill(self, contents: _Contents) -> None:
         namespace = self.studio.namespace
-        ordered = sorted(tables, key=lambda table: table.schema != namespace)
+        ordered = sorted(contents.tables, key=lambda table: table.schema != namespace)
         shown = self.query_one(TableBrowser).table
         if shown is not None and shown.query and ordered != list(self._tables.values()):
             self.query_one(
@@ -152,7 +169,13 @@ class TablesScreen(AreaScreen):
             ).mark_stale()  # the tables that the view reads may have changed
         self._tables = {table.identifier: table for table in ordered}
         listing = self.query_one("#tables", FilteredList)
-        listing.set_entries([_build_entry(table) for table in ordered])
+        own = {table.name for table in ordered if table.schema == namespace}
+        others = [each for each in contents.datasets if each.name not in own]
+        self._datasets = {f"dataset {each.name}": each for each in others}
+        entries = [_build_dataset_entry(key, each) for key, each in self._datasets.items()]
+        entries += [_build_entry(table) for table in ordered]
+        # Entries of one group follow each other: those of the namespace come first.
+        listing.set_entries(entries)
         self._show_wanted()
         self.query_one(SqlConsole).set_tables(ordered, namespace)
         self._show(listing.key)
@@ -166,7 +189,9 @@ class TablesScreen(AreaScreen):
     def _open_chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         table = self._tables.get(event.key)
-        if table is not None and self.query_one(TabbedContent).active == "sql-tab":
+        if event.key in self._datasets:
+            self.action_tab("dataset")
+        elif table is not None and self.query_one(TabbedContent).active == "sql-tab":
             self.query_one(QueryEditor).area.insert(_format_name(table, self.studio.namespace))
             self.action_tab("sql")
         else:
@@ -176,10 +201,38 @@ class TablesScreen(AreaScreen):
         table = self._tables.get(key) if key is not None else None
         self.query_one("#columns", Static).update(_format_columns(table))
         self.query_one(TableBrowser).show(table)
+        dataset = self._datasets.get(key) if key is not None else None
+        if dataset is not None:
+            self.query_one(DatasetView).show(dataset.namespace, dataset.name)
+        else:
+            is_own = table is not None and table.schema != _STRUCTURED and table.query is None
+            self.query_one(DatasetView).show(
+                table.schema if table is not None else "",
+                table.name if table is not None and is_own else None,
+            )
         if table is not None:
             self.query_one(SqlConsole).suggest(
                 f"SELECT *\nFROM {_format_name(table, self.studio.namespace)};\n"
             )
+
+
+class _Contents(NamedTuple):
+    """What the list shows."""
+
+    tables: Sequence[SqlTable]
+    datasets: Sequence[DatasetSummary]
+
+
+def _read_contents(cdap: Cdap, namespace: str) -> _Contents:
+    try:
+        datasets = cdap.datasets.list_datasets(namespace)
+    except UnauthorizedError:
+        datasets = []
+    return _Contents(cdap.sql.list_tables(), datasets)
+
+
+def _build_dataset_entry(key: str, dataset: DatasetSummary) -> ListEntry:
+    return ListEntry(key, dataset.name, hint=dataset.type, group=f"namespace {dataset.namespace}")
 
 
 def _build_entry(table: SqlTable) -> ListEntry:

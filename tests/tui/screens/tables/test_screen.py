@@ -10,7 +10,9 @@ import pytest
 from textual.color import Color
 from textual.widgets import Static, TabbedContent
 
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
+from localcdap.datasets.model import DatasetRequest
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.store.table_catalog import create_view
@@ -25,6 +27,7 @@ from localcdap.tui.screens.tables.query_status import QueryStatus
 from tests.tui.studio_driver import SMALL
 
 ROWS = 2500
+LEAGUES = {"schema": str(Schema.record("r", [("league", Schema.STRING)]))}
 SPENT = DatasetId("default", "spending")
 SPENDING = Schema.record(
     "r", [("id", Schema.LONG), ("city", Schema.STRING.as_nullable), ("spent", Schema.DOUBLE)]
@@ -258,3 +261,25 @@ async def test_a_column_leads_to_its_lineage_and_the_table_to_its_metadata(open_
         driver.app.navigate(TableTarget("no such table"))
         await driver.settled()
         assert "no such table" in driver.app.notices.newest_first[0].title
+
+
+async def test_a_dataset_is_shown_with_its_properties_and_schema(open_studio, cdap):
+    cdap.datasets.create(
+        DatasetRequest("archive", "fileSet", {"format": "csv", **LEAGUES}, description="old files")
+    )
+    async with open_studio() as driver:
+        await driver.press("5")
+        listing = driver.app.screen.query_one("#tables", FilteredList)
+        listing.show('"default"."spending"')
+        await driver.press("d")
+        await driver.settled()
+        shown = driver.app.screen.query_one("#dataset", Static)
+        assert "spending  table" in str(shown.content)
+        assert "schema.row.field  id" in str(shown.content)
+        assert "spent  double" in str(shown.content)
+        listing.show("dataset archive")
+        await driver.settled()
+        for part in ("archive  fileSet", "old files", "filesets/default/archive", "league  string"):
+            assert part in str(shown.content)
+        assert driver.app.screen.entity == MetadataEntity.of_dataset("archive", "default")
+        cdap.datasets.drop("default", "archive")
