@@ -146,6 +146,11 @@ class Topics:
         """Publish a system event as part of a transaction, and let its observers take part in it."""
         self._publish_events(tx, event.topic, [event])
 
+    def publish_events(self, tx: Transaction, events: Sequence[SystemEvent]) -> None:
+        """Publish events of one class in their order, as :meth:`publish_event` does for one."""
+        if events:
+            self._publish_events(tx, events[0].topic, events)
+
     def _publish_events(self, tx: Transaction, topic: str, events: Sequence[SystemEvent]) -> None:
         self.publish(tx, SYSTEM_NAMESPACE, topic, events)
         for observe in self._observers:

@@ -386,9 +386,14 @@ class RunRecords:
         entity = MetadataEntity.of_program(
             WORKFLOW_NAME, WORKFLOW, run.pipeline, run.namespace
         ).append(PROGRAM_RUN, run_id)
-        for operation in message.operations:
-            event = MetadataEmitted(entity, message.stage, operation, get_now(), run.user or "")
-            self._topics.publish_event(transaction, event)
+        now, user = get_now(), run.user or ""
+        self._topics.publish_events(
+            transaction,
+            [
+                MetadataEmitted(entity, message.stage, operation, now, user)
+                for operation in message.operations
+            ],
+        )
 
 
 def _encode_run(run: Run) -> str:
