@@ -204,8 +204,8 @@ class IncompatibleTableError(ConflictError):
 class IncompatibleUpdateError(ConflictError):
     """A dataset cannot get the requested properties; nothing was changed.
 
-    :param reasons: what is incompatible, one sentence each with the old value, the new one and the rule; by
-        default, ``message`` is the only one.
+    :param reasons: what is incompatible, one sentence each with the old value, the new one and the rule; the
+        message has a line for each. By default, ``message`` is the only one.
     :param property: the property that would be changed; None when there are several.
     """
 
@@ -217,7 +217,7 @@ class IncompatibleUpdateError(ConflictError):
         reasons: Sequence[str] = (),
         property: str | None = None,
     ) -> None:
-        super().__init__(message or " ".join(reasons), corrective_action)
+        super().__init__(message or "\n".join(reasons), corrective_action)
         self.reasons = list(reasons) or [message]
         self.property = property
 
