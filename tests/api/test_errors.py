@@ -42,6 +42,8 @@ def made(cls: type[LocalcdapError]) -> LocalcdapError:
         "was_sent": False,
         "table": "notes",
         "fields": ["id"],
+        "property": "schema",
+        "reasons": ["Something is wrong.", "So is this."],
     }
     parameters = list(inspect.signature(cls).parameters)
     return cls(**{name: samples[name] for name in parameters})
