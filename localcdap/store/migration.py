@@ -64,7 +64,8 @@ def migrate(
 ) -> list[str]:
     """Apply the migrations that the database does not have yet, in order, each in a separate transaction.
 
-    A number below one that was applied is applied too: each package has its own range of numbers.
+    A new database gets all of them in one transaction, which takes half of the time. A number
+    below one that was applied is applied too: each package has its own range of numbers.
 
     :param path: of the database, for messages.
     :param back_up: called before a database that already has migrations is changed.
@@ -74,10 +75,12 @@ def migrate(
     """
     applied = check_applied(connection, path, migrations)
     pending = [m for m in migrations if m.number not in applied]
-    if applied and pending:
+    if not applied and pending:
+        _apply(connection, path, pending)
+    elif pending:
         back_up()
-    for migration in pending:
-        _apply(connection, path, migration)
+        for migration in pending:
+            _apply(connection, path, [migration])
     return [m.name for m in pending]
 
 
@@ -124,19 +127,24 @@ def _read_applied(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[int
 _OUR_TABLES: Final = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary"
 
 
-def _apply(connection: duckdb.DuckDBPyConnection, path: Path, migration: Migration) -> None:
+def _apply(connection: duckdb.DuckDBPyConnection, path: Path, migrations: list[Migration]) -> None:
+    """Apply migrations in one transaction."""
     from localcdap.store.driver import duckdb
 
+    name = migrations[0].name
     connection.begin()
     try:
         connection.execute(
             f"CREATE TABLE IF NOT EXISTS {_TABLE} (number INTEGER PRIMARY KEY, name VARCHAR, "
             "checksum VARCHAR, applied TIMESTAMPTZ)"
         )
-        connection.execute(migration.sql)
+        for migration in migrations:
+            name = migration.name
+            connection.execute(migration.sql)
+        rows = [(m.number, m.name, m.checksum) for m in migrations]
         connection.execute(
-            f"INSERT INTO {_TABLE} VALUES (?, ?, ?, now())",  # noqa: S608
-            (migration.number, migration.name, migration.checksum),
+            f"INSERT INTO {_TABLE} SELECT unnest(?), unnest(?), unnest(?), now()",
+            [list(column) for column in zip(*rows, strict=True)],
         )
         connection.commit()
     except duckdb.Error as error:
@@ -146,7 +154,7 @@ def _apply(connection: duckdb.DuckDBPyConnection, path: Path, migration: Migrati
         if fault is not None:
             raise fault from error
         raise StoreError(
-            f"Migration {migration.name} of {path} failed: {extract_first_line(error)}",
+            f"Migration {name} of {path} failed: {extract_first_line(error)}",
             f"The database is as before: go on with the version of localcdap that made it, or use "
             f"{suggest_replacement(path)}",
         ) from error
