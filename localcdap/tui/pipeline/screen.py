@@ -61,7 +61,8 @@ class PipelineScreen(AreaScreen):
     @property
     def view(self) -> PipelineView | None:
         """The pipeline that is open."""
-        return next(iter(self.query(PipelineView)), None)
+        # A query would match the selector with every widget of the screen; much asks for the view often.
+        return next((child for child in self.children if isinstance(child, PipelineView)), None)
 
     @property
     def editor(self) -> Editor | None:
