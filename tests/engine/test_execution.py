@@ -25,6 +25,13 @@ def fail_in_stage(text: str) -> None:
         raise ValueError("Stage 'Look': the Python process crashed.") from error
 
 
+def fail_from_itself() -> None:
+    try:
+        fail("twice")
+    except RuntimeError as error:
+        raise error from error
+
+
 def start(threads: ThreadPoolExecutor, *calls) -> list[Future[None]]:
     return [threads.submit(call) for call in calls]
 
@@ -40,5 +47,7 @@ def test_a_crash_is_reported_only_when_nothing_else_is_known():
             _raise_first(writes[:1])
         with pytest.raises(RuntimeError, match="first"):
             _raise_first(start(threads, lambda: fail("first")))
+        with pytest.raises(RuntimeError, match="twice"):
+            _raise_first(start(threads, fail_from_itself))
 
     _raise_first(writes[:0])

@@ -102,8 +102,9 @@ def get_current_stage() -> str | None:
 
 def is_worker_crash(error: BaseException) -> bool:
     """Return whether all that is known is that a Python worker of Spark ended."""
-    while error.__cause__ is not None:
-        error = error.__cause__
+    cause = error.__cause__
+    while cause is not None and cause is not error:  # an error may be raised from itself
+        error, cause = cause, cause.__cause__
     return _CRASHED in str(error)
 
 
