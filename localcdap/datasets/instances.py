@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -31,7 +32,7 @@ from localcdap.datasets.specifications import (
     get_row_schema,
     lay_out,
 )
-from localcdap.datasets.storage import NamespaceStorage
+from localcdap.datasets.storage import NamespaceStorage, locate_folder
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog
 from localcdap.metadata.lineage.relations import DatasetId
@@ -69,7 +70,9 @@ class DatasetService:
         self._audit = audit
         self._folder = folder
         recover_folders(store, folder)
-        namespaces.register_resource(NamespaceResource("datasets", remove=_remove_all))
+        namespaces.register_resource(
+            NamespaceResource("datasets", remove_files=self._remove_files, remove=_remove_all)
+        )
 
     @requires(of_namespace())
     def list_types(self, namespace: str) -> list[DatasetType]:
@@ -141,6 +144,7 @@ class DatasetService:
                     f"'{request.namespace}' already.",
                     f"Choose another name, or change it: localcdap datasets update '{request.name}'",
                 )
+            self._refuse_shared_folder(tx, request.namespace, specification)
             definition.get_admin(storage, specification).create()
             catalog.save_dataset(tx, request.namespace, specification, request.principal)
             self._publish(tx, EntityCreated, request.namespace, specification)
@@ -165,6 +169,7 @@ class DatasetService:
             change = compare(definition, held, specification)
             if change.is_empty:
                 return change
+            self._refuse_shared_folder(tx, update.namespace, specification)
             definition.get_admin(storage, specification).update(held)
             catalog.save_dataset(tx, update.namespace, specification)
             self._publish(tx, EntityUpdated, update.namespace, specification)
@@ -231,6 +236,41 @@ class DatasetService:
             self._namespaces.require_in_transaction(tx, namespace)
             yield tx, NamespaceStorage(tx, folders, namespace, self._folder / namespace)
 
+    def _refuse_shared_folder(
+        self, tx: Transaction, namespace: str, specification: DatasetSpecification
+    ) -> None:
+        """Refuse a folder that another dataset would delete with its own, or that would delete another's.
+
+        :raises ConflictError: when there is such a dataset.
+        """
+        folder = lay_out(specification).folder
+        if folder is None:
+            return
+        path = locate_folder(self._folder / namespace, folder)
+        for each in catalog.list_datasets(tx):
+            other = lay_out(each.specification).folder
+            is_same = (each.namespace, each.name) == (namespace, specification.name)
+            if other is None or is_same or not (folder.is_owned or other.is_owned):
+                continue
+            place = locate_folder(self._folder / each.namespace, other)
+            if path.is_relative_to(place) or place.is_relative_to(path):
+                raise ConflictError(
+                    f"The folder {path} overlaps that of dataset '{each.name}' in namespace "
+                    f"'{each.namespace}', {place}.",
+                    "Choose another 'base.path', or set 'data.external' for both.",
+                )
+
+    def _remove_files(self, namespace: str, _generation: int) -> Sequence[str]:
+        """Remove the folders that the datasets of a deleted namespace own."""
+        with self._store.snapshot() as tx:
+            found = catalog.list_datasets(tx, namespace)
+        for each in found:
+            folder = lay_out(each.specification).folder
+            if folder is not None and folder.is_owned:
+                path = locate_folder(self._folder / namespace, folder)
+                shutil.rmtree(path, ignore_errors=True)
+        return ()
+
     def _find_type(self, name: str) -> DatasetDefinition:
         found = BUILT_IN_TYPES.get(name)
         if found is None:
@@ -258,7 +298,7 @@ class DatasetService:
             get_row_schema(specification, layout),
             sorted(layout.tables),
             sum(_count_rows(tx, dataset.namespace, name) for name in names) if names else None,
-            str(storage_root / layout.folder.path) if layout.folder is not None else None,
+            str(locate_folder(storage_root, layout.folder)) if layout.folder is not None else None,
             _find_problem(specification, layout, names),
         )
 

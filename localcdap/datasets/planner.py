@@ -30,11 +30,15 @@ from localcdap.api.errors import (
     SchemaError,
 )
 from localcdap.api.failures import INVALID_STAGE, ValidationFailure
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
+from localcdap.api.security import Authorizer, Permission
 from localcdap.datasets.folders import FolderChanges
 from localcdap.datasets.specifications import compare, get_given_properties, lay_out
 from localcdap.datasets.storage import NamespaceStorage
 from localcdap.pipeline.validation.datasets import DatasetPlan, StageDataset, list_causes
+from localcdap.security.authorizer import ALLOW_ALL
+from localcdap.security.principals import current_principal
 from localcdap.store import dataset_catalog as catalog
 from localcdap.store.store import Store, Transaction
 from localcdap.text import format_available
@@ -48,8 +52,13 @@ _SAME_ROWS: Final = {"table", "keyValueTable"}
 class PipelineDatasets:
     """Plans and applies the declarations of pipelines. Threads may share it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, authorizer: Authorizer = ALLOW_ALL) -> None:
+        """Build the planner.
+
+        :param authorizer: decides which datasets the user of a deployment or run may create and change.
+        """
         self._store = store
+        self._authorizer = authorizer
 
     def plan(
         self, namespace: str, datasets: Sequence[StageDataset], application: str | None
@@ -61,7 +70,7 @@ class PipelineDatasets:
         with self._store.snapshot() as tx:
             for each in datasets:
                 try:
-                    found = _specify(tx, namespace, each.declaration, application)
+                    found = _specify(tx, namespace, each, datasets, application)
                 except LocalcdapError as error:
                     failures += list(_to_failures(each, error))
                     continue
@@ -82,10 +91,12 @@ class PipelineDatasets:
         storage = NamespaceStorage(tx, FolderChanges(Path()), namespace, Path())
         changes = []
         for each in datasets:
-            definition, old, new = _specify(tx, namespace, each.declaration, application)
+            definition, old, new = _specify(tx, namespace, each, datasets, application)
             change = compare(definition, old, new)
             if change.is_empty:
                 continue
+            entity = MetadataEntity.of_dataset(new.name, namespace)
+            self._authorizer.enforce(current_principal(), entity, [Permission.ADMIN])
             admin = definition.get_admin(storage, new)
             if old is None:
                 admin.create()
@@ -107,12 +118,18 @@ class PipelineDatasets:
 
 
 def _specify(
-    tx: Transaction, namespace: str, declaration: DatasetDeclaration, application: str | None
+    tx: Transaction,
+    namespace: str,
+    dataset: StageDataset,
+    datasets: Sequence[StageDataset],
+    application: str | None,
 ) -> tuple[DatasetDefinition, DatasetSpecification | None, DatasetSpecification]:
     """Return the type, the existing specification and the new one of a declared dataset.
 
+    :param datasets: all that the pipeline declares; several stages may write one dataset.
     :raises LocalcdapError: when the dataset cannot be as it is declared.
     """
+    declaration = dataset.declaration
     if declaration.type not in _DECLARED_TYPES:
         known = format_available(declaration.type, _DECLARED_TYPES)
         raise DatasetPropertiesError(
@@ -134,7 +151,9 @@ def _specify(
     properties = {**get_given_properties(old), **declaration.properties}
     if old.type == "keyValueTable":
         properties.pop("schema.row.field", None)
-    schema = _fit_rows(tx, namespace, old, declaration, application)
+    same = [each.declaration for each in datasets if each.declaration.name == old.name]
+    dropped = _list_dropped(tx, namespace, old, same, application)
+    schema = _fit_rows(old, declaration, dropped)
     if schema is not None:
         properties[SCHEMA] = schema
     new = definition.reconfigure(old.name, properties, old)
@@ -143,14 +162,11 @@ def _specify(
 
 
 def _fit_rows(
-    tx: Transaction,
-    namespace: str,
-    old: DatasetSpecification,
-    declaration: DatasetDeclaration,
-    application: str | None,
+    old: DatasetSpecification, declaration: DatasetDeclaration, dropped: Sequence[str]
 ) -> str | None:
     """Return the schema of a dataset that also holds the rows of a stage; None when there is none.
 
+    :param dropped: other reasons why there cannot be one.
     :raises IncompatibleUpdateError: when there cannot be one.
     """
     written = _parse(declaration.properties.get(SCHEMA))
@@ -159,10 +175,9 @@ def _fit_rows(
     if written is None or table is None:
         return given
     schema, reasons = fit_schema(table.schema, written, old.name)
-    reasons += _list_dropped(tx, namespace, old.name, table.schema, written, application)
-    if reasons:
+    if reasons or dropped:
         raise IncompatibleUpdateError(
-            reasons=reasons, corrective_action=COMPATIBILITY_RULE, property=SCHEMA
+            reasons=[*reasons, *dropped], corrective_action=COMPATIBILITY_RULE, property=SCHEMA
         )
     return str(schema) if given is None or schema != table.schema else given
 
@@ -170,27 +185,29 @@ def _fit_rows(
 def _list_dropped(
     tx: Transaction,
     namespace: str,
-    dataset: str,
-    held: Schema,
-    written: Schema,
+    old: DatasetSpecification,
+    declarations: Sequence[DatasetDeclaration],
     application: str | None,
 ) -> list[str]:
     """Return a reason for each field that only this pipeline has written, and does not write any more."""
-    if application is None:
+    schemas = [_parse(each.properties.get(SCHEMA)) for each in declarations]
+    if application is None or None in schemas:
         return []
+    written = {name for schema in schemas if schema is not None for name in schema.field_names}
     rows = tx.execute(
         "SELECT application, schema FROM dataset_declarations WHERE namespace = ? AND dataset = ?",
-        (namespace, dataset),
+        (namespace, old.name),
     )
     declared: dict[bool, set[str]] = {True: set(), False: set()}
     for owner, text in rows:
         schema = _parse(text)
         declared[owner == application] |= set(schema.field_names if schema else ())
-    dropped = declared[True] - declared[False] - set(written.field_names)
+    dropped = declared[True] - declared[False] - written
+    table = lay_out(old).tables.get(old.name)
     return [
-        f"Dataset '{dataset}': field '{each.name}' ({format_field_type(each.schema)}) cannot be dropped or "
+        f"Dataset '{old.name}': field '{each.name}' ({format_field_type(each.schema)}) cannot be dropped or "
         "renamed: the last version of this pipeline has written it."
-        for each in held
+        for each in (table.schema if table is not None else ())
         if each.name in dropped
     ]
 

@@ -21,6 +21,14 @@ from localcdap.store.columns import check_names
 from localcdap.store.store import Transaction
 
 
+def locate_folder(root: Path, folder: FolderLayout) -> Path:
+    """Return the path of a folder.
+
+    :param root: the folder of the namespace's file sets.
+    """
+    return Path(os.path.normpath(root / folder.path))
+
+
 class NamespaceStorage:
     """The storage of the datasets of one namespace, see :class:`localcdap.api.dataset.DatasetStorage`.
 
@@ -82,14 +90,15 @@ class NamespaceStorage:
     def locate(self, folder: FolderLayout) -> Path:
         """Return the path of a folder.
 
-        :raises DatasetPropertiesError: when it is relative and leads out of the folder of the namespace.
+        :raises DatasetPropertiesError: when it is relative and not below the folder of the namespace.
         """
-        path = self._root / folder.path
-        is_inside = Path(os.path.normpath(path)).is_relative_to(self._root)
-        if not Path(folder.path).is_absolute() and not is_inside:
+        path = locate_folder(self._root, folder)
+        is_below = path != self._root and path.is_relative_to(self._root)
+        if not Path(folder.path).is_absolute() and not is_below:
             raise DatasetPropertiesError(
-                f"The folder '{folder.path}' is outside of the file sets of namespace '{self._namespace}'.",
-                "Use an absolute path.",
+                f"The folder '{folder.path}' is not below that of the file sets of namespace "
+                f"'{self._namespace}'.",
+                "Use an absolute path, or the name of a folder.",
                 property=BASE_PATH,
             )
         return path

@@ -135,7 +135,7 @@ class HostServices:
             self.tables = self.table_exports = TableService(store, self.namespaces, self._topics)
             self.table_statements = StatementService(store, self.namespaces, self._authorizer)
             self._open_lineage(store, worker, settings.lineage_retention_days)
-            self._planner = PipelineDatasets(store)
+            self._planner = PipelineDatasets(store, self._authorizer)
             self.datasets = DatasetService(
                 store, self.namespaces, self._topics, self._audit_log, home.file_sets
             )

@@ -221,8 +221,9 @@ def test_what_cannot_be_created(datasets):
             datasets.create(DatasetRequest(name, "fileSet"))
     with pytest.raises(NotFoundError, match="Requested dataset type is not available: tabel"):
         datasets.create(DatasetRequest("t", "tabel"))
-    with pytest.raises(DatasetPropertiesError, match="outside of the file sets"):
-        datasets.create(DatasetRequest("t", "fileSet", {"base.path": "../other/t"}))
+    for path in ("../other/t", ".", "a/..", ""):
+        with pytest.raises(DatasetPropertiesError, match="is not below that of the file sets"):
+            datasets.create(DatasetRequest("t", "fileSet", {"base.path": path}))
     with pytest.raises(NotFoundError, match="nowhere"):
         datasets.create(DatasetRequest("t", "table", namespace="nowhere"))
     assert datasets.list_datasets("default") == []
@@ -274,3 +275,33 @@ def test_a_deleted_namespace_has_no_datasets(datasets, instance):
     instance.namespaces.create("team")
 
     assert datasets.list_datasets("team") == []
+
+
+def test_no_dataset_owns_the_folder_of_another_one(datasets, root, tmp_path):
+    datasets.create(DatasetRequest("all", "fileSet", {"base.path": "lake"}))
+    external = {"data.external": "true", "base.path": str(root / "default" / "lake")}
+
+    with pytest.raises(
+        ConflictError, match="overlaps that of dataset 'all' in namespace 'default'"
+    ):
+        datasets.create(DatasetRequest("part", "fileSet", {"base.path": "lake/part"}))
+    with pytest.raises(ConflictError, match="overlaps"):
+        datasets.create(DatasetRequest("same", "fileSet", external))
+    datasets.drop("default", "all")
+    (tmp_path / "shared").mkdir()
+    for name in ("one", "two"):
+        place = {"data.external": "true", "base.path": str(tmp_path / "shared")}
+        datasets.create(DatasetRequest(name, "fileSet", place))
+
+
+def test_the_files_of_a_deleted_namespace_are_removed(datasets, instance, root, tmp_path):
+    (tmp_path / "mine").mkdir()
+    instance.namespaces.create("team")
+    datasets.create(DatasetRequest("own", "fileSet", namespace="team"))
+    place = {"data.use.existing": "true", "base.path": str(tmp_path / "mine")}
+    datasets.create(DatasetRequest("shared", "fileSet", place, namespace="team"))
+
+    instance.namespaces.delete("team")
+
+    assert not (root / "team" / "own").exists()
+    assert (tmp_path / "mine").exists()

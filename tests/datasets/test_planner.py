@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.dataset.declaration import DatasetDeclaration
-from localcdap.api.errors import IncompatibleUpdateError
+from localcdap.api.errors import IncompatibleUpdateError, UnauthorizedError
 from localcdap.api.schema import Schema
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.model import DatasetRequest
@@ -158,3 +158,34 @@ def test_tables_and_key_value_tables_may_be_alike(pipelines):
 
     assert pipelines.reasons("a", values) == []
     assert pipelines.deploy("a", values) == []
+
+
+def test_several_stages_of_a_pipeline_may_write_one_dataset(pipelines):
+    both = [
+        *table(id=INT, name=STRING.as_nullable),
+        *table(id=INT, city=STRING.as_nullable),
+    ]
+    assert pipelines.deploy("a", both) == ["t", "t"]
+
+    assert pipelines.reasons("a", both) == []
+    assert pipelines.deploy("a", both) == []
+    assert list(pipelines.schema) == ["id", "name", "city"]
+    (reason, *_) = pipelines.reasons("a", both[:1])
+    assert "field 'city' (string or null) cannot be dropped or renamed" in reason
+
+
+def test_only_an_administrator_of_a_dataset_may_change_it(instance, pipelines):
+    class Refusing:
+        def enforce(self, principal, entity, permissions) -> None:
+            raise UnauthorizedError(f"{permissions[0]} on {entity.describe()}")
+
+    planner = PipelineDatasets(instance.store, Refusing())
+    for change in (table(id=INT), table(id=INT, more=INT)):
+        with (
+            pytest.raises(UnauthorizedError, match="ADMIN on dataset"),
+            instance.store.transaction() as tx,
+        ):
+            planner.apply(tx, "default", change, "a")
+        pipelines.deploy("a", table(id=INT))
+    with instance.store.transaction() as tx:
+        assert planner.apply(tx, "default", table(id=INT), "a") == [], "nothing is changed"
