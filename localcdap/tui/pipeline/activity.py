@@ -45,6 +45,7 @@ class ActivityRunner(StudioNode, Widget):
         """A run or preview could not be started."""
 
         error: LocalcdapError
+        request: RunRequest | PreviewRequest
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,10 +71,10 @@ class ActivityRunner(StudioNode, Widget):
         )
 
     def run(self, request: RunRequest) -> None:
-        self._start(lambda cdap: cdap.runs.start(request))
+        self._start(lambda cdap: cdap.runs.start(request), request)
 
     def preview(self, request: PreviewRequest) -> None:
-        self._start(lambda cdap: cdap.previews.start(request))
+        self._start(lambda cdap: cdap.previews.start(request), request)
 
     def stop(self) -> None:
         """Stop the run or preview."""
@@ -83,7 +84,7 @@ class ActivityRunner(StudioNode, Widget):
             case Preview(preview=key, namespace=namespace):
                 self.call(lambda cdap: cdap.previews.stop(namespace, key), group="stop")
 
-    def _start(self, start: _Start) -> None:
+    def _start(self, start: _Start, request: RunRequest | PreviewRequest) -> None:
         if self.is_starting:
             return
         self.is_starting = True
@@ -94,7 +95,7 @@ class ActivityRunner(StudioNode, Widget):
 
         def show_error(error: LocalcdapError) -> None:
             self.is_starting = False
-            self.post_message(ActivityRunner.Rejected(error))
+            self.post_message(ActivityRunner.Rejected(error, request))
 
         self.call(start, follow_started, on_error=show_error, group="start")
 

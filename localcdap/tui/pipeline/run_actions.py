@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from localcdap.api.errors import LocalcdapError
+from typing import Any
+
+import msgspec
+
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.pipeline.validation.datasets import DATASET_UPDATE
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.pipeline.activity import ActivityRunner
 from localcdap.tui.screens.runs.arguments import ask_arguments
 from localcdap.tui.studio import StudioNode, get_studio
+
+
+def needs_dataset_updates(error: LocalcdapError) -> bool:
+    """Return whether a run was refused only because datasets must change before it can write them."""
+    failures = _list_failures(error)
+    return bool(failures) and all(each["type"] == DATASET_UPDATE for each in failures)
+
+
+def _list_failures(error: LocalcdapError) -> list[dict[str, Any]]:
+    return error.failures if isinstance(error, InvalidPipelineError) else []
 
 
 class RunActions:
@@ -55,6 +70,14 @@ class RunActions:
                 application_version=source.version if is_deployed else None,
             )
         )
+
+    async def run_with_updates(self, request: RunRequest, error: LocalcdapError) -> None:
+        """Ask whether the datasets that a run cannot write yet may change, and start it again if so."""
+        changes = [each["message"] for each in _list_failures(error)]
+        if await get_studio(self._node).confirm(
+            "Change the dataset and run?", "\n".join(changes), "Change and run"
+        ):
+            self._runner.run(msgspec.structs.replace(request, update_datasets=True))
 
     async def preview(self) -> None:
         """Preview the pipeline, with the arguments as for a run."""

@@ -11,10 +11,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher
 
-from localcdap.api.errors import InvalidPipelineError
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.values import as_properties
-from localcdap.runs.model import Run
+from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.preview.model import Preview
 from localcdap.text import plural
 from localcdap.tui.canvas.canvas import Canvas
@@ -28,7 +28,7 @@ from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.pipeline.activity import ActivityRunner, build_stage_counts, build_stage_marks
 from localcdap.tui.pipeline.editable_canvas import EditableCanvas
 from localcdap.tui.pipeline.problem_list import ProblemList, find_all_fixes
-from localcdap.tui.pipeline.run_actions import RunActions
+from localcdap.tui.pipeline.run_actions import RunActions, needs_dataset_updates
 from localcdap.tui.pipeline.save_actions import SaveActions
 from localcdap.tui.pipeline.settings_actions import SettingsActions
 from localcdap.tui.pipeline.title_bar import TitleBar
@@ -438,10 +438,17 @@ class PipelineView(StudioNode, Vertical):
     def _show_rejection(self, event: ActivityRunner.Rejected) -> None:
         event.stop()
         error = event.error
+        if isinstance(event.request, RunRequest) and needs_dataset_updates(error):
+            self._ask_dataset_updates(event.request, error)
+            return
         self.studio.show_notice(error.message, error.corrective_action or "", "error")
         if isinstance(error, InvalidPipelineError):
             self.editor.detect()  # so that the list has what the service found
             self._open_drawer("problems")
+
+    @work(group="datasets")
+    async def _ask_dataset_updates(self, request: RunRequest, error: LocalcdapError) -> None:
+        await self._run_actions.run_with_updates(request, error)
 
     def _show_end(self, activity: Run | Preview) -> None:
         error = activity.error

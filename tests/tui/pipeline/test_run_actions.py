@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from textual.widgets import Static
 
+from localcdap.api.schema import Schema
+from localcdap.datasets.model import DatasetRequest
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.tui.dialogs.questions import ConfirmDialog
 from localcdap.tui.pipeline.activity import ActivityRunner
 from localcdap.tui.routes import DocumentTarget
 from tests.tui.pipeline.documents import pipeline, stage
@@ -71,3 +75,38 @@ async def test_what_a_run_found_is_listed_as_other_failures_are(open_studio, joi
         await driver.press("ctrl+r")
         await driver.until(lambda: any("price" in each.message for each in editor.failures))
         assert driver.app.screen.query_one("#drawer").display
+
+
+async def test_a_dataset_changes_before_a_run_only_after_a_question(open_studio, cdap, tmp_path):
+    def row(*names: str) -> str:
+        return str(Schema.record("r", [(name, Schema.STRING) for name in names]))
+
+    held = {"schema": row("id"), "schema.row.field": "id"}
+    cdap.datasets.create(DatasetRequest("asked", "table", held))
+    (tmp_path / "in.csv").write_text("1,ann\n")
+    known = {"path": str(tmp_path / "in.csv"), "format": "csv", "referenceName": "in"}
+    sink = stage("asked", "batchsink", "Table")
+    sink["plugin"]["properties"] = {"name": "asked", "schema.row.field": "id"}
+    document = pipeline(
+        [
+            stage("in", "batchsource", "File", schema=row("id", "name"), **known),
+            sink,
+        ],
+        "in>asked",
+        name="asking",
+    )
+
+    async with open_studio(target=DocumentTarget("asking", json.dumps(document))) as driver:
+        editor = await driver.editor()
+        await driver.validated(editor)
+        for answer in ("n", "y"):
+            await driver.press("r")
+            await driver.until(lambda: isinstance(driver.app.screen, ConfirmDialog))
+            text = str(driver.app.screen.query_one("#dialog-detail", Static).content)
+            assert "Dataset 'asked' must change before the run can write it: it adds 'name'" in text
+            await driver.press(answer)
+            assert answer == "y" or get_activity(driver) is None
+        await driver.until(lambda: get_activity(driver) is not None)
+        await driver.until(lambda: get_activity(driver).status.is_end, 90)
+        assert get_activity(driver).status is RunStatus.COMPLETED, get_activity(driver).error
+    assert cdap.tables.read_rows("default", "asked", 9).rows == [["1", "ann"]]
