@@ -55,7 +55,7 @@ EVERY_SETTING = """
         plugin.time_limit_s = 2.5
         plugin.memory_mb = 512
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1}
-        runs = {keep_days = 30, keep_newest = 100}
+        runs = {keep_days = 30, keep_newest = 100, update_datasets = true}
         host.idle_seconds = 0
         security.enabled = true
         locations."gs://sales" = "data/sales"
@@ -108,6 +108,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "engine.profile": "native",
         "runs.keep_days": 30,
         "runs.keep_newest": 100,
+        "runs.update_datasets": True,
         "lineage.retention.days": 0.5,
         "preview.records": 7,
         "openlineage.file": "events.jsonl",

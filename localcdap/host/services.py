@@ -371,6 +371,7 @@ class HostServices:
             recorder=self._recorder,
             retention=RunRetention(settings.runs_keep_days, settings.runs_keep_newest),
             datasets=self._planner,
+            updates_datasets=settings.runs_update_datasets,
         )
 
     def _open_artifacts(

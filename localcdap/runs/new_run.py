@@ -70,19 +70,24 @@ def build_run(
 
 
 def prepare_datasets(
-    store: Store, datasets: DatasetPlanner, request: RunRequest, resolved: ResolvedPipeline
+    store: Store,
+    datasets: DatasetPlanner,
+    namespace: str,
+    resolved: ResolvedPipeline,
+    *,
+    updates: bool,
 ) -> None:
     """Update the datasets of a valid pipeline if that was asked for; otherwise add failures for them.
 
     A dataset that does not exist yet is created when the run commits its first rows.
     """
-    plan = datasets.plan(request.namespace, resolved.datasets, None)
-    changes = [] if request.update_datasets else create_update_failures(plan)
+    plan = datasets.plan(namespace, resolved.datasets, None)
+    changes = [] if updates else create_update_failures(plan)
     resolved.errors = [*resolved.errors, *plan.failures, *changes]
     existing = [dataset for dataset, change in plan.changes if not change.is_new]
     if existing and not resolved.errors:
         with store.transaction() as tx:
-            datasets.apply(tx, request.namespace, existing, None)
+            datasets.apply(tx, namespace, existing, None)
 
 
 def create_order(

@@ -71,6 +71,7 @@ class RunService:
     :param authorizer: decides which tables the users of runs may write.
     :param recorder: records the datasets that runs read and write.
     :param datasets: says whether datasets can hold what sinks write, and changes them on request.
+    :param updates_datasets: whether every run requests that.
     :param spare: a run process without an order, started ahead for the next run.
     """
 
@@ -92,9 +93,11 @@ class RunService:
         recorder: AccessRecorder | None = None,
         retention: RunRetention = RunRetention(),  # noqa: B008 - frozen
         datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
+        updates_datasets: bool = False,
     ) -> None:
         self._store = store
         self._datasets = datasets
+        self._updates_datasets = updates_datasets
         self._authorizer = authorizer
         self._records = RunRecords(store, topics, namespaces, recorder)
         self._history = RunHistory(store)
@@ -438,7 +441,8 @@ class RunService:
             use_suggested=request.use_suggested,
         )
         resolved.errors = explain_lost_artifacts(request, resolved.errors)
-        prepare_datasets(self._store, self._datasets, request, resolved)
+        updates = request.update_datasets or self._updates_datasets
+        prepare_datasets(self._store, self._datasets, request.namespace, resolved, updates=updates)
         if resolved.errors and not has_lost_plugins(request, resolved):
             raise create_error_for_caller(resolved)
         return resolved

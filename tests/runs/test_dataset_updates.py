@@ -141,3 +141,19 @@ def test_the_commit_of_a_run_compares_its_rows_with_the_new_schema(cdap: Cdap, f
 
     assert started.status is RunStatus.COMPLETED, started.error
     assert cdap.tables.read_rows("default", "people", 9).rows == [[1, "ann", None]]
+
+
+@pytest.mark.spark
+def test_the_settings_may_let_every_run_change_datasets(
+    tmp_path: Path, engine_directory: Path, filling
+):
+    home = tmp_path / "changing"
+    home.mkdir()
+    (home / "localcdap.toml").write_text(
+        f'engine.directory = "{engine_directory}"\nruns.update_datasets = true\n'
+    )
+    with open_in_process(Home(home)) as cdap:
+        deploy(cdap, filling(OLD))
+        done = run(cdap, filling(WIDER, "2,bob,Rome"))
+        assert done.status is RunStatus.COMPLETED, done.error
+        assert cdap.tables.read_rows("default", "people", 9).rows == [[2, "bob", "Rome"]]

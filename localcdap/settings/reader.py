@@ -1,0 +1,229 @@
+"""Reading the settings from ``localcdap.toml`` and the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import SettingsError
+from localcdap.decoders import convert
+from localcdap.engine.endpoint import hide_parameters
+from localcdap.openlineage.environment import list_client_settings, list_disabled_settings
+from localcdap.security.privileges import read_user_privileges
+from localcdap.settings.file_positions import PositionFinder, find_line
+from localcdap.settings.model import (
+    NATIVE,
+    OPTIONS,
+    SECRET_OPTIONS,
+    NamespaceSettings,
+    Profile,
+    Settings,
+)
+from localcdap.settings.values import (
+    VALUE_TYPES,
+    find_range_problem,
+    normalize_profile_value,
+    to_standard_form,
+)
+from localcdap.text import nearest_name
+
+_STRUCTS: Final[dict[str, Any]] = {"profiles": Profile, "namespaces": NamespaceSettings}
+_PRIVILEGES: Final = "security.privileges"
+_TABLES: Final = ("locations", *_STRUCTS, _PRIVILEGES)
+
+
+def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Return the effective settings; without a file the defaults.
+
+    :raises SettingsError: when settings are invalid; lists all problems with line and key.
+    """
+    return read_settings(_read_text(file), file, environment)
+
+
+def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Return the settings that would be effective with this text of the file.
+
+    :raises SettingsError: as :func:`load_settings`.
+    """
+    settings = Settings(origins={})
+    problems: list[str] = []
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file}: {error}.", "Correct the TOML syntax at that place.") from None
+    for key, value in _flatten(document):
+        position = f"{file.name}:{find_line(text, key)}"
+        if key in _TABLES and isinstance(value, dict):
+            entries = _read_table(key, value, PositionFinder(file.name, text), problems)
+            setattr(settings, key.replace(".", "_"), entries)
+            settings.origins[key] = position
+        else:
+            _assign(settings, key, value, position, problems)
+    for key, value, variable in list_client_settings(environment):
+        _assign(settings, key, value, f"${variable}", problems)
+    for key in OPTIONS:
+        variable = "LOCALCDAP_" + re.sub(r"\W", "_", key).upper()
+        if variable in environment:
+            _override(settings, key, environment[variable], f"${variable}", problems)
+    for key, value, variable in list_disabled_settings(environment):
+        _assign(settings, key, value, f"${variable}", problems)
+    problems += _find_unknown_profiles(settings, document, PositionFinder(file.name, text))
+    if problems:
+        raise SettingsError(
+            "\n".join(problems), f"Correct {file}; 'localcdap doctor' shows all settings."
+        )
+    return settings
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"{file} cannot be read: {error}.", "It must be a readable file in UTF-8."
+        ) from None
+
+
+def describe_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings by key, as in the file but without secrets."""
+    values: dict[str, Any] = {key: getattr(settings, name) for key, name in OPTIONS.items()}
+    values |= {key: "********" for key in SECRET_OPTIONS if values[key]}
+    values["locations"] = settings.locations
+    values["profiles"] = {
+        name: msgspec.to_builtins(profile) | {"remote": hide_parameters(profile.remote)}
+        for name, profile in settings.profiles.items()
+    }
+    values["namespaces"] = msgspec.to_builtins(settings.namespaces)
+    values[_PRIVILEGES] = msgspec.to_builtins(settings.security_privileges)
+    return values
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield dotted keys and values; a table with keys of the user is one value."""
+    for name, value in table.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and key not in _TABLES:
+            yield from _flatten(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _assign(
+    settings: Settings, key: str, value: object, position: str, problems: list[str]
+) -> None:
+    attribute = OPTIONS.get(key, key.replace(".", "_") if key in _TABLES else None)
+    if attribute is None:
+        problems.append(f"{position}: unknown setting '{key}'.{_suggest_key(key)}")
+        return
+    try:
+        converted = convert(
+            to_standard_form(attribute, value), VALUE_TYPES[attribute], strict=False
+        )
+        problem = find_range_problem(attribute, converted)
+    except ValueError as error:  # msgspec's errors too
+        problem = str(error)
+    if problem:
+        problems.append(f"{position}: {key}: {problem}")
+        return
+    setattr(settings, attribute, converted)
+    settings.origins[key] = position
+
+
+def _override(settings: Settings, key: str, value: str, variable: str, problems: list[str]) -> None:
+    """Set a setting from the environment. Required capabilities are added to those of the file."""
+    origin = settings.origins.get(key)
+    if key != "plugin.required.capabilities" or origin is None:
+        _assign(settings, key, value, variable, problems)
+        return
+    required = settings.plugin_required_capabilities
+    _assign(settings, key, value, variable, problems)
+    if settings.origins[key] == variable:
+        added = settings.plugin_required_capabilities
+        settings.plugin_required_capabilities = list(dict.fromkeys((*required, *added)))
+        settings.origins[key] = f"{origin} and {variable}"
+
+
+def _read_table(
+    table: str, entries: Mapping[str, Any], position: PositionFinder, problems: list[str]
+) -> dict[str, Any]:
+    """Return the valid entries of a table with keys of the user, and add the problems of the others."""
+    values: dict[str, Any] = {}
+    for name, entry in entries.items():
+        found: list[tuple[str, str]] = []
+        if table in _STRUCTS:
+            values[name] = _read_entry(table, name, entry, found)
+        elif table == _PRIVILEGES:
+            values[name] = read_user_privileges(entry, found)
+        else:
+            try:
+                values[name] = convert(entry, str)
+            except msgspec.ValidationError as error:
+                found.append(("", str(error)))
+        for key, problem in found:
+            full = f"{table}.{name}{key}"
+            problems.append(f"{position(full)}: {full}: {problem}")
+        if found:
+            values.pop(name, None)
+    return values
+
+
+def _read_entry(table: str, name: str, entry: object, problems: list[tuple[str, str]]) -> Any:
+    """Return an entry that is a table, and add its problems, each with its key."""
+    kind = _STRUCTS[table]
+    if not isinstance(entry, dict):
+        problems.append(("", f"Expected a table: [{table}.{name}]"))
+        return None
+    if table == "profiles" and (problem := _find_name_problem(name)):
+        problems.append(("", problem))
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    for key, field in fields.items():
+        if field.required and key not in entry:
+            problems.append(("", f"It has no '{key}'"))
+    values = {}
+    for key, value in entry.items():
+        try:
+            if key not in fields:
+                raise ValueError(f"Unknown key; known are: {', '.join(fields)}")
+            values[key] = convert(normalize_profile_value(key, value), fields[key].type)
+        except (msgspec.ValidationError, ValueError) as error:
+            problems.append((f".{key}", str(error)))
+    return None if problems else kind(**values)
+
+
+def _find_name_problem(name: str) -> str | None:
+    if name.lower() == NATIVE:
+        return f"The profile '{NATIVE}' is built in; give this one another name"
+    if not re.fullmatch(r"[\w.-]+", name):
+        return "The name of a profile has only letters, digits, '_', '.' and '-'"
+    return None
+
+
+def _find_unknown_profiles(
+    settings: Settings, document: Mapping[str, Any], position: PositionFinder
+) -> Iterator[str]:
+    """Yield a problem for each use of a profile that is not defined, not even with errors."""
+    written = document.get("profiles")
+    known = [NATIVE, *(written if isinstance(written, dict) else ())]
+    uses = [
+        (f"namespaces.{name}.profile", each.profile) for name, each in settings.namespaces.items()
+    ]
+    named = [(position(key), key, profile) for key, profile in uses]
+    key = "engine.profile"
+    named.append((settings.origins.get(key, ""), key, settings.engine_profile))
+    for where, key, profile in named:
+        if profile is not None and profile not in known:
+            yield f"{where}: {key}: There is no profile '{profile}'; available: {', '.join(known)}"
+
+
+def _suggest_key(key: str) -> str:
+    known = (*OPTIONS, *_TABLES)
+    nearest = nearest_name(key, known)
+    return f" Did you mean '{nearest}'?" if nearest else f" Known: {', '.join(known)}."
