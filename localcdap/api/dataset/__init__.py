@@ -1,1 +1,1 @@
-"""What authors of dataset types import."""
+"""Datasets: their specifications, the definitions of their types, and the built-in types."""

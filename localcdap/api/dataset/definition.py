@@ -10,13 +10,14 @@ A type is a class with :func:`dataset_type`, such as::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from localcdap.api.dataset.specification import (
     DatasetSpecification,
     StorageLayout,
     build_specification,
 )
+from localcdap.api.errors import IncompatibleUpdateError
 
 _D = TypeVar("_D", bound="type[DatasetDefinition]")
 
@@ -161,9 +162,6 @@ class CompositeAdmin(DatasetAdmin):
 
     def update(self, old: DatasetSpecification) -> None:
         super().update(old)
-        for name, definition in self.definition.list_embedded(old):
-            if name not in self.specification.embedded:
-                definition.get_admin(self.storage, old.embedded[name]).drop()
         for name, definition in self.definition.list_embedded(self.specification):
             admin = definition.get_admin(self.storage, self.specification.embedded[name])
             if name in old.embedded:
@@ -216,12 +214,24 @@ class CompositeDefinition(DatasetDefinition):
     def reconfigure(
         self, name: str, properties: Mapping[str, str], current: DatasetSpecification
     ) -> DatasetSpecification:
-        parts = [
-            each.reconfigure(inner, properties, current.embedded[inner])
-            if inner in current.embedded
-            else each.configure(inner, properties)
-            for inner, each in self.embedded.items()
+        lost = [each for each in current.embedded if each not in self.embedded]
+        reasons = [
+            f"{name}.{each}: type '{self.name}' has no such embedded dataset any more; its data would be lost."
+            for each in lost
         ]
+        parts = []
+        for inner, each in self.embedded.items():
+            held = current.embedded.get(inner)
+            try:
+                parts.append(
+                    each.configure(inner, properties)
+                    if held is None
+                    else each.reconfigure(inner, properties, held)
+                )
+            except IncompatibleUpdateError as error:
+                reasons += [f"{name}.{inner}: {reason}" for reason in error.reasons]
+        if reasons:
+            raise IncompatibleUpdateError(reasons=reasons)
         return build_specification(name, self.name, properties, parts)
 
 
@@ -237,10 +247,3 @@ def dataset_type(name: str, *, description: str = "") -> Callable[[_D], _D]:
         return definition
 
     return declare
-
-
-def get_declared_type(value: Any) -> str | None:
-    """Return the name of the dataset type that a class declares itself; None for anything else."""
-    if isinstance(value, type) and issubclass(value, DatasetDefinition):
-        return vars(value).get("name") or None
-    return None
