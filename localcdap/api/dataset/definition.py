@@ -216,7 +216,8 @@ class CompositeDefinition(DatasetDefinition):
     ) -> DatasetSpecification:
         lost = [each for each in current.embedded if each not in self.embedded]
         reasons = [
-            f"{name}.{each}: type '{self.name}' has no such embedded dataset any more; its data would be lost."
+            f"{name}.{each}: type '{self.name}' has no such embedded dataset any more; "
+            "its data would be lost."
             for each in lost
         ]
         parts = []
