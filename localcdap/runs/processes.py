@@ -78,6 +78,11 @@ def remove_process(process: ProcessIdentity, directory: Path) -> None:
         time.sleep(_POLL_S)
     take_exit_code(process, directory)
     shutil.rmtree(directory, ignore_errors=True)
+    deadline = time.monotonic() + _EXIT_S
+    while directory.exists() and time.monotonic() < deadline:
+        # The fork server has written the exit code while the directory was being removed.
+        time.sleep(_POLL_S)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _start_process(
