@@ -10,7 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from localcdap.runs.processes import EXIT_FILE, remove_process
+from localcdap.engine.exit_codes import EXIT_FILE
+from localcdap.runs.processes import remove_process
 from localcdap.runs.records import ProcessIdentity
 
 
