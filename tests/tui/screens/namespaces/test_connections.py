@@ -80,8 +80,8 @@ async def test_an_exported_connection_is_imported(open_studio, cdap, no_connecti
 
         assert cdap.connections.get("default", "files").plugin.properties == {"project": "p"}
         await driver.press("c")
-        contents = str(driver.app.screen.query_one("#contents", Static).content)
-        assert "1  connection" in contents
+        contents = driver.app.screen.query_one("#contents", Static)
+        await driver.until(lambda: "1  connection" in str(contents.content))
 
 
 async def test_a_form_offers_connections_as_macros(open_studio, cdap, no_connections):
