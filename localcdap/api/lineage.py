@@ -159,3 +159,5 @@ class StageLineage(msgspec.Struct, frozen=True, omit_defaults=True):
     """The datasets that a source reads, or a sink writes."""
     derived: bool = False
     """Whether the edges follow from the operations, which are checked then."""
+    tables: Sequence[str] = ()
+    """The tables whose columns its plugin asked for, such as those of lookups."""

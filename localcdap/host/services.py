@@ -182,7 +182,7 @@ class HostServices:
         self._metadata = MetadataStore(store, self._audit_log.note_changes)
         lineage = LineageStore(store, StoredRuns(store), self._metadata.list_fields)
         self._lineage_store = lineage
-        self._designed = DesignedLineage(lineage, worker)
+        self._designed = DesignedLineage(lineage, worker, self.tables.read_shapes)
         retention = LineageRetention(lineage, days)
         with store.transaction() as tx:
             retention.apply(tx)

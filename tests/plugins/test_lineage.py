@@ -40,7 +40,8 @@ def shorten(lineage: StageLineage) -> dict[str, str]:
     """The edges by output field; ``*`` stands for the records, a kind other than TRANSFORMATION is named."""
     found: dict[str, list[str]] = {}
     for edge in lineage.edges:
-        source = edge.source if edge.stage is None else f"{edge.stage}.{edge.source}"
+        place = edge.dataset or edge.stage
+        source = edge.source if place is None else f"{place}.{edge.source}"
         kind = "" if edge.kind is EdgeKind.TRANSFORMATION else f" {edge.kind.value}"
         marks = f"{' masked' if edge.masking else ''}{' assumed' if edge.assumed else ''}"
         found.setdefault(edge.field or "*", []).append(f"{source}{kind}{marks}")
@@ -210,7 +211,7 @@ CASES: list[tuple[type[Plugin], dict[str, str], Any, dict[str, str]]] = [
         {"mapping": "name:names:full"},
         PEOPLE,
         {
-            "full": "name",
+            "full": "name, names.value, names.key JOIN",
             "id": "id IDENTITY",
             "city": "city IDENTITY",
             "age": "age IDENTITY",

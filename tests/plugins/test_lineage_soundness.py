@@ -71,7 +71,9 @@ def change(rows: Rows, stage: str, field: str, schema: Schema, chance: random.Ra
 def find_unaffected(lineage: StageLineage, stage: str, field: str) -> list[str]:
     """The output fields that a field has no influence on; none where it decides about the records."""
     reached = {
-        edge.field for edge in lineage.edges if edge.source == field and edge.stage in (None, stage)
+        edge.field
+        for edge in lineage.edges
+        if edge.source == field and edge.stage in (None, stage) and edge.dataset is None
     }
     return [] if None in reached else [name for name in lineage.outputs if name not in reached]
 

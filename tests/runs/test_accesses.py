@@ -14,8 +14,8 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.cli.main import run as run_command
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.metadata.audit import AuditQuery, AuditType
-from localcdap.metadata.lineage.column_edges import DatasetField
-from localcdap.metadata.lineage.relations import DatasetId
+from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import pipeline, stage
@@ -157,9 +157,9 @@ def test_a_reference_name_becomes_an_entity_with_a_schema(instance: TemporaryIns
 
 def find_edges(instance: TemporaryInstance, dataset: str, field: str) -> set[tuple[str, ...]]:
     """The edges that lead to a field, over any number of pipelines; a field None is written as ``*``."""
-    start = DatasetField(DatasetId("default", dataset), field)
-    store = instance.cdap.lineage._lineage
-    graph = store.trace_fields(start, upstream=True, hops=9)
+    entity = MetadataEntity.of_dataset(dataset, "default")
+    graph = instance.cdap.lineage.trace_fields(entity, field, Direction.INCOMING).incoming
+    assert graph is not None
     return {
         (
             f"{each.source.dataset.dataset}.{each.source.field}",
@@ -302,8 +302,18 @@ def test_lookups_and_sql_of_actions_are_accesses(instance: TemporaryInstance) ->
     document = named("looks", pipeline(stages, ("sql", "in"), ("in", "look"), ("look", "out")))
     document["config"]["postActions"] = [own("report", "postaction", "Report")]
 
+    # The transform records nothing, so that all columns of its table may be in all fields.
+    looked_up = {
+        ("names.name", "found.name", "TRANSFORMATION"),
+        ("names.id", "found.name", "JOIN"),
+        ("names.name", "found.*", "FILTER"),
+    }
+    instance.cdap.applications.deploy(DeployRequest(document))
+    assert looked_up < find_edges(instance, "found", "name")
+
     ended = instance.run(document)
     assert ended.status is RunStatus.COMPLETED, ended.error
+    assert looked_up < find_edges(instance, "found", "name")
     assert find(instance, "looked", levels=1) == {
         ("looked", "read", "looks"),
         ("names", "read", "looks"),

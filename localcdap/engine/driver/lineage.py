@@ -28,6 +28,7 @@ def trace_flow(flow: Flow, run: RunContext) -> LineageTraced:
 def _trace(stage: Stage, run: RunContext) -> StageLineage:
     configurer = create_configurer(stage)
     configurer.find_plugin = UsedPlugins(stage.plugin.uses)
+    configurer.find_table = run.find_table
     if stage.type == CONDITION:
         return pass_fields(stage.type, configurer)
     recorded = run.operations.get(stage.name, ())

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.tables import TableShape
 from localcdap.metadata.lineage.pipeline_lineage import PipelineLineage, build_lineage, check_stages
 from localcdap.metadata.lineage.stage_checks import describe_checks
 from localcdap.metadata.lineage.store import LineageStore
@@ -20,9 +24,19 @@ _ACTION = "The author of the plugin can correct it; records are not affected."
 class DesignedLineage:
     """Finds the lineage of pipelines. Threads may share it."""
 
-    def __init__(self, lineage: LineageStore, runner: JobRunner) -> None:
+    def __init__(
+        self,
+        lineage: LineageStore,
+        runner: JobRunner,
+        read_tables: Callable[[str], Mapping[str, TableShape]] = lambda _: {},
+    ) -> None:
+        """Create it.
+
+        :param read_tables: returns the columns of the tables of a namespace, by name.
+        """
         self._lineage = lineage
         self._runner = runner
+        self._read_tables = read_tables
 
     def trace(
         self, resolved: ResolvedPipeline, namespace: str
@@ -47,7 +61,8 @@ class DesignedLineage:
         self, resolved: ResolvedPipeline, namespace: str
     ) -> tuple[TracedPipeline, PipelineLineage]:
         """Return the lineage of the stages of a pipeline, and of the whole pipeline."""
-        traced = trace_pipeline(resolved, self._runner)
+        tables = partial(self._read_tables, namespace)
+        traced = trace_pipeline(resolved, self._runner, tables)
         return traced, build_lineage(traced.stages, traced.connections, namespace)
 
 

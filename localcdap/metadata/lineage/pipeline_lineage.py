@@ -167,7 +167,11 @@ def _separate_errors(
 def _select_errors(stage: StageLineage) -> list[FieldEdge]:
     """Return the edges of the error records of a stage, which are chosen by whatever it reads."""
     fields = sorted({name for names in stage.inputs.values() for name in names})
-    read = {edge.source for edge in stage.edges if edge.kind is not EdgeKind.IDENTITY}
+    read = {
+        edge.source
+        for edge in stage.edges
+        if edge.kind is not EdgeKind.IDENTITY and edge.dataset is None
+    }
     kept = [FieldEdge(name, name, EdgeKind.IDENTITY) for name in fields]
     return kept + [FieldEdge(name, kind=EdgeKind.FILTER) for name in fields if name in read]
 
