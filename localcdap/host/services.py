@@ -187,7 +187,7 @@ class HostServices:
         with store.transaction() as tx:
             retention.apply(tx)
         self._recorder = AccessRecorder(lineage, self._metadata, self._audit_log, retention)
-        self.lineage = LineageService(lineage, self.namespaces)
+        self.lineage = LineageService(lineage, self.namespaces, self._authorizer)
         self.namespaces.register_resource(
             NamespaceResource("lineage", remove=lineage.remove_namespace)
         )

@@ -214,6 +214,38 @@ def test_fields_are_followed_through_recipes_aggregates_and_pipelines(
     }
 
 
+def big_query(name: str, type: str, reference: str) -> dict[str, Any]:
+    more = {"serviceAccountType": "filePath", "serviceFilePath": "auto-detect"}
+    given = {"referenceName": reference, "dataset": "shop", "table": "people", "schema": SCHEMA}
+    made = stage(name, type, "BigQueryTable", "google-cloud", project="p", **given, **more)
+    made["plugin"]["artifact"]["version"] = "0.24.0"
+    return made
+
+
+def test_a_table_has_the_names_by_which_pipelines_know_it(
+    instance: TemporaryInstance, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = [source("bq-raw"), big_query("out", "batchsink", "people_out")]
+    read = [big_query("in", "batchsource", "people_in"), table("out", "batchsink", "bq-copies")]
+    document = named("bq_write", pipeline(write, ("in", "out")))
+    assert instance.run(document).status is RunStatus.COMPLETED
+    deployed = instance.cdap.applications.deploy(
+        DeployRequest(named("bq_read", pipeline(read, ("in", "out"))))
+    )
+    assert deployed.application is not None, deployed.errors
+    assert find_edges(instance, "bq-copies", "name") == {
+        ("people_in.name", "bq-copies.name", "IDENTITY"),
+        ("bq-raw.name", "people_out.name", "IDENTITY"),
+    }
+    assert find_edges(instance, "shop.people", "name") == {
+        ("bq-raw.name", "people_out.name", "IDENTITY")
+    }
+    run_command(["lineage", "bq-copies", "--field", "name", "--home", str(instance.home.path)])
+    assert "people_out.name  people_in.name  same data" in capsys.readouterr().out
+    # Tables of the instance are there under their own names too.
+    assert find(instance, "people_in") == find(instance, "shop.people") == find(instance, "bq-raw")
+
+
 def test_accesses_are_in_the_audit_log_with_their_run(instance: TemporaryInstance) -> None:
     ended = instance.run(load("audited", "audits"))
     query = AuditQuery(types=[AuditType.ACCESS], limit=2)

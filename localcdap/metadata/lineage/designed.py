@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+import msgspec
+
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.lineage import StageLineage
 from localcdap.api.tables import TableShape
+from localcdap.engine.messages.dataset_names import list_places
 from localcdap.metadata.lineage.pipeline_lineage import PipelineLineage, build_lineage, check_stages
 from localcdap.metadata.lineage.stage_checks import describe_checks
 from localcdap.metadata.lineage.store import LineageStore
@@ -49,7 +53,7 @@ class DesignedLineage:
         traced, found = self.build(resolved, namespace)
 
         def record(tx: Transaction, application: str) -> None:
-            self._lineage.replace_edges(tx, namespace, application, found.edges)
+            self._lineage.replace_edges(tx, namespace, application, found.edges, found.places)
 
         return record, find_lineage_warnings(traced)
 
@@ -63,7 +67,22 @@ class DesignedLineage:
         """Return the lineage of the stages of a pipeline, and of the whole pipeline."""
         tables = partial(self._read_tables, namespace)
         traced = trace_pipeline(resolved, self._runner, tables)
+        traced.stages = [
+            msgspec.structs.replace(each, places=_list_places(resolved, traced, each, namespace))
+            if each.datasets
+            else each
+            for each in traced.stages
+        ]
         return traced, build_lineage(traced.stages, traced.connections, namespace)
+
+
+def _list_places(
+    resolved: ResolvedPipeline, traced: TracedPipeline, stage: StageLineage, namespace: str
+) -> list[str]:
+    """Return where the data of a source or sink lies, as far as its properties say it without a run."""
+    plugin = resolved.stages[stage.stage].plugin
+    tables = traced.recorded.get(stage.stage, ())
+    return list_places(namespace, plugin.name, plugin.properties, tables)
 
 
 def find_lineage_warnings(traced: TracedPipeline) -> list[ValidationFailure]:

@@ -34,6 +34,8 @@ class TracedPipeline(msgspec.Struct):
     stages: list[StageLineage]
     """Without actions and stages whose plugin was not found."""
     connections: list[StageConnection]
+    recorded: dict[str, Sequence[str]]
+    """By stage, the tables that the plugin itself says it reads or writes."""
 
 
 def trace_pipeline(
@@ -59,7 +61,16 @@ def trace_pipeline(
         and (spec.input_schemas or spec.plugin.type in SOURCES)
         and scope in (None, spec.plugin.artifact.scope)
     ]
-    return TracedPipeline(stages, resolved.document.connections)
+    recorded = {each.stage: each.datasets for each in stages if each.datasets}
+    named = [
+        msgspec.structs.replace(
+            each, datasets=_list_datasets(resolved.requests[each.stage], each.datasets)
+        )
+        if each.type in _ENDS
+        else each
+        for each in stages
+    ]
+    return TracedPipeline(named, resolved.document.connections, recorded)
 
 
 def _trace(
@@ -80,9 +91,7 @@ def _trace(
             name: shape for name, shape in read_tables().items() if name in found.tables
         }
         found = _call(request, runner) if request.tables else found
-    if type not in _ENDS:
-        return found
-    return msgspec.structs.replace(found, datasets=_list_datasets(configured, found.datasets))
+    return found
 
 
 def _call(request: LineageRequest, runner: JobRunner) -> StageLineage:
