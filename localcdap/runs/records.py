@@ -386,9 +386,12 @@ class RunRecords:
         entity = MetadataEntity.of_program(
             WORKFLOW_NAME, WORKFLOW, run.pipeline, run.namespace
         ).append(PROGRAM_RUN, run_id)
-        for operation in message.operations:
-            event = MetadataEmitted(entity, message.stage, operation, get_now(), run.user or "")
-            self._topics.publish_event(transaction, event)
+        now = get_now()
+        events = [
+            MetadataEmitted(entity, message.stage, operation, now, run.user or "")
+            for operation in message.operations
+        ]
+        self._topics.publish_events(transaction, events)
 
 
 def _encode_run(run: Run) -> str:
