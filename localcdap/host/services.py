@@ -188,9 +188,8 @@ class HostServices:
             retention.apply(tx)
         self._recorder = AccessRecorder(lineage, self._metadata, self._audit_log, retention)
         self.lineage = LineageService(lineage, self.namespaces, self._authorizer)
-        self.namespaces.register_resource(
-            NamespaceResource("lineage", remove=lineage.remove_namespace)
-        )
+        stored = NamespaceResource("lineage", remove=lineage.remove_namespace)
+        self.namespaces.register_resource(stored)
 
     def _open_namespaces(self, store: Store, home: Home, undo: contextlib.ExitStack) -> None:
         """Build messaging, the namespaces, and their preferences, connections and secure keys."""
@@ -235,8 +234,9 @@ class HostServices:
             self.runs.list_active,
             self._designed.trace,
         )
+        designed, lineage, authorizer = self._designed, self._lineage_store, self._authorizer
         self.impact = ImpactService(
-            self._resolver, self._designed, self._lineage_store, self.applications
+            self._resolver, designed, lineage, self.applications, authorizer
         )
         self.drafts = DraftService(store, self._topics, self.namespaces)
 

@@ -25,9 +25,11 @@ DatasetPairs = Collection[tuple[DatasetId, DatasetId]]
 class MetadataPropagation:
     """Adds the USER metadata of sources to sinks, and of their fields to the fields that are made of them.
 
-    Nothing is removed, and what a target has wins. A field whose original values cannot be seen any more gets
-    nothing of them: the tag ``PII`` must not come back to a column that was masked because of it. The original
-    has no such feature; there, programs emit what they want to carry along. Of several sources the first in alphabetical order wins.
+    Nothing is removed, and what a target has wins. Of several sources the first in alphabetical order wins.
+
+    A field whose original values cannot be seen any more gets nothing of them: the tag ``PII`` must not come
+    back to a column that was masked because of it. The original has no such feature; there, programs emit
+    what they want to carry along.
 
     :param authorizer: decides what the principal who acts may see and change.
     """

@@ -28,7 +28,7 @@ from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.lineage.time_range import parse_time_range
 from localcdap.metadata.lineage.traversal import MOST_EDGES, DatasetGraph, FieldGraph
-from localcdap.metadata.lineage.visible_lineage import ALL_VISIBLE, VisibleLineage
+from localcdap.metadata.lineage.visible_lineage import VisibleLineage, find_visible
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import (
     SwitchedAuthorizer,
@@ -38,7 +38,6 @@ from localcdap.security.access import (
     shows_visible,
 )
 from localcdap.security.authorizer import ALLOW_ALL
-from localcdap.security.principals import current_principal
 from localcdap.text import format_available
 
 _OF_DATASET: Final = Target("{dataset}", lambda _, given: [given["dataset"]])
@@ -276,10 +275,7 @@ class LineageService:
 
     def _get_visible(self) -> VisibleLineage:
         """Return what the caller sees."""
-        who = current_principal()
-        if self._authorizer.describe_view(who) is None:
-            return ALL_VISIBLE
-        return VisibleLineage(lambda entity: self._authorizer.is_visible(who, entity))
+        return find_visible(self._authorizer)
 
     def _resolve(self, dataset: MetadataEntity) -> DatasetId:
         """Return the id of a dataset, whose namespace must exist."""

@@ -111,6 +111,11 @@ class LineageStore:
         """Return the places of the datasets of an application."""
         return PlaceRecords(tx).list_places(namespace, application)
 
+    def find_same(self, datasets: Collection[DatasetId]) -> dict[DatasetId, list[DatasetId]]:
+        """Return the other names of datasets, see :class:`PlaceRecords`."""
+        with self._store.snapshot() as tx:
+            return PlaceRecords(tx).find_same(datasets)
+
     def remove_namespace(self, tx: Transaction, namespace: str) -> None:
         """Remove all lineage of a namespace's datasets and programs."""
         RelationRecords(tx).remove_namespace(namespace)

@@ -26,6 +26,8 @@ from localcdap.metadata.lineage.field_answers import (
 )
 from localcdap.metadata.lineage.place_records import FindSame
 from localcdap.metadata.lineage.relations import DatasetEdge, DatasetId, ProgramId, RelationGroup
+from localcdap.security.access import SwitchedAuthorizer
+from localcdap.security.principals import current_principal
 
 _Access = TypeVar("_Access", DatasetEdge, RelationGroup)
 
@@ -39,6 +41,10 @@ class VisibleLineage:
     def __init__(self, is_visible: Callable[[MetadataEntity], bool]) -> None:
         self._is_visible: Final = is_visible
         self._shows: Final = cache(self._look)
+
+    def shows_application(self, namespace: str, application: str) -> bool:
+        """Return whether the caller sees an application."""
+        return self._is_visible(MetadataEntity.of_application(application, namespace))
 
     def _look(self, id: DatasetId | ProgramId) -> bool:
         return self._is_visible(id.to_entity())
@@ -54,7 +60,7 @@ class VisibleLineage:
             for each in edges
             if self._shows(each.source.dataset)
             and self._shows(each.target.dataset)
-            and self._shows_application(each.namespace, each.application)
+            and self.shows_application(each.namespace, each.application)
         ]
 
     def select_same(self, find_same: FindSame) -> FindSame:
@@ -70,7 +76,7 @@ class VisibleLineage:
 
     def select_last_write(self, last: LastWrite | None) -> LastWrite | None:
         """Return the last write; None when the caller does not see who wrote."""
-        is_shown = last is not None and self._shows_application(last.namespace, last.application)
+        is_shown = last is not None and self.shows_application(last.namespace, last.application)
         return last if is_shown else None
 
     def select_summary(self, summary: FieldLineageSummary) -> FieldLineageSummary:
@@ -108,9 +114,14 @@ class VisibleLineage:
         ends = (operation.inputs.end_point, operation.outputs.end_point)
         return all(self._shows(DatasetId(each.namespace or "", each.name)) for each in ends if each)
 
-    def _shows_application(self, namespace: str, application: str) -> bool:
-        return self._is_visible(MetadataEntity.of_application(application, namespace))
-
 
 ALL_VISIBLE: Final = VisibleLineage(lambda _: True)
 """For callers who see everything."""
+
+
+def find_visible(authorizer: SwitchedAuthorizer) -> VisibleLineage:
+    """Return what the caller sees."""
+    who = current_principal()
+    if authorizer.describe_view(who) is None:
+        return ALL_VISIBLE
+    return VisibleLineage(lambda entity: authorizer.is_visible(who, entity))
