@@ -187,7 +187,7 @@ def test_each_version_of_a_pipeline_has_an_event(instance: TemporaryInstance) ->
 
 
 def test_planned_stages_name_datasets_as_lineage_does(instance: TemporaryInstance) -> None:
-    """A table has the name of its place; what is no table, its own name, also where no reference name is."""
+    """A table has the name of its place, and another dataset its own, also without a reference name."""
     source = stage("in", "batchsource", "Stream", duration="1d", format="text")
     source["plugin"]["properties"]["name"] = "clicks"
     written = (

@@ -30,7 +30,7 @@ class FieldNode(msgspec.Struct, frozen=True):
     """Whether a path of direct edges of the graph leads there: values of one go into values of the other."""
 
 
-class FieldGraph(msgspec.Struct, frozen=True, omit_defaults=True):
+class FieldGraph(msgspec.Struct, frozen=True):
     """The fields around a field, and the edges between them."""
 
     start: DatasetField
@@ -52,7 +52,7 @@ class DatasetNode(msgspec.Struct, frozen=True):
     """The number of programs between it and the start."""
 
 
-class DatasetGraph(msgspec.Struct, frozen=True, omit_defaults=True):
+class DatasetGraph(msgspec.Struct, frozen=True):
     """The datasets around a dataset, and the programs between them."""
 
     start: DatasetId
