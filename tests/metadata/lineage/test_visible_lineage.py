@@ -9,14 +9,17 @@ from localcdap.api.security import Principal
 from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.impact_service import ImpactRequest
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.security.principals import act_as
+from tests.metadata.lineage import test_impact as pipelines
 from tests.metadata.lineage.shop import write_shop
 
 SETTINGS = """
 [security]
 enabled = true
 [security.privileges.ada]
-"namespaces/default" = ["READ"]
+"namespaces/default" = ["READ", "ADMIN"]
 [security.privileges.bob]
 "namespaces/default/datasets/clean" = ["READ"]
 "namespaces/default/datasets/sales" = ["READ"]
@@ -107,3 +110,17 @@ def test_the_last_write_is_known_to_those_who_see_the_program(cdap):
     with act_as(BOB):
         assert cdap.lineage.describe(report).last_write is None
         assert cdap.lineage.describe(SALES).last_write.application == "enrich"
+
+
+def test_the_impact_names_the_pipelines_that_are_visible(cdap):
+    with act_as(ADA):
+        for document in (pipelines.load(drop="note"), pipelines.report(), pipelines.publish()):
+            assert cdap.applications.deploy(DeployRequest(document)).application
+    changed = pipelines.load(drop="mail,note")
+
+    def find(who):
+        with act_as(who):
+            return {each.pipeline for each in cdap.impact.assess(ImpactRequest(changed)).readers}
+
+    assert find(ADA) == {"report", "publish"}
+    assert find(BOB) == set()
