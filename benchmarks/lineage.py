@@ -208,8 +208,14 @@ class _Sample:
         return FieldLineageInfo([read, *made, write], "default")
 
     def _write_edges(self, tx: Transaction, number: int) -> None:
+        from localcdap.engine.messages.dataset_names import format_table_place
         from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
+        from localcdap.metadata.lineage.place_records import DatasetPlace
 
         source, target = self._find_datasets(number)
         edges = [ColumnEdge(DatasetField(source, f), DatasetField(target, f)) for f in _FIELDS]
-        self._lineage.replace_edges(tx, "default", f"pipeline{number}", edges)
+        places = [
+            DatasetPlace(each, format_table_place(each.namespace, f"shop.{each.dataset}"))
+            for each in (source, target)
+        ]
+        self._lineage.replace_edges(tx, "default", f"pipeline{number}", edges, places)

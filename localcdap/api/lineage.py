@@ -159,3 +159,7 @@ class StageLineage(msgspec.Struct, frozen=True, omit_defaults=True):
     """The datasets that a source reads, or a sink writes."""
     derived: bool = False
     """Whether the edges follow from the operations, which are checked then."""
+    places: Sequence[str] = ()
+    """Where the data of its datasets lies, as texts that are equal for equal places; empty: not known."""
+    tables: Sequence[str] = ()
+    """The tables whose columns its plugin asked for, such as those of lookups."""

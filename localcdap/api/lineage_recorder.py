@@ -7,7 +7,7 @@ say more: each output field has its own, and influences, such as that of a filte
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -21,9 +21,13 @@ from localcdap.api.lineage import (
 )
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
+from localcdap.api.tables import KEY, VALUE, TableShape
 
 InputField: TypeAlias = str | tuple[str, str]
 """A field that a stage receives: its name, or the input stage and its name, as in joiners."""
+_KEY_VALUES: Final = TableShape(
+    Schema.record("row", [(KEY, Schema.STRING), (VALUE, Schema.STRING)])
+)
 
 
 class LineageRecorder:
@@ -126,6 +130,26 @@ class LineageRecorder:
             raise BadRequestError(f"{kind} is not an influence; derive the field.")
         self.add_edges(_to_edge(each, output, kind) for each in inputs)
 
+    def find_table(self, name: str) -> TableShape:
+        """Return the columns of a table of the namespace; those of a key-value table while there is none."""
+        return self.stage.find_table(name) or _KEY_VALUES
+
+    def look_up(
+        self,
+        output: str,
+        table: str,
+        columns: Iterable[str] | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Record that a field has values of a table, in the row with some key.
+
+        The field that holds the key is an input like others: derive the output from it.
+
+        :param columns: of the table; None: all, without the key.
+        :param key: the column that is compared; None: that of lookups, see :attr:`TableShape.lookup_key`.
+        """
+        self.add_edges(build_lookup_edges(output, table, self.find_table(table), columns, key))
+
     def generate(self, *outputs: str) -> None:
         """Record that fields depend on the inputs of recorded edges only, not on those of their names."""
         self._generated.update(outputs)
@@ -176,6 +200,32 @@ class LineageRecorder:
         for output in self.outputs:
             for each in sorted(origins.get(output, ()), key=repr):
                 yield replace(each, field=output)
+
+
+def build_lookup_edges(
+    output: str | None,
+    table: str,
+    shape: TableShape,
+    columns: Iterable[str] | None = None,
+    key: str | None = None,
+    *,
+    assumed: bool = False,
+) -> list[FieldEdge]:
+    """Return the edges from the columns of a table to a field, see :meth:`LineageRecorder.look_up`.
+
+    The key decides which row is found, so that its influence is indirect.
+
+    :param assumed: whether it is not known that the field comes from the table.
+    """
+    found = key or shape.lookup_key
+    taken = [name for name in shape.schema.field_names if name != found]
+    edges = [
+        FieldEdge(column, output, dataset=table, assumed=assumed)
+        for column in (taken if columns is None else columns)
+    ]
+    if found is not None:
+        edges.append(FieldEdge(found, output, EdgeKind.JOIN, dataset=table, assumed=assumed))
+    return edges
 
 
 def assume_edges(inputs: Mapping[str, Sequence[str]], outputs: Sequence[str]) -> list[FieldEdge]:

@@ -149,7 +149,7 @@ def _print_trace(instance: Instance, trace: FieldTrace, field: str) -> int:
 def _list_edges(
     graph: FieldGraph, namespace: str, *, upstream: bool
 ) -> list[tuple[int, str, str, str, str]]:
-    from localcdap.metadata.lineage.edge_texts import describe_influence, format_field
+    from localcdap.metadata.lineage.edge_texts import SAME_DATA, describe_influence, format_field
 
     distances = {node.field: node.distance for node in graph.nodes}
     rows = [
@@ -161,5 +161,15 @@ def _list_edges(
             edge.application,
         )
         for edge in graph.edges
+    ]
+    rows += [
+        (
+            distances[source],
+            format_field(source, namespace),
+            format_field(target, namespace),
+            SAME_DATA,
+            "",
+        )
+        for source, target in graph.same
     ]
     return sorted(rows)

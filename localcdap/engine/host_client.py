@@ -288,6 +288,7 @@ class RedactingSpoolWriter(SpoolWriter):
                         each,
                         operations=secrets.clean(each.operations),
                         datasets=[secrets.hide(name) for name in each.datasets],
+                        places=[secrets.hide(place) for place in each.places],
                     )
                     for each in message.stages
                 ]

@@ -190,15 +190,14 @@ class HostServices:
         self._metadata = MetadataStore(store, self._audit_log.note_changes)
         lineage = LineageStore(store, StoredRuns(store), self._metadata.list_fields)
         self._lineage_store = lineage
-        self._designed = DesignedLineage(lineage, worker)
+        self._designed = DesignedLineage(lineage, worker, self.tables.read_shapes)
         retention = LineageRetention(lineage, days)
         with store.transaction() as tx:
             retention.apply(tx)
         self._recorder = AccessRecorder(lineage, self._metadata, self._audit_log, retention)
-        self.lineage = LineageService(lineage, self.namespaces)
-        self.namespaces.register_resource(
-            NamespaceResource("lineage", remove=lineage.remove_namespace)
-        )
+        self.lineage = LineageService(lineage, self.namespaces, self._authorizer)
+        stored = NamespaceResource("lineage", remove=lineage.remove_namespace)
+        self.namespaces.register_resource(stored)
 
     def _open_namespaces(self, store: Store, home: Home, undo: contextlib.ExitStack) -> None:
         """Build messaging, the namespaces, and their preferences, connections and secure keys."""
@@ -244,8 +243,9 @@ class HostServices:
             self._designed.trace,
             self._planner,
         )
+        designed, lineage, authorizer = self._designed, self._lineage_store, self._authorizer
         self.impact = ImpactService(
-            self._resolver, self._designed, self._lineage_store, self.applications
+            self._resolver, designed, lineage, self.applications, authorizer
         )
         self.drafts = DraftService(store, self._topics, self.namespaces)
 

@@ -49,6 +49,8 @@ class SpoolConsumer(Generic[M]):
         message was skipped, outside any transaction.
     :param on_applied: called with messages whose effect is committed, in order. It is not called for them
         when the process crashes right after the commit.
+    :param merge: returns one message with the effects of two that follow each other, in their order, or None;
+        messages are applied alone again when a merged one fails.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class SpoolConsumer(Generic[M]):
         apply: Callable[[Transaction, M], None],
         on_poison: Callable[[PoisonMessage], None],
         on_applied: Callable[[Sequence[M]], None] | None = None,
+        merge: Callable[[M, M], M | None] = lambda _first, _second: None,
     ) -> None:
         self._store = store
         self._reader = SpoolReader(path)
@@ -68,6 +71,7 @@ class SpoolConsumer(Generic[M]):
         self._apply = apply
         self._on_poison = on_poison
         self._on_applied = on_applied
+        self._merge = merge
         self._refusals = 0
         self._damage: PoisonMessage | None = None
 
@@ -108,25 +112,46 @@ class SpoolConsumer(Generic[M]):
         done: list[M] = []
         with self._store.transaction() as tx:
             offset = _to_offset(tx.execute(_SELECT, (self._name,)))
+            waiting: _Waiting[M] | None = None
             for end, payload in islice(self._read_complete(offset), most):
-                try:
-                    message = unpack(payload, self._type)
-                    self._apply(tx, message)
-                except Exception as error:
-                    raise _ApplyError(offset, end, payload, error) from error
-                if (
-                    tx.failure is not None
-                ):  # apply caught an error, but the transaction cannot commit
-                    raise _ApplyError(offset, end, payload, tx.failure)
+                message: M = self._decode(offset, end, payload)
+                merged = None if waiting is None else self._merge(waiting.message, message)
+                if waiting is not None and merged is None:
+                    self._apply_message(tx, waiting)
+                waiting = _Waiting(message if merged is None else merged, offset, end, payload)
                 done.append(message)
                 offset = end
-            if done:
+            if waiting is not None:
+                self._apply_message(tx, waiting)
                 tx.execute(_UPSERT, (self._name, offset))
         if done:
             self._refusals = 0
             if self._on_applied is not None:
                 self._on_applied(done)
         return len(done), len(done)
+
+    def _decode(self, offset: int, end: int, payload: bytes) -> Any:
+        """Return a message.
+
+        :raises _ApplyError: when the bytes are none.
+        """
+        try:
+            return unpack(payload, self._type)
+        except Exception as error:
+            raise _ApplyError(offset, end, payload, error) from error
+
+    def _apply_message(self, tx: Transaction, waiting: _Waiting[M]) -> None:
+        """Apply a message.
+
+        :raises _ApplyError: when that fails.
+        """
+        place = (waiting.offset, waiting.end, waiting.payload)
+        try:
+            self._apply(tx, waiting.message)
+        except Exception as error:
+            raise _ApplyError(*place, error) from error
+        if tx.failure is not None:  # apply caught an error, but the transaction cannot commit
+            raise _ApplyError(*place, tx.failure)
 
     def _apply_one_by_one(self) -> tuple[int, int]:
         """Apply a batch again after one of its messages failed, one message per transaction."""
@@ -171,6 +196,16 @@ class SpoolConsumer(Generic[M]):
                 yield end, payload
         except StoreError as error:
             self._damage = PoisonMessage(self._name, end, str(error), b"")
+
+
+class _Waiting(NamedTuple, Generic[M]):
+    """A message that waits for the next one, with which it may be merged."""
+
+    message: M
+    offset: int
+    """Where it, or the last of those that it was merged of, begins in the spool."""
+    end: int
+    payload: bytes
 
 
 class _ApplyError(Exception):

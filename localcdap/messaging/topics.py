@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from localcdap.api.app.events import SYSTEM_NAMESPACE, EntityCreated, EntityEvent, SystemEvent
+from localcdap.api.app.events import SYSTEM_NAMESPACE, EntityEvent, SystemEvent
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.serialization.structs import encode_schema
@@ -144,15 +144,13 @@ class Topics:
 
     def publish_event(self, tx: Transaction, event: SystemEvent) -> None:
         """Publish a system event as part of a transaction, and let its observers take part in it."""
-        self._publish_events(tx, event.topic, [event])
+        self.publish_events(tx, [event])
 
     def publish_events(self, tx: Transaction, events: Sequence[SystemEvent]) -> None:
-        """Publish events of one class in their order, as :meth:`publish_event` does for one."""
-        if events:
-            self._publish_events(tx, events[0].topic, events)
-
-    def _publish_events(self, tx: Transaction, topic: str, events: Sequence[SystemEvent]) -> None:
-        self.publish(tx, SYSTEM_NAMESPACE, topic, events)
+        """Publish system events of one topic, as :meth:`publish_event` does for one."""
+        if not events:
+            return
+        self.publish(tx, SYSTEM_NAMESPACE, events[0].topic, events)
         for observe in self._observers:
             observe(tx, events)
 
@@ -184,7 +182,7 @@ class Topics:
         """Publish changes of many entities, as :meth:`publish_entity_event` does for one."""
         now, user = _get_time_ms(), get_current_user()
         events = [kind(entity, now, None, user) for kind, entity in changes]
-        self._publish_events(tx, EntityCreated.topic, events)
+        self.publish_events(tx, events)
 
     def read(
         self, tx: Transaction, namespace: str, names: Sequence[str], after: int, limit: int

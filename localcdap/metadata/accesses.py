@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,7 +20,6 @@ from localcdap.api.metadata import (
 from localcdap.api.pipeline import StageConnection
 from localcdap.api.security import Authorizer
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditType
-from localcdap.metadata.lineage.column_edges import ColumnEdge
 from localcdap.metadata.lineage.pipeline_lineage import build_lineage
 from localcdap.metadata.lineage.relations import (
     AccessType,
@@ -125,10 +124,11 @@ class AccessRecorder:
         :returns: what is wrong with the lineage.
         """
         found = build_lineage(stages, connections, namespace)
-        edges: Collection[ColumnEdge] = found.edges
+        edges, places = found.edges, found.places
         if any(stage.type == CONDITION for stage in stages):
             edges = [*self._lineage.list_edges(tx, namespace, pipeline), *edges]
-        self._lineage.replace_edges(tx, namespace, pipeline, edges)
+            places = [*self._lineage.list_places(tx, namespace, pipeline), *places]
+        self._lineage.replace_edges(tx, namespace, pipeline, edges, places)
         if found.operations is not None:
             program = ProgramId(namespace, pipeline, WORKFLOW, WORKFLOW_NAME)
             self._lineage.add_operations(tx, ProgramRunId(program, run), found.operations)

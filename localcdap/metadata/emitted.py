@@ -82,11 +82,12 @@ class EmittedMetadataListener(BatchListener):
     def _store(self, tx: Transaction, events: Sequence[MetadataEmitted]) -> None:
         """Store what a user emitted, without what is invalid or refused."""
         mutations = []
+        namespaces: set[str] = set()
         with act_as(Principal(events[0].user) if events[0].user else SYSTEM_PRINCIPAL):
             for event in events:
                 mutation = to_mutation(event.operation)
                 try:
-                    self._service.check_emitted(tx, mutation, event.user)
+                    self._service.check_emitted(tx, mutation, event.user, namespaces)
                 except StoreError:
                     raise
                 except LocalcdapError as error:

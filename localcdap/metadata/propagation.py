@@ -27,6 +27,10 @@ class MetadataPropagation:
 
     Nothing is removed, and what a target has wins. Of several sources the first in alphabetical order wins.
 
+    A field whose original values cannot be seen any more gets nothing of them: the tag ``PII`` must not come
+    back to a column that was masked because of it. The original has no such feature; there, programs emit
+    what they want to carry along.
+
     :param authorizer: decides what the principal who acts may see and change.
     """
 
@@ -39,7 +43,8 @@ class MetadataPropagation:
     ) -> list[str]:
         """Add metadata as part of a transaction; return what the principal may not see or change, in words.
 
-        :param edges: of the pipeline; those between fields of a pair count that are direct and certain.
+        :param edges: of the pipeline; those between fields of a pair count that are direct and certain, and
+            do not mask.
         """
         problems: list[str] = []
         sources_by_target: dict[MetadataEntity, list[MetadataEntity]] = {}
@@ -86,8 +91,10 @@ def _list_entities(
     for source, target in pairs:
         yield source.to_entity(), target.to_entity()
     for edge in edges:
-        is_direct = edge.influence.kind.type is EdgeType.DIRECT and not edge.influence.assumed
-        if is_direct and (edge.source.dataset, edge.target.dataset) in pairs:
+        influence = edge.influence
+        is_direct = influence.kind.type is EdgeType.DIRECT and not influence.assumed
+        is_carried = is_direct and not influence.masking
+        if is_carried and (edge.source.dataset, edge.target.dataset) in pairs:
             yield _to_entity(edge.source), _to_entity(edge.target)
 
 

@@ -197,12 +197,15 @@ class MetadataService:
         after = {change.entity: change.after for change in changes}
         return sum(before[entity] != after[entity] for entity in after)
 
-    def check_emitted(self, tx: Transaction, mutation: Mutation, user: str) -> None:
+    def check_emitted(
+        self, tx: Transaction, mutation: Mutation, user: str, namespaces: set[str]
+    ) -> None:
         """Check what a run of a user emitted.
 
         The entity need not exist (yet): a table may be written by the same run.
 
         :param user: empty for localcdap itself.
+        :param namespaces: those that exist for this transaction, as far as it has looked; more are added.
         :raises NotFoundError: when its namespace does not exist (any more).
         :raises UnauthorizedError: when the user may not write the metadata of the entity (any more).
         :raises BadRequestError: when metadata is illegal.
@@ -211,8 +214,10 @@ class MetadataService:
             self._authorizer.enforce(Principal(user), mutation.entity, [Permission.WRITE])
         if isinstance(mutation, UpdateMutation):
             rules.require_valid(mutation.metadata.user, self._max_chars)
-        if mutation.entity.namespace is not None:
-            self._namespaces.require_in_transaction(tx, mutation.entity.namespace)
+        namespace = mutation.entity.namespace
+        if namespace is not None and namespace not in namespaces:
+            self._namespaces.require_in_transaction(tx, namespace)
+            namespaces.add(namespace)
 
     def apply_emitted(self, tx: Transaction, mutations: Sequence[Mutation]) -> None:
         """Apply what a run emitted and :meth:`check_emitted` has accepted, as part of the transaction."""

@@ -11,7 +11,9 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.locations import Locations
 from localcdap.api.metadata import MetadataEntity
+from localcdap.engine.messages.dataset_names import parse_table_place
 from localcdap.engine.messages.spool import DatasetAccess, RunStatus
+from localcdap.metadata.lineage.place_records import PlaceRecords
 from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.connections import is_secret_name
 from localcdap.openlineage.datasets import DatasetDescriber
@@ -28,6 +30,7 @@ from localcdap.pipeline.library import application_records
 from localcdap.pipeline.library.application_model import Application
 from localcdap.runs.model import Run
 from localcdap.runs.records import RunRecords
+from localcdap.store import table_catalog
 from localcdap.store.store import Transaction
 
 ENDS: Final = {
@@ -89,8 +92,9 @@ class EventBuilder:
         """Return the event for a deployed pipeline: what it would read and write."""
         spec = application_records.read_spec(tx, application)
         stages = list_spec_stages(spec) if spec is not None else []
-        accesses = plan_accesses(stages, {}, self._locations.resolve)
         namespace, name = application.namespace, application.name
+        tables = _list_tables(tx, namespace, name)
+        accesses = plan_accesses(stages, {}, self._locations.resolve, tables)
         inputs, outputs = self._datasets.describe(tx, namespace, name, accesses)
         time = application.change.creation_time_millis
         job = self._build_job(tx, namespace, name, application.artifact, application.description)
@@ -101,7 +105,8 @@ class EventBuilder:
             return self._build_event(tx, changed, START, changed.time, [], changed.arguments)
         stages = self._plan_stages(tx, run)
         shown = {key: value for key, value in run.arguments.items() if not is_secret_name(key)}
-        accesses = plan_accesses(stages, shown, self._locations.resolve)
+        tables = _list_tables(tx, run.namespace, run.pipeline)
+        accesses = plan_accesses(stages, shown, self._locations.resolve, tables)
         time = run.starting if run.start is None else run.start
         return self._build_event(tx, changed, START, time, accesses, run.arguments)
 
@@ -168,6 +173,14 @@ class EventBuilder:
             return list_document_stages(read_document(self._records.read_document_text(run.run)))
         except LocalcdapError:
             return []
+
+
+def _list_tables(tx: Transaction, namespace: str, pipeline: str) -> set[str]:
+    """Return the tables of a namespace, and those that a pipeline names in its deployment or last run."""
+    places = PlaceRecords(tx).list_places(namespace, pipeline)
+    named = (parse_table_place(each.place) for each in places)
+    tables = set(table_catalog.list_names(tx, namespace))
+    return tables | {name for of, name in filter(None, named) if of == namespace}
 
 
 def _to_changed(run: Run) -> RunStatusChanged:

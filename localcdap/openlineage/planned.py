@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 import msgspec
 
 from localcdap.api.errors import MacroError
-from localcdap.api.lineage import REFERENCE_NAME
+from localcdap.api.lineage import find_dataset_name
 from localcdap.api.pipeline import PipelineSpec, StageSpec
 from localcdap.engine.messages.dataset_names import DatasetName, Resolve, list_dataset_names
 from localcdap.engine.messages.flow import SINKS, SOURCE
 from localcdap.engine.messages.spool import DatasetAccess
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.macros.evaluation import MacroContext
-
-_TABLES = ("Table", "KVTable")
-"""The plugins whose property ``name`` is a table of the instance."""
 
 
 class PlannedStage(msgspec.Struct, frozen=True):
@@ -53,30 +50,34 @@ def list_document_stages(document: PipelineDocument) -> list[PlannedStage]:
 
 
 def plan_accesses(
-    stages: Iterable[PlannedStage], arguments: Mapping[str, str], resolve: Resolve
+    stages: Iterable[PlannedStage],
+    arguments: Mapping[str, str],
+    resolve: Resolve,
+    tables: Container[str] = (),
 ) -> list[DatasetAccess]:
     """Return the accesses of sources and sinks.
 
     Those whose name depends on a macro without a value are left out: a run will know it.
 
     :param arguments: the values of macros.
+    :param tables: the known tables of the namespace.
     """
     context = MacroContext(arguments)
     return [
         access
         for stage in stages
         if stage.type in (SOURCE, *SINKS)
-        for access in _list_accesses(stage, _evaluate(stage.properties, context), resolve)
+        for access in _list_accesses(stage, _evaluate(stage.properties, context), resolve, tables)
     ]
 
 
 def _list_accesses(
-    stage: PlannedStage, properties: Mapping[str, str], resolve: Resolve
+    stage: PlannedStage, properties: Mapping[str, str], resolve: Resolve, known: Container[str]
 ) -> Iterator[DatasetAccess]:
-    reference = properties.get(REFERENCE_NAME, "").strip()
     names: tuple[DatasetName, ...] = tuple(list_dataset_names(stage.plugin, properties, resolve))
-    table = _find_table(stage, properties)
-    dataset = reference or table
+    named = find_dataset_name(properties)
+    table = _find_table(named, properties, known)
+    dataset = named or table
     is_known = bool(names or table) or not any("${" in each for each in properties.values())
     if dataset and is_known and "${" not in dataset:
         tables = (table,) if table else ()
@@ -84,13 +85,18 @@ def _list_accesses(
         yield DatasetAccess(stage.name, dataset, is_write, stage.document, names, tables, True)
 
 
-def _find_table(stage: PlannedStage, properties: Mapping[str, str]) -> str | None:
-    """Return the table of the instance that a stage reads or writes."""
+def _find_table(
+    dataset: str | None, properties: Mapping[str, str], known: Container[str]
+) -> str | None:
+    """Return the table of the instance that a stage reads or writes, as far as it is known.
+
+    :param known: the tables that there are, and those that plugins named when the pipeline was deployed.
+    """
     table: str | None = None
-    if stage.plugin in _TABLES:
-        table = properties.get("name", "").strip()
-    elif properties.get("dataset") and properties.get("table"):
+    if properties.get("dataset") and properties.get("table"):
         table = f"{properties['dataset'].strip()}.{properties['table'].strip()}"
+    elif dataset in known:
+        table = dataset
     return table if table and "${" not in table else None
 
 

@@ -178,6 +178,18 @@ class RunEffects:
         self._log(transaction, [LogLine(get_now() / 1000, level, None, text)])
 
 
+def merge_messages(first: Message, second: Message) -> Message | None:
+    """Return one message for two that follow each other, where that saves transactions many statements.
+
+    A stage emits metadata operation by operation.
+    """
+    if not isinstance(first, MetadataOperations) or not isinstance(second, MetadataOperations):
+        return None
+    if first.stage != second.stage:
+        return None
+    return MetadataOperations(first.stage, [*first.operations, *second.operations])
+
+
 def _set_status(run: Run, message: StatusChanged) -> None:
     """Set a status, unless the run has ended or has a later status."""
     if not run.status.can_become(message.status):

@@ -21,7 +21,7 @@ from localcdap.engine.messages.orders import SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Message
 from localcdap.messaging.consumer import SpoolConsumer
 from localcdap.namespaces.resources import NamespaceResource
-from localcdap.runs.effects import RunEffects
+from localcdap.runs.effects import RunEffects, merge_messages
 from localcdap.runs.model import Run
 from localcdap.runs.processes import OUTPUT_FILE, interrupt, is_alive, kill, take_exit_code
 from localcdap.runs.records import ProcessIdentity, RunRecords
@@ -74,6 +74,7 @@ class WatchedRun:
             self.effects.apply,
             self.effects.fail_on_poison,
             lambda _: on_change(),
+            merge_messages,
         )
 
     @property

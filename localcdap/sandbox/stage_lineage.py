@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from localcdap.api.lineage import EdgeKind, FieldEdge, FieldOperation, StageLineage
-from localcdap.api.lineage_recorder import LineageRecorder, assume_edges
+from localcdap.api.lineage_recorder import LineageRecorder, assume_edges, build_lookup_edges
 from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, has_override
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
+from localcdap.api.tables import TableShape
 from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.decoders import convert
 from localcdap.sandbox.stage_configuration import ConfigureRequest
@@ -24,6 +25,8 @@ class LineageRequest(msgspec.Struct):
     output_schema: Schema | None = None
     error_schema: Schema | None = None
     port_schemas: dict[str, Schema] = {}
+    tables: dict[str, TableShape] = {}
+    """The columns of tables for lookups, by name, as far as they are known."""
 
     def create_configurer(self) -> StageConfigurer:
         """Return the stage as its plugin has configured it."""
@@ -42,11 +45,19 @@ def trace_stage(request: LineageRequest) -> StageLineage:
     """
     given = request.configured
     stage = request.create_configurer()
+    asked: dict[str, None] = {}
+
+    def find_table(name: str) -> TableShape | None:
+        asked[name] = None
+        return request.tables.get(name)
+
+    stage.find_table = find_table
     try:
         cls = load_plugin(given.plugin)
         stage.find_plugin = UsedPlugins(given.plugin.uses)
         plugin = cls(cls.Config.build(given.properties, stage.failures, given.macros))
-        return record_lineage(plugin, given.plugin.type, stage)
+        found = record_lineage(plugin, given.plugin.type, stage)
+        return msgspec.structs.replace(found, tables=list(asked))
     except MemoryError:
         raise
     except (Exception, SystemExit):
@@ -72,6 +83,7 @@ def record_lineage(
         edges = recorder.list_edges()
     else:
         edges = assume_edges(_list_read_fields(plugin, recorder), recorder.outputs)
+        edges += _assume_lookups(plugin, recorder)
     if isinstance(plugin, BatchSink) and not edges:
         edges = _list_written(plugin, recorder)
     found = StageLineage(
@@ -108,6 +120,22 @@ def _list_written(sink: BatchSink, recorder: LineageRecorder) -> list[FieldEdge]
     names = recorder.input_fields
     written = declared.field_names if isinstance(declared, Schema) else names
     return [FieldEdge(name, name, EdgeKind.IDENTITY) for name in names if name in written]
+
+
+def _assume_lookups(plugin: Plugin, recorder: LineageRecorder) -> list[FieldEdge]:
+    """Return the edges to each output field, and to the records, from the tables that a plugin looks into."""
+    list_tables = getattr(plugin, "lookup_tables", None)
+    names = () if list_tables is None else list_tables()
+    shapes = {name: recorder.find_table(name) for name in names}
+    edges: list[FieldEdge] = []
+    for table, shape in shapes.items():
+        for output in recorder.outputs:
+            edges += build_lookup_edges(output, table, shape, assumed=True)
+        edges += [
+            FieldEdge(name, None, EdgeKind.FILTER, dataset=table, assumed=True)
+            for name in shape.schema.field_names
+        ]
+    return edges
 
 
 def _list_read_fields(plugin: Plugin, recorder: LineageRecorder) -> dict[str, list[str]]:

@@ -105,7 +105,8 @@ class StageTester:
         assert outcome.request is not None
         result = outcome.result
         schemas = (result.output_schema, result.error_schema, result.port_schemas)
-        return trace_stage(LineageRequest(outcome.request, *schemas))
+        tables = {name: table.shape for name, table in self._tables.items()}
+        return trace_stage(LineageRequest(outcome.request, *schemas, tables))
 
     def run(self, records: Sequence[Record]) -> StageOutput:
         """Run records through the stage, and check its output against the schemas.

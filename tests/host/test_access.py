@@ -119,6 +119,7 @@ CHECKED = {
 }
 """Methods by what they require."""
 INTERNAL = {
+    "applications.list_specs_with",
     "artifacts.get_path_namespace",
     "cases.are_active",
     "cases.close",

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import NotFoundError, StoreError
+from localcdap.api.serialization.structs import unpack
 from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 from localcdap.store.store import Store, Transaction
@@ -279,3 +280,36 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(store: Store, tmp
         assert seen(again) == list(range(appended))
         assert poison == []
     assert 0 < before <= appended
+
+
+def join(first: Message, second: Message) -> Message | None:
+    """Count several messages as one, whose text has the numbers of all."""
+    if isinstance(first, Counted) and isinstance(second, Counted):
+        return Counted(
+            second.number, f"{first.text or first.number} {second.text or second.number}"
+        )
+    return None
+
+
+def test_messages_that_follow_each_other_are_merged(writer, store: Store, poison, path: Path):
+    applied: list[str] = []
+    reported: list[Message] = []
+
+    def apply(tx: Transaction, message: Message) -> None:
+        applied.append(message.text or str(message.number))
+        if "bug" in applied[-1]:
+            raise ZeroDivisionError("a bug")
+
+    consumer = SpoolConsumer(store, path, "r", Message, apply, poison.append, reported.extend, join)
+    writer.append(*[Counted(number) for number in range(4)])
+    assert consumer.consume() == 4
+    assert applied == ["0 1 2 3"]
+    assert reported == [Counted(number) for number in range(4)]
+    assert consumer.consume() == 0
+
+    # When one of them fails, only that one is skipped.
+    applied.clear()
+    writer.append(Counted(4), Counted(5, "bug"), Counted(6))
+    assert consumer.consume() == 2
+    assert [each for each in applied if "bug" not in each] == ["4", "6"]
+    assert [unpack(each.payload, Message) for each in poison] == [Counted(5, "bug")]

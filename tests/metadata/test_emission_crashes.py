@@ -29,7 +29,7 @@ from localcdap.metadata.emitted import EmittedMetadataListener
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.service import NamespaceService
-from localcdap.runs.effects import RunEffects
+from localcdap.runs.effects import RunEffects, merge_messages
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.store.store import Store, Transaction
 from tests.metadata.catalog import dataset
@@ -73,6 +73,7 @@ class Host:
             self._wrap("apply_message", RunEffects(self.store, records, self.run).apply),
             _fail,
             lambda _: on_step("publish"),
+            merge_messages,
         )
         self.dispatcher.add(Recorder(service, on_step))
 
@@ -230,3 +231,18 @@ def test_ten_thousand_emissions_of_one_run_are_stored_in_their_order(tmp_path: P
     Host(tmp_path).close()
     emit(tmp_path, 0, 10_000)
     check(tmp_path, 10_000)
+
+
+def test_what_a_stage_emits_is_published_together_and_in_its_order(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    published: list[list[int]] = []
+    host.topics.add_observer(
+        lambda _tx, events: published.append(
+            [int(e.operation.properties["n"]) for e in events if isinstance(e, MetadataEmitted)]
+        )
+    )
+    emit(tmp_path, 0, 150)
+    host.settle()
+    host.close()
+    assert published == [list(range(150))]
+    check(tmp_path, 150)

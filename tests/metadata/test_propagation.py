@@ -69,6 +69,20 @@ def test_fields_go_along_direct_and_certain_edges_between_the_datasets(catalog: 
     assert catalog.read(field(OUT, "copied")).user == Metadata.of(tags=["other"])
 
 
+def test_a_masked_field_does_not_get_the_tags_of_the_original(catalog: Catalog) -> None:
+    catalog.apply(update(field(A, "mail"), user("PII", owner="anna")))
+    catalog.apply(update(field(A, "name"), user("PII")))
+    propagate(
+        catalog,
+        edge(A, "mail", "hashed", DIRECT, masking=True),
+        # One way to this field is masked, the other is not.
+        edge(A, "mail", "label", DIRECT, masking=True),
+        edge(A, "name", "label", DIRECT),
+    )
+    assert catalog.read(field(OUT, "hashed")).is_empty()
+    assert catalog.read(field(OUT, "label")).user == Metadata.of(tags=["PII"])
+
+
 @pytest.mark.parametrize(
     ("rights", "message"),
     [

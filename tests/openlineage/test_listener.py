@@ -186,6 +186,31 @@ def test_each_version_of_a_pipeline_has_an_event(instance: TemporaryInstance) ->
     assert "run" not in first
 
 
+def test_planned_stages_name_datasets_as_lineage_does(instance: TemporaryInstance) -> None:
+    """A table has the name of its place, and another dataset its own, also without a reference name."""
+    source = stage("in", "batchsource", "Stream", duration="1d", format="text")
+    source["plugin"]["properties"]["name"] = "clicks"
+    written = (
+        '{"type":"record","name":"r","fields":[{"name":"body","type":"string"},'
+        '{"name":"ts","type":"long"}]}'
+    )
+    sink = stage("out", "batchsink", "Table", schema=written, schema__row__field="body")
+    sink["plugin"]["properties"]["name"] = "texts"
+    document = json.dumps(pipeline([source, sink], ("in", "out")) | {"name": "clicks"})
+    answer = instance.cdap.applications.deploy(DeployRequest(document))
+    assert answer.application, answer.errors
+    wait_until(lambda: len(read(instance)) == 1)
+    (event,) = read(instance)
+    named = {
+        kind: [(e["namespace"], e["name"]) for e in event[kind]] for kind in ("inputs", "outputs")
+    }
+    place = f"duckdb://{instance.home.database}"
+    assert named == {
+        "inputs": [("localcdap://prod/default", "clicks")],
+        "outputs": [(place, "default.texts")],
+    }
+
+
 def test_a_start_event_holds_no_argument_that_is_a_secret(instance: TemporaryInstance) -> None:
     document = build_document("/data/${day}/${api.token}.txt")
     arguments = {"day": "monday", "api.token": "hush"}

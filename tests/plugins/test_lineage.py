@@ -16,16 +16,22 @@ from core_plugins.joins.joiner import Joiner
 from core_plugins.log_parser import LogParser
 from core_plugins.projection import Projection
 from core_plugins.scripts.javascript import JavaScript
+from core_plugins.scripts.legacy_javascript import ScriptFilter
 from core_plugins.tables.key_values import KeyValueSink
 from transform_plugins.clone_record import CloneRecord
-from transform_plugins.codecs.encoder import Encoder
+from transform_plugins.codecs.compressor import Compressor, Decompressor
+from transform_plugins.codecs.encoder import Decoder, Encoder
 from transform_plugins.codecs.hasher import Hasher
 from transform_plugins.csv.formatter import CSVFormatter
 from transform_plugins.csv.parser import CSVParser
+from transform_plugins.json.formatter import JSONFormatter
 from transform_plugins.json.parser import JSONParser
 from transform_plugins.normalize import Normalize
 from transform_plugins.splitters.by_null import NullFieldSplitter
 from transform_plugins.value_mapper import ValueMapper
+from transform_plugins.xml.multi_parser import XMLMultiParser
+from transform_plugins.xml.parser import XMLParser
+from transform_plugins.xml.to_json import XMLToJSON
 
 from localcdap.api import Plugin, Schema
 from localcdap.api.lineage import EdgeKind, StageLineage
@@ -40,7 +46,8 @@ def shorten(lineage: StageLineage) -> dict[str, str]:
     """The edges by output field; ``*`` stands for the records, a kind other than TRANSFORMATION is named."""
     found: dict[str, list[str]] = {}
     for edge in lineage.edges:
-        source = edge.source if edge.stage is None else f"{edge.stage}.{edge.source}"
+        place = edge.dataset or edge.stage
+        source = edge.source if place is None else f"{place}.{edge.source}"
         kind = "" if edge.kind is EdgeKind.TRANSFORMATION else f" {edge.kind.value}"
         marks = f"{' masked' if edge.masking else ''}{' assumed' if edge.assumed else ''}"
         found.setdefault(edge.field or "*", []).append(f"{source}{kind}{marks}")
@@ -210,11 +217,81 @@ CASES: list[tuple[type[Plugin], dict[str, str], Any, dict[str, str]]] = [
         {"mapping": "name:names:full"},
         PEOPLE,
         {
-            "full": "name",
+            "full": "name, names.value, names.key JOIN",
             "id": "id IDENTITY",
             "city": "city IDENTITY",
             "age": "age IDENTITY",
         },
+    ),
+    (
+        Compressor,
+        {
+            "compressor": "name:GZIP",
+            "schema": str(make_schema(id="int", name="bytes", city="string")),
+        },
+        PEOPLE,
+        {"name": "name", "*": "name FILTER", "id": "id IDENTITY", "city": "city IDENTITY"},
+    ),
+    (
+        Decompressor,
+        {"decompressor": "name:GZIP", "schema": str(make_schema(id="int", name="string"))},
+        make_schema(id="int", name="bytes"),
+        {"name": "name", "*": "name FILTER", "id": "id IDENTITY"},
+    ),
+    (
+        Decoder,
+        {"decode": "name:BASE64", "schema": str(make_schema(id="int", name="bytes"))},
+        PEOPLE,
+        {"name": "name", "*": "name FILTER", "id": "id IDENTITY"},
+    ),
+    (
+        JSONFormatter,
+        {"schema": str(make_schema(body="string"))},
+        PEOPLE,
+        {"body": "id, name, city, age"},
+    ),
+    (
+        ScriptFilter,
+        {"script": "function shouldFilter(input, context) { return input.id > 1; }"},
+        BODY,
+        {
+            "body": "input.body assumed, input.id assumed",
+            "id": "input.body assumed, input.id assumed",
+            "*": "input.body FILTER assumed, input.id FILTER assumed",
+        },
+    ),
+    (
+        XMLMultiParser,
+        {
+            "field": "body",
+            "xPath": "/a",
+            "encoding": "UTF-8",
+            "schema": str(make_schema(b=["string", "null"])),
+        },
+        BODY,
+        {"b": "body", "*": "body FILTER"},
+    ),
+    (
+        XMLParser,
+        {
+            "input": "body",
+            "encoding": "UTF-8",
+            "xPathMappings": "b:/a/b",
+            "fieldTypeMapping": "b:string",
+            "processOnError": "Ignore error and continue",
+        },
+        BODY,
+        {"b": "body", "*": "body FILTER"},
+    ),
+    (
+        XMLToJSON,
+        {
+            "inputField": "body",
+            "outputField": "json",
+            "schema": str(make_schema(json="string", id="int")),
+        },
+        BODY,
+        {"json": "body", "*": "body FILTER", "id": "id IDENTITY"},
     ),
     (
         KeyValueSink,

@@ -14,8 +14,8 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.cli.main import run as run_command
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.metadata.audit import AuditQuery, AuditType
-from localcdap.metadata.lineage.column_edges import DatasetField
-from localcdap.metadata.lineage.relations import DatasetId
+from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import pipeline, stage
@@ -157,9 +157,9 @@ def test_a_reference_name_becomes_an_entity_with_a_schema(instance: TemporaryIns
 
 def find_edges(instance: TemporaryInstance, dataset: str, field: str) -> set[tuple[str, ...]]:
     """The edges that lead to a field, over any number of pipelines; a field None is written as ``*``."""
-    start = DatasetField(DatasetId("default", dataset), field)
-    store = instance.cdap.lineage._lineage
-    graph = store.trace_fields(start, upstream=True, hops=9)
+    entity = MetadataEntity.of_dataset(dataset, "default")
+    graph = instance.cdap.lineage.trace_fields(entity, field, Direction.INCOMING).incoming
+    assert graph is not None
     return {
         (
             f"{each.source.dataset.dataset}.{each.source.field}",
@@ -212,6 +212,39 @@ def test_fields_are_followed_through_recipes_aggregates_and_pipelines(
         ("field-raw.id", "field-labels.label", "TRANSFORMATION"),
         ("field-raw.id", "field-labels.*", "FILTER"),
     }
+
+
+def big_query(name: str, type: str, reference: str) -> dict[str, Any]:
+    more = {"serviceAccountType": "filePath", "serviceFilePath": "auto-detect"}
+    given = {"referenceName": reference, "dataset": "shop", "table": "people", "schema": SCHEMA}
+    made = stage(name, type, "BigQueryTable", "google-cloud", project="p", **given, **more)
+    made["plugin"]["artifact"]["version"] = "0.24.0"
+    return made
+
+
+def test_a_table_has_the_names_by_which_pipelines_know_it(
+    instance: TemporaryInstance, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = [source("bq-raw"), big_query("out", "batchsink", "people_out")]
+    read = [big_query("in", "batchsource", "people_in"), table("out", "batchsink", "bq-copies")]
+    document = named("bq_write", pipeline(write, ("in", "out")))
+    assert instance.run(document).status is RunStatus.COMPLETED
+    deployed = instance.cdap.applications.deploy(
+        DeployRequest(named("bq_read", pipeline(read, ("in", "out"))))
+    )
+    assert deployed.application is not None, deployed.errors
+    assert find_edges(instance, "bq-copies", "name") == {
+        ("people_in.name", "bq-copies.name", "IDENTITY"),
+        ("bq-raw.name", "people_out.name", "IDENTITY"),
+    }
+    assert find_edges(instance, "shop.people", "name") == {
+        ("bq-raw.name", "people_out.name", "IDENTITY")
+    }
+    run_command(["lineage", "bq-copies", "--field", "name", "--home", str(instance.home.path)])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["incoming", "1", "people_out.name", "people_in.name", "same", "data"] in lines
+    # Tables of the instance are there under their own names too.
+    assert find(instance, "people_in") == find(instance, "shop.people") == find(instance, "bq-raw")
 
 
 def test_accesses_are_in_the_audit_log_with_their_run(instance: TemporaryInstance) -> None:
@@ -302,8 +335,18 @@ def test_lookups_and_sql_of_actions_are_accesses(instance: TemporaryInstance) ->
     document = named("looks", pipeline(stages, ("sql", "in"), ("in", "look"), ("look", "out")))
     document["config"]["postActions"] = [own("report", "postaction", "Report")]
 
+    # The transform records nothing, so that all columns of its table may be in all fields.
+    looked_up = {
+        ("names.name", "found.name", "TRANSFORMATION"),
+        ("names.id", "found.name", "JOIN"),
+        ("names.name", "found.*", "FILTER"),
+    }
+    instance.cdap.applications.deploy(DeployRequest(document))
+    assert looked_up < find_edges(instance, "found", "name")
+
     ended = instance.run(document)
     assert ended.status is RunStatus.COMPLETED, ended.error
+    assert looked_up < find_edges(instance, "found", "name")
     assert find(instance, "looked", levels=1) == {
         ("looked", "read", "looks"),
         ("names", "read", "looks"),

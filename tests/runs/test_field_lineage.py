@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from localcdap.api.metadata import MetadataEntity
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.metadata.lineage.relations import DatasetId
+from localcdap.metadata.lineage.field_answers import Direction
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.runs.model import Run
-from localcdap.store.store import Store
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import pipeline
 from tests.e2e.pipelines import stage as shipped
@@ -130,16 +130,17 @@ def run(instance: TemporaryInstance, *plugins: str) -> Run:
     return ended
 
 
+def of(dataset: str) -> MetadataEntity:
+    return MetadataEntity.of_dataset(dataset, "default")
+
+
 def find_edges(instance: TemporaryInstance, dataset: str) -> set[str]:
-    store: Store = instance.cdap.lineage._lineage._store
-    rows = store.read(
-        "SELECT source_field, target_field, kind, masking, assumed FROM lineage_column_edges "
-        "WHERE target = ?",
-        (dataset,),
-    )
+    graph = instance.cdap.lineage.trace_fields(of(dataset), None, Direction.INCOMING, 1).incoming
+    assert graph is not None
     return {
-        f"{source} -> {target or '*'} {kind}{' masked' if masks else ''}{' assumed' if assumed else ''}"
-        for source, target, kind, masks, assumed in rows
+        f"{each.source.field} -> {each.target.field or '*'} {each.influence.kind.value}"
+        f"{' masked' if each.influence.masking else ''}{' assumed' if each.influence.assumed else ''}"
+        for each in graph.edges
     }
 
 
@@ -164,25 +165,11 @@ def test_what_plugins_record_and_what_is_assumed(instance: TemporaryInstance) ->
 
 def test_operations_are_answered_as_the_original_has_them(instance: TemporaryInstance) -> None:
     run(instance, "Exact")
-    store = instance.cdap.lineage._lineage
-    fields = store.list_fields(DatasetId("default", "Exact"))
-    assert [each.name for each in fields if each.lineage] == ["id", "name"]
-    (infos,) = {
-        tuple(sorted(operation.name for operation in each.info.operations))
-        for each in _read_operations(store, "Exact")
-    }
-    assert infos == ("Exact.Name", "in.Read", "to Exact.Write")
-
-
-def _read_operations(store: Any, dataset: str) -> list[Any]:
-    from localcdap.metadata.lineage.field_answers import to_end_point
-    from localcdap.metadata.lineage.field_records import INCOMING, FieldRecords
-    from localcdap.metadata.lineage.store import ALL_TIMES
-
-    end_point = to_end_point(DatasetId("default", dataset))
-    with store._store.snapshot() as tx:
-        found = FieldRecords(tx).find_operations(INCOMING, end_point, ALL_TIMES)
-        return [each for each in found if len(each.info.operations) == 3]
+    lineage = instance.cdap.lineage
+    assert [each.name for each in lineage.list_fields(of("Exact"))] == ["id", "name"]
+    found = lineage.get_field_operations(of("Exact"), "name", Direction.INCOMING).incoming or []
+    names = {tuple(sorted(each.name for each in way.operations)) for way in found}
+    assert ("Exact.Name", "in.Read", "to Exact.Write") in names
 
 
 def test_a_deployed_pipeline_has_edges_before_its_first_run(instance: TemporaryInstance) -> None:

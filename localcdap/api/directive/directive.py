@@ -134,6 +134,10 @@ class Directive(Plugin):
         """Return the names of the tables for lookups, see :attr:`RowContext.lookups`."""
         return ()
 
+    def list_looked_up(self, column: str) -> Iterable[str] | None:
+        """Return the columns of its tables that a column which the directive makes comes from; None: all."""
+        return None
+
     def propagate(self, columns: Columns) -> None:
         """Change the columns as :meth:`change` changes rows. The default leaves them unchanged."""
 

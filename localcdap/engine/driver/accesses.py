@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from localcdap.api.lineage import DATASET_NAME, REFERENCE_NAME
 from localcdap.api.pipeline import StageConnection
 from localcdap.api.schema import Schema
-from localcdap.engine.messages.dataset_names import DatasetName, list_dataset_names
+from localcdap.engine.messages.dataset_names import DatasetName, list_dataset_names, list_places
 from localcdap.engine.messages.flow import SINKS, SOURCE, Flow, Stage
 from localcdap.engine.messages.spool import DatasetAccess, DatasetFlow
 from localcdap.engine.plan.contexts import RunContext, TableUse
@@ -46,6 +46,12 @@ def list_datasets(stage: Stage, run: RunContext) -> list[str]:
     tables = run.find_tables(stage.name, _get_use(stage))
     name = stage.properties.get(DATASET_NAME, "").strip()
     return tables if tables or not (is_end and name) else [name]
+
+
+def list_stage_places(stage: Stage, run: RunContext) -> list[str]:
+    """Return where the data of a source or sink lies, see :attr:`StageLineage.places`."""
+    tables = run.find_tables(stage.name, _get_use(stage))
+    return list_places(run.namespace, stage.plugin.name, stage.properties, tables)
 
 
 def list_control_accesses(stage: Stage, run: RunContext) -> list[DatasetAccess]:

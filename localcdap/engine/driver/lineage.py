@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.lineage import StageLineage
 from localcdap.artifacts.loading import UsedPlugins
-from localcdap.engine.driver.accesses import list_datasets
+from localcdap.engine.driver.accesses import list_datasets, list_stage_places
 from localcdap.engine.messages.flow import CONDITION, SINKS, SOURCE, Flow, Stage, create_configurer
 from localcdap.engine.messages.spool import LineageTraced
 from localcdap.engine.plan.contexts import RunContext
@@ -28,6 +28,7 @@ def trace_flow(flow: Flow, run: RunContext) -> LineageTraced:
 def _trace(stage: Stage, run: RunContext) -> StageLineage:
     configurer = create_configurer(stage)
     configurer.find_plugin = UsedPlugins(stage.plugin.uses)
+    configurer.find_table = run.find_table
     if stage.type == CONDITION:
         return pass_fields(stage.type, configurer)
     recorded = run.operations.get(stage.name, ())
@@ -39,4 +40,8 @@ def _trace(stage: Stage, run: RunContext) -> StageLineage:
         found = assume_lineage(stage.type, configurer)
     if stage.type not in (SOURCE, *SINKS):
         return found
-    return msgspec.structs.replace(found, datasets=list(dict.fromkeys(list_datasets(stage, run))))
+    return msgspec.structs.replace(
+        found,
+        datasets=list(dict.fromkeys(list_datasets(stage, run))),
+        places=list_stage_places(stage, run),
+    )

@@ -7,7 +7,7 @@ The names are those of OpenLineage (``website/docs/spec/naming.md``; for databas
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -40,6 +40,7 @@ _ONE_TABLE: Final = re.compile(
 )
 """A query that reads exactly one table."""
 _SECOND_TABLE: Final = re.compile(r"\b(?:join|union|intersect|except|select)\b", re.IGNORECASE)
+_TABLE_PLACE: Final = "table "
 _AUTO: Final = ("", "auto-detect")
 
 
@@ -49,6 +50,33 @@ class DatasetName(msgspec.Struct, frozen=True):
     namespace: str
     """Where it lies, such as ``file``, ``gs://sales`` or ``postgres://db.example:5432``."""
     name: str
+
+
+def list_places(
+    namespace: str, plugin: str, properties: Mapping[str, str], tables: Iterable[str]
+) -> list[str]:
+    """Return where a stage finds or leaves its data, as texts each of which stands for the same table.
+
+    Files are left out: the path of a stage may be a folder, or a pattern, that several datasets share.
+
+    :param namespace: of the tables of the instance that hold the data.
+    """
+    held = [format_table_place(namespace, table) for table in tables]
+    names = _list_table_names(plugin, _strip(properties))
+    return held + [f"{each.namespace} {each.name}" for each in names]
+
+
+def format_table_place(namespace: str, table: str) -> str:
+    """Return the place of a table of the instance."""
+    return f"{_TABLE_PLACE}{namespace}.{table}"
+
+
+def parse_table_place(place: str) -> tuple[str, str] | None:
+    """Return the namespace and the name of the table that a place is; None for another place."""
+    if not place.startswith(_TABLE_PLACE):
+        return None
+    namespace, _, table = place.removeprefix(_TABLE_PLACE).partition(".")
+    return namespace, table
 
 
 def list_dataset_names(
@@ -62,9 +90,22 @@ def list_dataset_names(
     :param plugin: the name of the plugin.
     :param properties: of the stage, with evaluated macros.
     """
-    given = {key: value.strip() for key, value in properties.items()}
+    given = _strip(properties)
+    return (
+        _list_path_names(given["path"], resolve)
+        if "path" in given
+        else _list_table_names(plugin, given)
+    )
+
+
+def _strip(properties: Mapping[str, str]) -> dict[str, str]:
+    return {key: value.strip() for key, value in properties.items()}
+
+
+def _list_table_names(plugin: str, given: Mapping[str, str]) -> list[DatasetName]:
+    """Return the name of the table of BigQuery or of a database."""
     if "path" in given:
-        return _list_path_names(given["path"], resolve)
+        return []
     if given.get("dataset") and given.get("table"):
         return _list_bigquery_names(given)
     if "connectionString" in given or plugin in _KINDS:

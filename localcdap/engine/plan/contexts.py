@@ -152,6 +152,11 @@ class RunContext:
                 raise StageError(text, error.corrective_action, stage=stage) from None
         return self.lookups[table]
 
+    def find_table(self, name: str) -> TableShape | None:
+        """Return the columns of a table; None when it does not exist."""
+        known = self.lookups.get(name)
+        return self.tables.find(self.namespace, name) if known is None else known.shape
+
     def send_lookup_file(self, stage: str, table: str) -> LookupFile:
         """Return :meth:`get_lookup_file` with the path at which Spark's Python workers find it."""
         file = self.get_lookup_file(stage, table)
@@ -314,7 +319,7 @@ class DriverContext(WorkerStageContext):
 
     def find_table(self, name: str) -> TableShape | None:
         """Return the columns of a table; None when it does not exist."""
-        return self._run.tables.find(self.namespace, name)
+        return self._run.find_table(name)
 
     def lookup(self, table: str) -> Lookup:
         """Return a lookup that works in this process and, pickled, in Spark's Python workers."""

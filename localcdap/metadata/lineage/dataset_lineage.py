@@ -12,6 +12,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.metadata.lineage.collapse import CollapsedRelation, CollapseType, collapse_groups
+from localcdap.metadata.lineage.place_records import FindSame, find_none
 from localcdap.metadata.lineage.relations import (
     AccessType,
     DatasetId,
@@ -137,6 +138,7 @@ def compute_lineage(
     times: TimeRange,
     levels: int = 10,
     rollup: str | None = None,
+    find_same: FindSame = find_none,
 ) -> Lineage:
     """Return the relations within a number of levels around a dataset.
 
@@ -145,10 +147,11 @@ def compute_lineage(
 
     :param rollup: ``workflow`` replaces the programs inside a workflow by the workflow, and leaves out the
         datasets that exist only during its run: their names end with the run's id.
+    :param find_same: finds the datasets that count as the ones that were reached.
     :raises BadRequestError: when the levels are less than 1.
     """
     check_levels(levels)
-    query = _Query(reader, runs, times, _ROLLUP_WORKFLOW in (rollup or ""))
+    query = _Query(reader, runs, times, _ROLLUP_WORKFLOW in (rollup or ""), find_same)
     query.search(dataset, levels)
     return Lineage(_drop_unknown(query.found.values()))
 
@@ -157,8 +160,14 @@ class _Query:
     """The breadth-first search of one query."""
 
     def __init__(
-        self, reader: RelationReader, runs: LineageRuns, times: TimeRange, rollup: bool
+        self,
+        reader: RelationReader,
+        runs: LineageRuns,
+        times: TimeRange,
+        rollup: bool,
+        find_same: FindSame,
     ) -> None:
+        self._find_same = find_same
         self._reader = reader
         self._runs = runs
         self._running = runs.find_running(times)
@@ -171,6 +180,9 @@ class _Query:
         datasets, visited_datasets = {dataset}, {dataset}
         visited_programs: set[ProgramId] = set()
         for _ in range(levels):
+            same = self._find_same(datasets)
+            datasets |= {other for found in same.values() for other in found} - visited_datasets
+            visited_datasets |= datasets
             programs, groups = self._find_programs(datasets, visited_programs)
             inner = self._find_inner_programs(g for g in groups if g.data in datasets)
             inner -= visited_programs | programs

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import msgspec
+
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.lineage import StageLineage
+from localcdap.api.tables import TableShape
+from localcdap.engine.messages.dataset_names import list_places
 from localcdap.metadata.lineage.pipeline_lineage import PipelineLineage, build_lineage, check_stages
 from localcdap.metadata.lineage.stage_checks import describe_checks
 from localcdap.metadata.lineage.store import LineageStore
@@ -20,9 +28,19 @@ _ACTION = "The author of the plugin can correct it; records are not affected."
 class DesignedLineage:
     """Finds the lineage of pipelines. Threads may share it."""
 
-    def __init__(self, lineage: LineageStore, runner: JobRunner) -> None:
+    def __init__(
+        self,
+        lineage: LineageStore,
+        runner: JobRunner,
+        read_tables: Callable[[str], Mapping[str, TableShape]] = lambda _: {},
+    ) -> None:
+        """Create it.
+
+        :param read_tables: returns the columns of the tables of a namespace, by name.
+        """
         self._lineage = lineage
         self._runner = runner
+        self._read_tables = read_tables
 
     def trace(
         self, resolved: ResolvedPipeline, namespace: str
@@ -35,7 +53,7 @@ class DesignedLineage:
         traced, found = self.build(resolved, namespace)
 
         def record(tx: Transaction, application: str) -> None:
-            self._lineage.replace_edges(tx, namespace, application, found.edges)
+            self._lineage.replace_edges(tx, namespace, application, found.edges, found.places)
 
         return record, find_lineage_warnings(traced)
 
@@ -47,8 +65,24 @@ class DesignedLineage:
         self, resolved: ResolvedPipeline, namespace: str
     ) -> tuple[TracedPipeline, PipelineLineage]:
         """Return the lineage of the stages of a pipeline, and of the whole pipeline."""
-        traced = trace_pipeline(resolved, self._runner)
+        tables = partial(self._read_tables, namespace)
+        traced = trace_pipeline(resolved, self._runner, tables)
+        traced.stages = [
+            msgspec.structs.replace(each, places=_list_places(resolved, traced, each, namespace))
+            if each.datasets
+            else each
+            for each in traced.stages
+        ]
         return traced, build_lineage(traced.stages, traced.connections, namespace)
+
+
+def _list_places(
+    resolved: ResolvedPipeline, traced: TracedPipeline, stage: StageLineage, namespace: str
+) -> list[str]:
+    """Return where the data of a source or sink lies, as far as its properties say it without a run."""
+    plugin = resolved.stages[stage.stage].plugin
+    tables = traced.recorded.get(stage.stage, ())
+    return list_places(namespace, plugin.name, plugin.properties, tables)
 
 
 def find_lineage_warnings(traced: TracedPipeline) -> list[ValidationFailure]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from localcdap.metadata.lineage.dataset_lineage import Lineage
 from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.place_records import FindSame, find_none
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, RelationGroup
 
 READS: Final = frozenset((AccessType.READ, AccessType.READ_WRITE, AccessType.UNKNOWN))
@@ -16,27 +17,40 @@ WRITES: Final = frozenset((AccessType.WRITE, AccessType.READ_WRITE, AccessType.U
 
 
 def restrict_direction(
-    lineage: Lineage, dataset: DatasetId, direction: Direction, levels: int
+    lineage: Lineage,
+    dataset: DatasetId,
+    direction: Direction,
+    levels: int,
+    find_same: FindSame = find_none,
 ) -> Lineage:
     """Return the relations of a lineage over which data gets to a dataset, or comes from it.
 
     :param levels: the most programs one after the other.
+    :param find_same: finds the datasets that count as the ones that were reached.
     """
     if direction is Direction.BOTH:
         return lineage
     upstream = direction is Direction.INCOMING
-    kept = _follow(lineage.groups, dataset, levels, upstream=upstream)
+    kept = _follow(lineage.groups, dataset, levels, find_same, upstream=upstream)
     return Lineage([group for group in lineage.groups if group in kept])
 
 
 def _follow(
-    groups: Iterable[RelationGroup], start: DatasetId, levels: int, *, upstream: bool
+    groups: Iterable[RelationGroup],
+    start: DatasetId,
+    levels: int,
+    find_same: FindSame,
+    *,
+    upstream: bool,
 ) -> set[RelationGroup]:
     into, out_of = (WRITES, READS) if upstream else (READS, WRITES)
     all_groups = list(groups)
     kept: set[RelationGroup] = set()
     datasets, visited = {start}, {start}
     for _ in range(levels):
+        same = find_same(datasets)
+        datasets |= {other for found in same.values() for other in found} - visited
+        visited |= datasets
         towards = {each for each in all_groups if each.data in datasets and each.access in into}
         programs = {each.program for each in towards}
         away = {each for each in all_groups if each.program in programs and each.access in out_of}

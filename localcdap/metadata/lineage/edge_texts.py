@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from localcdap.metadata.lineage.column_edges import DatasetField, Influence
 
+SAME_DATA = "same data"
+"""Stands between two names of one dataset."""
 ALL_FIELDS = "*"
 """Stands for all fields of a dataset."""
 

@@ -25,12 +25,14 @@ from localcdap.metadata.lineage.impact import (
 from localcdap.metadata.lineage.pipeline_lineage import StageFieldLineage, trace_stage_field
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.lineage.store import LineageStore
+from localcdap.metadata.lineage.visible_lineage import VisibleLineage, find_visible
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.rules.plugin_types import SOURCES
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
-from localcdap.security.access import of_namespace, requires
+from localcdap.security.access import SwitchedAuthorizer, of_namespace, requires
+from localcdap.security.authorizer import ALLOW_ALL
 
 _MOST_HOPS: Final = 100
 """Further than any real chain of pipelines."""
@@ -100,11 +102,17 @@ class ImpactService:
         designed: DesignedLineage,
         lineage: LineageStore,
         applications: ApplicationService,
+        authorizer: SwitchedAuthorizer = ALLOW_ALL,
     ) -> None:
+        """Create it.
+
+        :param authorizer: decides which other pipelines the caller sees.
+        """
         self._resolver = resolver
         self._designed = designed
         self._lineage = lineage
         self._applications = applications
+        self._authorizer = authorizer
 
     @requires(of_namespace("request.namespace"))
     def assess(self, request: ImpactRequest) -> ImpactReport:
@@ -187,22 +195,15 @@ class ImpactService:
         self, namespace: str, own: Collection[str], changed: Collection[tuple[str, str]]
     ) -> Iterator[FieldReader]:
         """Yield the deployed pipelines that read changed fields, then what lies behind these fields."""
-        datasets = {dataset for dataset, _ in changed}
-        for application in self._applications.list_applications(namespace):
-            if application.name in own or not datasets:
-                continue
-            spec = self._applications.describe(namespace, application.name).spec
-            for stage in spec.stages if spec is not None else ():
-                dataset = _find_dataset(stage)
-                if dataset in datasets and stage.output_schema is not None:
-                    yield from (
-                        FieldReader(application.name, dataset or "", field, stage.name)
-                        for field in stage.output_schema.field_names
-                        if (dataset, field) in changed
-                    )
+        if not changed:
+            return
+        visible = find_visible(self._authorizer)
+        yield from self._find_sources(namespace, own, changed, visible)
         for dataset, field in sorted(changed):
             start = DatasetField(DatasetId(namespace, dataset), field)
-            graph = self._lineage.trace_fields(start, upstream=False, hops=_MOST_HOPS)
+            graph = self._lineage.trace_fields(
+                start, upstream=False, hops=_MOST_HOPS, visible=visible
+            )
             for edge in graph.edges:
                 if edge.application not in own:
                     source, target = edge.source, edge.target
@@ -214,6 +215,29 @@ class ImpactService:
                         f"{target.dataset.dataset}.{target.field or '*'}",
                         edge.influence.kind,
                     )
+
+    def _find_sources(
+        self,
+        namespace: str,
+        own: Collection[str],
+        changed: Collection[tuple[str, str]],
+        visible: VisibleLineage,
+    ) -> Iterator[FieldReader]:
+        """Yield the sources of deployed pipelines that read changed fields, under any name of a dataset."""
+        datasets = {DatasetId(namespace, dataset) for dataset, _ in changed}
+        find_same = visible.select_same(self._lineage.find_same)
+        names = {each.dataset: {each.dataset} for each in datasets}
+        for dataset, others in find_same(datasets).items():
+            for other in (each for each in others if each.namespace == namespace):
+                names.setdefault(other.dataset, set()).add(dataset.dataset)
+        for name, spec in self._applications.list_specs_with(namespace, names).items():
+            if name in own or not visible.shows_application(namespace, name):
+                continue
+            for stage in spec.stages:
+                read = _find_dataset(stage) or ""
+                for field in stage.output_schema.field_names if stage.output_schema else ():
+                    if any((each, field) in changed for each in names.get(read, ())):
+                        yield FieldReader(name, read, field, stage.name)
 
     def _list_unwritten(self, namespace: str, pipeline: ImpactPipeline) -> list[tuple[str, str]]:
         written = set(pipeline.list_written())

@@ -32,6 +32,7 @@ from localcdap.metadata.lineage.pipeline_operations import (
     convert_pipeline,
     list_stage_inputs,
 )
+from localcdap.metadata.lineage.place_records import DatasetPlace
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.lineage.stage_checks import (
     StageOperationsCheck,
@@ -50,6 +51,8 @@ class PipelineLineage(msgspec.Struct, frozen=True):
     """None when the operations are not valid together, or no stage reads or writes."""
     warnings: list[str]
     """What is wrong with operations that stages recorded."""
+    places: list[DatasetPlace] = []
+    """Where the datasets lie."""
 
 
 def build_lineage(
@@ -76,7 +79,14 @@ def build_lineage(
             info = FieldLineageInfo(converted.operations, namespace)
         except BadRequestError as error:
             warnings.append(error.message)
-    return PipelineLineage(edges, info, warnings)
+    return PipelineLineage(edges, info, warnings, list(_list_places(known, namespace)))
+
+
+def _list_places(stages: Iterable[StageLineage], namespace: str) -> Iterator[DatasetPlace]:
+    for stage in stages:
+        for name in stage.datasets if stage.places else ():
+            for place in stage.places:
+                yield DatasetPlace(DatasetId(namespace, name), place)
 
 
 def check_stages(stages: Iterable[StageLineage]) -> dict[str, StageOperationsCheck]:
@@ -167,7 +177,11 @@ def _separate_errors(
 def _select_errors(stage: StageLineage) -> list[FieldEdge]:
     """Return the edges of the error records of a stage, which are chosen by whatever it reads."""
     fields = sorted({name for names in stage.inputs.values() for name in names})
-    read = {edge.source for edge in stage.edges if edge.kind is not EdgeKind.IDENTITY}
+    read = {
+        edge.source
+        for edge in stage.edges
+        if edge.kind is not EdgeKind.IDENTITY and edge.dataset is None
+    }
     kept = [FieldEdge(name, name, EdgeKind.IDENTITY) for name in fields]
     return kept + [FieldEdge(name, kind=EdgeKind.FILTER) for name in fields if name in read]
 

@@ -17,7 +17,6 @@ from localcdap.metadata.lineage.collapse import parse_collapse_types
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.dataset_lineage import LineageRecord
 from localcdap.metadata.lineage.dataset_records import LastWrite
-from localcdap.metadata.lineage.directions import restrict_direction
 from localcdap.metadata.lineage.field_answers import (
     DatasetFieldLineage,
     Direction,
@@ -29,8 +28,16 @@ from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.lineage.time_range import parse_time_range
 from localcdap.metadata.lineage.traversal import MOST_EDGES, DatasetGraph, FieldGraph
+from localcdap.metadata.lineage.visible_lineage import VisibleLineage, find_visible
 from localcdap.namespaces.service import NamespaceService
-from localcdap.security.access import Target, of_namespace, requires, shows_visible
+from localcdap.security.access import (
+    SwitchedAuthorizer,
+    Target,
+    of_namespace,
+    requires,
+    shows_visible,
+)
+from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.text import format_available
 
 _OF_DATASET: Final = Target("{dataset}", lambda _, given: [given["dataset"]])
@@ -64,9 +71,19 @@ class DatasetDescription(msgspec.Struct, frozen=True, omit_defaults=True):
 class LineageService:
     """Answers questions about lineage. Threads may share it."""
 
-    def __init__(self, lineage: LineageStore, namespaces: NamespaceService) -> None:
+    def __init__(
+        self,
+        lineage: LineageStore,
+        namespaces: NamespaceService,
+        authorizer: SwitchedAuthorizer = ALLOW_ALL,
+    ) -> None:
+        """Create it.
+
+        :param authorizer: decides which neighbours of a dataset the caller sees.
+        """
         self._lineage = lineage
         self._namespaces = namespaces
+        self._authorizer = authorizer
 
     @requires(_OF_DATASET)
     def get(
@@ -92,8 +109,10 @@ class LineageService:
         id = self._resolve(dataset)
         types = parse_collapse_types(collapse or ())
         times = parse_time_range(start, end)
-        found = self._lineage.get_lineage(id, times, levels)
-        return restrict_direction(found, id, direction, levels).to_record(times, types)
+        found = self._lineage.get_lineage(
+            id, times, levels, direction=direction, visible=self._get_visible()
+        )
+        return found.to_record(times, types)
 
     @requires(of_namespace())
     @shows_visible(DatasetId.to_entity)
@@ -114,7 +133,9 @@ class LineageService:
         """
         id = self._require(dataset)
         return DatasetDescription(
-            id, self._lineage.list_all_fields(id), self._lineage.find_last_write(id)
+            id,
+            self._lineage.list_all_fields(id),
+            self._get_visible().select_last_write(self._lineage.find_last_write(id)),
         )
 
     @requires(_OF_DATASET)
@@ -132,12 +153,14 @@ class LineageService:
         :raises BadRequestError: when the entity is not a dataset, or another argument is wrong.
         :raises NotFoundError: when there is no such namespace or dataset; names those that are similar.
         """
-        id = self._require(dataset)
+        id, visible = self._require(dataset), self._get_visible()
 
         def trace(upstream: bool, is_wanted: bool) -> DatasetGraph | None:
             if not is_wanted:
                 return None
-            return self._lineage.trace_datasets(id, upstream=upstream, hops=hops, limit=limit)
+            return self._lineage.trace_datasets(
+                id, upstream=upstream, hops=hops, limit=limit, visible=visible
+            )
 
         return DatasetTrace(trace(True, direction.is_incoming), trace(False, direction.is_outgoing))
 
@@ -160,7 +183,7 @@ class LineageService:
         :raises BadRequestError: when the entity is not a dataset, or another argument is wrong.
         :raises NotFoundError: when there is no such namespace, dataset or field; names similar ones.
         """
-        id = self._require(dataset, field)
+        id, visible = self._require(dataset, field), self._get_visible()
 
         def trace(upstream: bool, is_wanted: bool) -> FieldGraph | None:
             if not is_wanted:
@@ -171,6 +194,7 @@ class LineageService:
                 hops=hops,
                 limit=limit,
                 indirect=indirect,
+                visible=visible,
             )
 
         return FieldTrace(trace(True, direction.is_incoming), trace(False, direction.is_outgoing))
@@ -211,7 +235,8 @@ class LineageService:
         :raises NotFoundError: when there is no such namespace.
         """
         times = parse_time_range(start, end)
-        return self._lineage.get_field_lineage(self._resolve(dataset), field, direction, times)
+        found = self._lineage.get_field_lineage(self._resolve(dataset), field, direction, times)
+        return self._get_visible().select_summary(found)
 
     @requires(_OF_DATASET)
     def get_field_operations(
@@ -228,7 +253,8 @@ class LineageService:
         :raises NotFoundError: when there is no such namespace.
         """
         times = parse_time_range(start, end)
-        return self._lineage.get_field_operations(self._resolve(dataset), field, direction, times)
+        found = self._lineage.get_field_operations(self._resolve(dataset), field, direction, times)
+        return self._get_visible().select_details(found)
 
     @requires(_OF_DATASET)
     def get_dataset_field_lineage(
@@ -244,7 +270,12 @@ class LineageService:
         :raises NotFoundError: when there is no such namespace.
         """
         times = parse_time_range(start, end)
-        return self._lineage.get_dataset_field_lineage(self._resolve(dataset), direction, times)
+        found = self._lineage.get_dataset_field_lineage(self._resolve(dataset), direction, times)
+        return self._get_visible().select_relations(found)
+
+    def _get_visible(self) -> VisibleLineage:
+        """Return what the caller sees."""
+        return find_visible(self._authorizer)
 
     def _resolve(self, dataset: MetadataEntity) -> DatasetId:
         """Return the id of a dataset, whose namespace must exist."""

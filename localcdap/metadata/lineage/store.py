@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
+from typing import Final
 
 from localcdap.api.lineage import EndPoint
 from localcdap.metadata.lineage.collapse import CollapseType
@@ -14,6 +15,7 @@ from localcdap.metadata.lineage.dataset_lineage import (
     compute_lineage,
 )
 from localcdap.metadata.lineage.dataset_records import DatasetRecords, LastWrite
+from localcdap.metadata.lineage.directions import restrict_direction
 from localcdap.metadata.lineage.edge_records import EdgeRecords
 from localcdap.metadata.lineage.field_answers import (
     DatasetFieldLineage,
@@ -32,8 +34,15 @@ from localcdap.metadata.lineage.field_answers import (
 )
 from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
 from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, FieldRecords
+from localcdap.metadata.lineage.place_records import DatasetPlace, PlaceRecords
 from localcdap.metadata.lineage.relation_records import RelationRecords
-from localcdap.metadata.lineage.relations import DatasetId, ProgramRunId, Relation
+from localcdap.metadata.lineage.relations import (
+    DatasetId,
+    ProgramId,
+    ProgramRunId,
+    Relation,
+    RelationGroup,
+)
 from localcdap.metadata.lineage.time_range import TimeRange
 from localcdap.metadata.lineage.traversal import (
     MOST_EDGES,
@@ -42,6 +51,7 @@ from localcdap.metadata.lineage.traversal import (
     trace_datasets,
     trace_fields,
 )
+from localcdap.metadata.lineage.visible_lineage import ALL_VISIBLE, VisibleLineage
 from localcdap.store.store import Store, Transaction
 
 ListSchemaFields = Callable[[DatasetId], Sequence[str]]
@@ -79,20 +89,39 @@ class LineageStore:
         FieldRecords(tx).add(run, info)
 
     def replace_edges(
-        self, tx: Transaction, namespace: str, application: str, edges: Collection[ColumnEdge]
+        self,
+        tx: Transaction,
+        namespace: str,
+        application: str,
+        edges: Collection[ColumnEdge],
+        places: Collection[DatasetPlace] = (),
     ) -> None:
-        """Write the edges of an application in place of those that it had; none remove them."""
+        """Write the edges of an application, and the places of its datasets, in place of those that it had.
+
+        None remove them.
+        """
         EdgeRecords(tx).replace(namespace, application, edges)
+        PlaceRecords(tx).replace(namespace, application, places)
 
     def list_edges(self, tx: Transaction, namespace: str, application: str) -> list[ColumnEdge]:
         """Return the edges of an application."""
         return EdgeRecords(tx).list_edges(namespace, application)
+
+    def list_places(self, tx: Transaction, namespace: str, application: str) -> list[DatasetPlace]:
+        """Return the places of the datasets of an application."""
+        return PlaceRecords(tx).list_places(namespace, application)
+
+    def find_same(self, datasets: Collection[DatasetId]) -> dict[DatasetId, list[DatasetId]]:
+        """Return the other names of datasets, see :class:`PlaceRecords`."""
+        with self._store.snapshot() as tx:
+            return PlaceRecords(tx).find_same(datasets)
 
     def remove_namespace(self, tx: Transaction, namespace: str) -> None:
         """Remove all lineage of a namespace's datasets and programs."""
         RelationRecords(tx).remove_namespace(namespace)
         FieldRecords(tx).remove_namespace(namespace)
         EdgeRecords(tx).remove_namespace(namespace)
+        PlaceRecords(tx).remove_namespace(namespace)
 
     def remove_before(self, tx: Transaction, time: int) -> None:
         """Remove the lineage of runs that were asked for before a time in milliseconds since 1970."""
@@ -100,15 +129,24 @@ class LineageStore:
         FieldRecords(tx).remove_before(time)
 
     def get_lineage(
-        self, dataset: DatasetId, times: TimeRange, levels: int = 10, rollup: str | None = None
+        self,
+        dataset: DatasetId,
+        times: TimeRange,
+        levels: int = 10,
+        rollup: str | None = None,
+        direction: Direction = Direction.BOTH,
+        visible: VisibleLineage = ALL_VISIBLE,
     ) -> Lineage:
         """Return the relations around a dataset, see :func:`compute_lineage`.
 
+        :param direction: only what leads to the dataset, or comes from it.
         :raises BadRequestError: when the levels are less than 1.
         """
         with self._store.snapshot() as tx:
-            reader = RelationRecords(tx)
-            return compute_lineage(reader, self._runs, dataset, times, levels, rollup)
+            reader = _VisibleRelations(RelationRecords(tx), visible)
+            find_same = visible.select_same(PlaceRecords(tx).find_same)
+            found = compute_lineage(reader, self._runs, dataset, times, levels, rollup, find_same)
+            return restrict_direction(found, dataset, direction, levels, find_same)
 
     def get_lineage_record(
         self,
@@ -215,6 +253,7 @@ class LineageStore:
         hops: int,
         limit: int = MOST_EDGES,
         indirect: bool = True,
+        visible: VisibleLineage = ALL_VISIBLE,
     ) -> FieldGraph:
         """Return the fields around a field in one direction, over all applications.
 
@@ -226,17 +265,24 @@ class LineageStore:
         with self._store.snapshot() as tx:
             records = EdgeRecords(tx)
             return trace_fields(
-                lambda fields, most: records.find_edges(
-                    fields, upstream=upstream, limit=most, indirect=indirect
+                lambda fields, most: visible.select_edges(
+                    records.find_edges(fields, upstream=upstream, limit=most, indirect=indirect)
                 ),
                 start,
                 upstream=upstream,
                 hops=hops,
                 limit=limit,
+                find_same=visible.select_same(PlaceRecords(tx).find_same),
             )
 
     def trace_datasets(
-        self, start: DatasetId, *, upstream: bool, hops: int, limit: int = MOST_EDGES
+        self,
+        start: DatasetId,
+        *,
+        upstream: bool,
+        hops: int,
+        limit: int = MOST_EDGES,
+        visible: VisibleLineage = ALL_VISIBLE,
     ) -> DatasetGraph:
         """Return the datasets around a dataset in one direction, by the accesses of all runs.
 
@@ -247,13 +293,29 @@ class LineageStore:
         with self._store.snapshot() as tx:
             records = RelationRecords(tx)
             return trace_datasets(
-                records.find_dataset_edges,
-                records.find_program_edges,
+                lambda datasets: visible.select_accesses(records.find_dataset_edges(datasets)),
+                lambda programs: visible.select_accesses(records.find_program_edges(programs)),
                 start,
                 upstream=upstream,
                 hops=hops,
                 limit=limit,
+                find_same=visible.select_same(PlaceRecords(tx).find_same),
             )
+
+
+class _VisibleRelations:
+    """Reads the relations that a caller sees."""
+
+    def __init__(self, records: RelationRecords, visible: VisibleLineage) -> None:
+        self._records = records
+        self._visible = visible
+        self.find_programs: Final = records.find_programs
+
+    def find_relations(
+        self, programs: Set[ProgramId], runs: Set[str], times: tuple[int, int]
+    ) -> list[RelationGroup]:
+        """See :meth:`RelationRecords.find_relations`."""
+        return self._visible.select_accesses(self._records.find_relations(programs, runs, times))
 
 
 def _describe(

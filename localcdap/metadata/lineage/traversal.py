@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -11,6 +11,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.lineage import EdgeType
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.edge_records import ApplicationEdge
+from localcdap.metadata.lineage.place_records import FindSame, find_none
 from localcdap.metadata.lineage.relations import AccessType, DatasetEdge, DatasetId, ProgramId
 
 MOST_EDGES: Final = 5_000
@@ -38,6 +39,9 @@ class FieldGraph(msgspec.Struct, frozen=True):
     edges: list[ApplicationEdge]
     truncated: bool = False
     """Whether edges were left out because of the limit, so that fields may be missing."""
+    same: list[tuple[DatasetField, DatasetField]] = []
+    """Pairs of fields that are the same one, in datasets with different names: data goes into the first, and
+    comes out of the second."""
 
 
 class DatasetNode(msgspec.Struct, frozen=True):
@@ -57,6 +61,8 @@ class DatasetGraph(msgspec.Struct, frozen=True):
     edges: list[DatasetEdge]
     truncated: bool = False
     """Whether edges were left out because of the limit, so that datasets may be missing."""
+    same: list[tuple[DatasetId, DatasetId]] = []
+    """Pairs of names of the same data, see :attr:`FieldGraph.same`."""
 
 
 FindEdges = Callable[[Collection[DatasetField], int], Sequence[ApplicationEdge]]
@@ -72,18 +78,22 @@ def trace_fields(
     upstream: bool,
     hops: int,
     limit: int = MOST_EDGES,
+    find_same: FindSame = find_none,
 ) -> FieldGraph:
     """Return the fields within a number of edges from a field, in one direction.
 
     :param find_edges: finds the edges in this direction that the search may follow.
+    :param find_same: finds the datasets in whose edges the search goes on too.
     :raises BadRequestError: when the hops or the limit are less than 1.
     """
     _check_bounds(hops, limit)
     distances = {start: 0}
     edges: dict[ApplicationEdge, None] = {}
+    same: dict[tuple[DatasetField, DatasetField], None] = {}
     frontier, truncated = [start], False
     for hop in range(1, hops + 1):
-        found = find_edges(frontier, limit + 1)
+        others = _find_other_names(frontier, distances, find_same)
+        found = find_edges([*frontier, *others], limit + 1)
         truncated = truncated or len(found) > limit
         frontier = []
         for edge in found:
@@ -93,15 +103,20 @@ def trace_fields(
                 truncated = True
                 break
             edges[edge] = None
-            end = edge.source if upstream else edge.target
+            near, end = (edge.target, edge.source) if upstream else (edge.source, edge.target)
+            for other in _match(near, others):
+                distances.setdefault(other, hop - 1)
+                known = others[other]
+                same[(other, known) if upstream else (known, other)] = None
             if end not in distances:
                 distances[end] = hop
                 frontier.append(end)
         if not frontier:
             break
-    direct = _find_direct(start, edges, upstream=upstream)
-    nodes = [FieldNode(field, distance, field in direct) for field, distance in distances.items()]
-    return FieldGraph(start, nodes, list(edges), truncated)
+    direct = _find_direct(start, edges, same, upstream=upstream)
+    ordered = sorted(distances.items(), key=lambda item: item[1])
+    nodes = [FieldNode(field, distance, field in direct) for field, distance in ordered]
+    return FieldGraph(start, nodes, list(edges), truncated, list(same))
 
 
 def trace_datasets(
@@ -112,6 +127,7 @@ def trace_datasets(
     upstream: bool,
     hops: int,
     limit: int = MOST_EDGES,
+    find_same: FindSame = find_none,
 ) -> DatasetGraph:
     """Return the datasets within a number of programs from a dataset, in one direction.
 
@@ -119,6 +135,7 @@ def trace_datasets(
 
     :param of_datasets: finds the programs that use datasets.
     :param of_programs: finds the datasets that programs use.
+    :param find_same: finds the datasets whose programs are followed too.
     :raises BadRequestError: when the hops or the limit are less than 1.
     """
     _check_bounds(hops, limit)
@@ -126,9 +143,20 @@ def trace_datasets(
     distances = {start: 0}
     programs: set[ProgramId] = set()
     edges: dict[DatasetEdge, None] = {}
+    same: dict[tuple[DatasetId, DatasetId], None] = {}
     frontier = [start]
     for hop in range(1, hops + 1):
-        towards = [edge for edge in of_datasets(frontier) if edge.access in into]
+        others = {
+            other: name
+            for name, found in find_same(frontier).items()
+            for other in found
+            if other not in distances
+        }
+        asked = [*frontier, *others]
+        towards = [edge for edge in of_datasets(asked) if edge.access in into]
+        for other in sorted({edge.data for edge in towards} & others.keys()):
+            distances[other] = hop - 1
+            same[(other, others[other]) if upstream else (others[other], other)] = None
         reached = {edge.program for edge in towards} - programs
         programs |= reached
         away = [edge for edge in of_programs(sorted(reached)) if edge.access in out_of]
@@ -138,26 +166,55 @@ def trace_datasets(
             known = {start, *(edge.data for edge in kept)}
             nodes = [DatasetNode(data, at) for data, at in distances.items() if data in known]
             nodes += [DatasetNode(data, hop) for data in sorted(known - distances.keys())]
-            return DatasetGraph(start, nodes, kept, truncated=True)
+            pairs = [pair for pair in same if known.issuperset(pair)]
+            return DatasetGraph(start, nodes, kept, truncated=True, same=pairs)
         frontier = sorted({edge.data for edge in away} - distances.keys())
         distances.update(dict.fromkeys(frontier, hop))
         if not frontier:
             break
-    nodes = [DatasetNode(data, distance) for data, distance in distances.items()]
-    return DatasetGraph(start, nodes, list(edges))
+    ordered = sorted(distances.items(), key=lambda item: item[1])
+    nodes = [DatasetNode(data, distance) for data, distance in ordered]
+    return DatasetGraph(start, nodes, list(edges), same=list(same))
+
+
+def _find_other_names(
+    fields: Iterable[DatasetField], known: Container[DatasetField], find_same: FindSame
+) -> dict[DatasetField, DatasetField]:
+    """Return the fields that are the same as given ones, and not known yet, with the given ones."""
+    given = list(fields)
+    same = find_same({field.dataset for field in given})
+    others = {
+        DatasetField(dataset, field.field): field
+        for field in given
+        for dataset in same.get(field.dataset, ())
+    }
+    return {other: field for other, field in others.items() if other not in known}
+
+
+def _match(near: DatasetField, fields: Collection[DatasetField]) -> list[DatasetField]:
+    """Return those of some fields at which the near end of an edge is; all fields of a dataset match each."""
+    if near.field is not None:
+        return [each for each in (near, DatasetField(near.dataset)) if each in fields]
+    return [each for each in fields if each.dataset == near.dataset]
 
 
 def _find_direct(
-    start: DatasetField, edges: Iterable[ApplicationEdge], *, upstream: bool
+    start: DatasetField,
+    edges: Iterable[ApplicationEdge],
+    same: Iterable[tuple[DatasetField, DatasetField]],
+    *,
+    upstream: bool,
 ) -> set[DatasetField]:
     """Return the fields that direct edges lead to."""
     ways: dict[DatasetField, list[DatasetField]] = {}
     by_dataset: dict[DatasetId, list[DatasetField]] = {}
-    for edge in edges:
-        if edge.influence.kind.type is EdgeType.DIRECT:
-            begin, end = (edge.target, edge.source) if upstream else (edge.source, edge.target)
-            ways.setdefault(begin, []).append(end)
-            by_dataset.setdefault(begin.dataset, []).append(end)
+    pairs = [
+        (edge.source, edge.target) for edge in edges if edge.influence.kind.type is EdgeType.DIRECT
+    ]
+    for source, target in (*pairs, *same):
+        begin, end = (target, source) if upstream else (source, target)
+        ways.setdefault(begin, []).append(end)
+        by_dataset.setdefault(begin.dataset, []).append(end)
     found, ahead = {start}, [start]
     while ahead:
         field = ahead.pop()

@@ -103,6 +103,21 @@ def read_spec(tx: Transaction, application: Application) -> PipelineSpec | None:
     return None if text is None else decode_json(text, PipelineSpec, hook=decode_schema)
 
 
+def list_specs_with(
+    tx: Transaction, namespace: str, texts: Sequence[str]
+) -> dict[str, PipelineSpec]:
+    """Return the specifications of the latest versions in which any of some texts occurs, by application."""
+    parts = [msgspec.json.encode(text)[1:-1].decode() for text in texts]
+    rows = tx.execute(
+        f"SELECT a.name, a.spec {_OF_ALL} AND a.spec IS NOT NULL "  # noqa: S608
+        "AND EXISTS (SELECT 1 FROM unnest(?::VARCHAR[]) wanted(part) WHERE contains(a.spec, part)) "
+        "AND NOT EXISTS (SELECT 1 FROM applications b "
+        "WHERE b.namespace = a.namespace AND b.name = a.name AND b.number > a.number) ORDER BY a.name",
+        (namespace, parts),
+    )
+    return {name: decode_json(text, PipelineSpec, hook=decode_schema) for name, text in rows}
+
+
 def remove(tx: Transaction, namespace: str, name: str) -> None:
     """Remove an application with all of its versions."""
     tx.execute("DELETE FROM applications WHERE namespace = ? AND name = ?", (namespace, name))

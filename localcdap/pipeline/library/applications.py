@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -166,6 +166,14 @@ class ApplicationService:
             and (not artifact_version or each.artifact.version == artifact_version)
             and (name_filter or "").lower() in each.name.lower()
         ]
+
+    def list_specs_with(self, namespace: str, texts: Collection[str]) -> dict[str, PipelineSpec]:
+        """Return the specifications of latest versions in which any of some texts occurs, by application.
+
+        Those that were deployed before specifications were kept are left out.
+        """
+        with self._store.snapshot() as tx:
+            return records.list_specs_with(tx, namespace, list(texts))
 
     @requires(of_application())
     def has_application(self, namespace: str, name: str) -> bool:

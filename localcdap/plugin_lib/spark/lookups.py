@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import SparkContext
@@ -14,6 +15,11 @@ KEY: Final = "key"
 VALUE: Final = "value"
 
 
+def list_key_values(columns: Sequence[str]) -> Sequence[str]:
+    """Return the columns with the keys and the values of a table; all columns where these are not known."""
+    return [KEY, VALUE] if {KEY, VALUE} <= set(columns) else columns
+
+
 def read_key_values(context: SparkContext, table: str) -> DataFrame:
     """Read the rows of a table as the columns ``key`` and ``value``, with the types of the table.
 
@@ -23,7 +29,7 @@ def read_key_values(context: SparkContext, table: str) -> DataFrame:
     :raises StageError: when the table has other columns.
     """
     rows = context.read_table(table)
-    names = [KEY, VALUE] if {KEY, VALUE} <= set(rows.columns) else rows.columns
+    names = list_key_values(rows.columns)
     if len(names) != 2:
         raise context.fail(
             f"table '{table}' has no keys and values; its columns are: {', '.join(names)}.",

@@ -15,7 +15,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib.spark.columns import get_column
-from localcdap.plugin_lib.spark.lookups import KEY, VALUE, read_key_values
+from localcdap.plugin_lib.spark.lookups import KEY, VALUE, list_key_values, read_key_values
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -126,6 +126,8 @@ class ValueMapper(Transform):
             lineage.derive(
                 each.target, [each.field], f"mapValueOf{each.field}", f"Looked up in {each.table}."
             )
+            key, *values = list_key_values(lineage.find_table(each.table).schema.field_names)
+            lineage.look_up(each.target, each.table, values, key)
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         stage = StageConfigurer(context.stage_name, context.input_schemas)

@@ -31,7 +31,7 @@ def record_recipe(config: WranglerConfig, lineage: LineageRecorder) -> None:
     is_record = config.input_field == WHOLE_RECORD
     followed = RecipeLineage(
         lineage,
-        to_columns(row_schema),
+        to_columns(row_schema, stage.find_table),
         {name: lineage.input_fields if is_record else [name] for name in row_schema.field_names},
         drops_failing=config.on_error not in (None, FAIL),
     )

@@ -18,6 +18,7 @@ TABLES = (
     "lineage_destination_fields",
     "lineage_field_summaries",
     "lineage_column_edges",
+    "lineage_places",
 )
 
 

@@ -371,10 +371,10 @@ def test_an_assumed_operation_says_so(lineage, add):
     assert [each.assumed for each in way.operations] == [False, True, False]
 
 
-def test_a_drop_is_an_outgoing_relation_without_a_target(add, records, lineage):
+def test_a_drop_is_an_outgoing_relation_without_a_target(add, records, lineage, store):
     add([read("read", SOURCE, "a"), transform("drop", ["read.a"]), write("write", DESTINATION)])
 
-    with lineage._store.snapshot() as tx:
+    with store.snapshot() as tx:
         found = FieldRecords(tx).find_summaries(OUTGOING, SOURCE, TimeRange())
     assert found == {"a": {None}}
     assert lineage.get_field_lineage(SOURCE_ID, "a", Direction.OUTGOING).outgoing == []

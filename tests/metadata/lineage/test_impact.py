@@ -19,6 +19,7 @@ from localcdap.metadata.lineage.impact_service import FieldReader, ImpactReport,
 from localcdap.metadata.lineage.impact_text import describe_stage_field
 from localcdap.metadata.mutations import STANDARD_DIRECTIVES, CreateMutation
 from localcdap.pipeline.library.application_model import DeployRequest
+from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import pipeline, schema, stage
 
@@ -220,3 +221,39 @@ def test_a_field_of_a_stage_is_followed_in_a_draft(instance: TemporaryInstance) 
         ),
         ("Goes to", ["counts.many  direct: identity"]),
     ]
+
+
+def big_query(name: str, type: str, reference: str, **fields: str) -> dict[str, Any]:
+    more = {"serviceAccountType": "filePath", "serviceFilePath": "auto-detect", "project": "p"}
+    given = {"referenceName": reference, "dataset": "shop", "table": "mails"}
+    made = stage(
+        name, type, "BigQueryTable", "google-cloud", schema=schema(**fields), **given, **more
+    )
+    made["plugin"]["artifact"]["version"] = "0.24.0"
+    return made
+
+
+def test_a_reader_knows_a_table_by_another_name(instance: TemporaryInstance) -> None:
+    def write(**fields: str) -> dict[str, Any]:
+        stages = [file_source("in", "raw", **fields), big_query("out", "batchsink", "a", **fields)]
+        return named("bq_write", pipeline(stages, ("in", "out")))
+
+    read = [big_query("in", "batchsource", "b", mail="string"), file_sink("out", "copies")]
+    for document in (
+        write(id="int", mail="string"),
+        named("bq_read", pipeline(read, ("in", "out"))),
+    ):
+        answer = instance.cdap.applications.deploy(DeployRequest(json.dumps(document)))
+        assert answer.application is not None, answer.errors
+    assert assess(instance, write(id="int")).readers == [
+        FieldReader("bq_read", "b", "mail", "in"),
+        FieldReader("bq_read", "b", "mail", None, "copies.mail", EdgeKind.IDENTITY),
+    ]
+
+
+def test_only_the_pipelines_that_name_a_dataset_are_read(instance: TemporaryInstance) -> None:
+    applications: ApplicationService = instance.cdap.applications
+    assert list(applications.list_specs_with("default", ["counts"])) == ["publish", "report"]
+    assert applications.list_specs_with("default", ["public", "raw"]).keys() >= {"load", "publish"}
+    assert applications.list_specs_with("default", ['"counts"']) == {}
+    assert applications.list_specs_with("nowhere", ["counts"]) == {}

@@ -93,6 +93,9 @@ class TableLookup(Directive):
     def tables(self) -> Iterable[str]:
         return (self.table,)
 
+    def list_looked_up(self, column: str) -> Iterable[str]:
+        return (column.removeprefix(f"{self.column}_"),)
+
     def propagate(self, columns: Columns) -> None:
         given = columns.schema(self.column)
         if given is not None and given.non_nullable not in (Schema.STRING, Schema.NULL):

@@ -17,7 +17,7 @@ from localcdap.api.directive import Directive
 from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.directive.rows import Columns
 from localcdap.api.lineage import EdgeKind, EdgeType, FieldEdge, FieldTransformOperation
-from localcdap.api.lineage_recorder import LineageRecorder
+from localcdap.api.lineage_recorder import LineageRecorder, build_lookup_edges
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import Drop, Keep, Rename
 from localcdap.plugin_lib.wrangler.directives.names import RenameDirective
@@ -125,7 +125,7 @@ class RecipeLineage:
                 origins[name] = self._find(name)  # known from here on
                 continue
             is_changed = old is None or (old == name and name.lower() in changed)
-            origins[name] = made if is_changed else _NONE
+            origins[name] = made | self._look_up(directive, name) if is_changed else _NONE
             is_left = not is_changed or bool(directive.makes)  # what it makes may be there already
             if old is not None and is_left:
                 origins[name] |= self._origins.get(old, _NONE)
@@ -134,6 +134,16 @@ class RecipeLineage:
             if is_changed or old != name:
                 outputs.append(name)
         return origins, outputs
+
+    def _look_up(self, directive: Directive, column: str) -> Origins:
+        """Return the columns of tables that a column which a directive makes comes from."""
+        shapes = {table: self._columns.find_table(table) for table in directive.tables()}
+        return frozenset(
+            edge
+            for table, shape in shapes.items()
+            if shape is not None
+            for edge in build_lookup_edges(None, table, shape, directive.list_looked_up(column))
+        )
 
     def _list_read(self, directive: Directive) -> list[str]:
         """Return the known columns that a directive reads, and the variables."""

@@ -13,6 +13,7 @@ from typing import Final
 from localcdap.api.lineage import EdgeKind, EdgeType
 from localcdap.metadata.lineage.column_edges import DatasetField, Influence
 from localcdap.metadata.lineage.directions import READS, WRITES
+from localcdap.metadata.lineage.edge_texts import SAME_DATA
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId
 from localcdap.metadata.lineage.service import DatasetTrace, FieldTrace
 from localcdap.metadata.lineage.traversal import DatasetGraph, FieldGraph
@@ -124,6 +125,8 @@ def _add_datasets(graph: LineageGraph, part: DatasetGraph, before: int, sign: in
             graph.links.setdefault(LineageLink(edge.data, edge.program), set())
         if edge.access in WRITES:
             graph.links.setdefault(LineageLink(edge.program, edge.data), set())
+    for source, target in part.same:
+        graph.links.setdefault(LineageLink(source, target, SAME_DATA), set())
 
 
 def _add_fields(graph: LineageGraph, part: FieldGraph, before: int, sign: int) -> None:
@@ -144,6 +147,8 @@ def _add_fields(graph: LineageGraph, part: FieldGraph, before: int, sign: int) -
         )
         graph.links.setdefault(link, set()).add(edge.application)
         graph.influences.setdefault(link, set()).add(edge.influence)
+    for first, other in part.same:
+        graph.links.setdefault(LineageLink(first, other, SAME_DATA), set())
 
 
 def _place_beside(graph: LineageGraph, node: DatasetField, before: int) -> None:

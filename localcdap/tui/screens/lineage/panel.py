@@ -111,7 +111,7 @@ def _describe_plain(link: LineageLink, of: Node) -> str:
         return link.label
     if isinstance(of, ProgramId):
         return "reads" if link.target == of else "writes"
-    return ""
+    return link.label
 
 
 def _list_fields(facts: NodeFacts) -> Iterator[Content]:

@@ -50,6 +50,10 @@ class KeyValueSource(BatchSource):
         check_table_name(stage, self.config)
         stage.output_schema = _RECORD
 
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        if not self.config.contains_macro("name"):
+            lineage.datasets.append(self.config.name)
+
     def read(self, context: SourceContext) -> DataFrame:
         rows = read_key_values(context, self.config.name)
         rows = rows.where(get_column(KEY).isNotNull() & get_column(VALUE).isNotNull())
@@ -126,6 +130,8 @@ class KeyValueSink(BatchSink):
         context.write_table(self.config.name, df.select(columns), schema, KEY)
 
     def record_lineage(self, lineage: LineageRecorder) -> None:
+        if not self.config.contains_macro("name"):
+            lineage.datasets.append(self.config.name)
         for name, (_, field_name) in zip((KEY, VALUE), self._list_properties(), strict=True):
             lineage.keep(name, field_name)
         lineage.influence(EdgeKind.GROUP_BY, [self.config.key_field])

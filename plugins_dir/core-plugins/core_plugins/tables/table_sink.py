@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import (
     BatchSink,
+    LineageRecorder,
     PluginConfig,
     Schema,
     SinkContext,
@@ -66,6 +67,10 @@ class TableSink(BatchSink):
             return next((n for n in schema.field_names if n.lower() == wanted), self.row_field)
 
     config: Config
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        if not self.config.contains_macro("name"):
+            lineage.datasets.append(self.config.name)
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config

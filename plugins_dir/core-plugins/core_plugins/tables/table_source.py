@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import (
     BatchSource,
+    LineageRecorder,
     PluginConfig,
     Schema,
     SourceContext,
@@ -64,6 +65,10 @@ class TableSource(BatchSource):
                 stage.failures.add(
                     f"Row field '{key}' must not allow null.", "Change its type in the schema."
                 ).with_config_property("schema.row.field").with_output_field(key)
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        if not self.config.contains_macro("name"):
+            lineage.datasets.append(self.config.name)
 
     def read(self, context: SourceContext) -> DataFrame:
         schema = context.output_schema

@@ -55,6 +55,35 @@ def trace_of_a_field():
     return FieldTrace(outgoing=FieldGraph(field(A, "x"), nodes, edges))
 
 
+def test_the_names_of_one_dataset_are_linked():
+    graph = merge_traces(
+        {
+            A: DatasetTrace(
+                outgoing=DatasetGraph(
+                    A,
+                    [DatasetNode(A, 0), DatasetNode(B, 0)],
+                    [DatasetEdge(B, LOAD, AccessType.READ)],
+                    same=[(A, B)],
+                )
+            )
+        }
+    )
+    assert [(e.source, e.target, e.label) for e in graph.links] == [
+        (B, LOAD, ""),
+        (A, B, "same data"),
+    ]
+    names = (field(A, "x"), field(B, "x"))
+    part = FieldGraph(
+        names[0],
+        [*(FieldNode(each, 0, True) for each in names), FieldNode(field(C, "y"), 1, True)],
+        [edge(names[1], field(C, "y"))],
+        same=[names],
+    )
+    graph = merge_traces({names[0]: FieldTrace(outgoing=part)})
+    assert [e.label for e in graph.links if (e.source, e.target) == names] == ["same data"]
+    assert "same data" in format_mermaid(graph)
+
+
 def test_a_dataset_that_is_read_and_written_has_links_both_ways():
     edges = [DatasetEdge(A, LOAD, AccessType.READ_WRITE), DatasetEdge(B, LOAD, AccessType.UNKNOWN)]
     part = DatasetGraph(A, [DatasetNode(A, 0), DatasetNode(B, 1)], edges)
