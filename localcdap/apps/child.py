@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import uuid
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from localcdap.api.app.application import SystemApplication
-from localcdap.api.app.events import SystemEventListener
+from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.errors import LocalcdapError, PluginError
 from localcdap.apps.context import AppContext
 from localcdap.apps.model import AppAnswer, AppRequest
@@ -26,15 +27,18 @@ from localcdap.artifacts.loading import import_module
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.datasets.listeners import TableListenerDelivery
-from localcdap.datasets.names import ADMIN, TRANSACTIONS
-from localcdap.datasets.transactions import HostTransactionRunner, TransactionService
+from localcdap.datasets.transactions import TransactionService
 from localcdap.decoders import decode_msgpack
 from localcdap.messaging.service import MessagingService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
+from localcdap.sandbox.loaded_types import LoadedTypes
 from localcdap.sandbox.process_limits import limit_memory
 from localcdap.store.structured.admin import TableAdmin
+from localcdap.transactions.calls import Accessor
+from localcdap.transactions.client import HostTransactionRunner
+from localcdap.transactions.names import ADMIN, TRANSACTIONS
 
 ENDPOINT: Final = "app"
 PLATFORM: Final = "platform"
@@ -67,8 +71,17 @@ class AppEndpoint:
         :raises PluginError: when its code raises.
         """
         ref, host = self._order.app, Client(self._order.host)
-        runner = HostTransactionRunner(lambda: host.make_proxy(TRANSACTIONS, TransactionService))
-        context = AppContext(host.make_proxy(PLATFORM, AppPlatform), runner, ref.application.name)
+        name = ref.application.name
+        # Programs that are not pipelines have no runs here: the process counts as one.
+        accessor = Accessor(str(uuid.uuid1()), SYSTEM_NAMESPACE, name, "Service", name)
+        platform = host.make_proxy(PLATFORM, AppPlatform)
+        runner = HostTransactionRunner(
+            lambda: host.make_proxy(TRANSACTIONS, TransactionService),
+            accessor,
+            SYSTEM_NAMESPACE,
+            find_type=LoadedTypes(platform.find_dataset_type).find,
+        )
+        context = AppContext(platform, runner, name)
         messaging = host.make_proxy(MESSAGING, MessagingService)
         admin = host.make_proxy(ADMIN, TableAdmin)
 

@@ -32,6 +32,7 @@ class AppRequest(msgspec.Struct):
     """A plain value; bytes and texts are passed unchanged to methods that take them."""
     service: str | None = None
     """The name of the service; None for the only one."""
+    headers: dict[str, str] = {}
 
 
 class AppAnswer(msgspec.Struct):

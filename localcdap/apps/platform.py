@@ -98,6 +98,11 @@ class AppPlatform:
         plugins = IndexedPlugins(self._artifacts, namespace)
         return plugins.add_uses(plugins.require(type, name, selector), properties)
 
+    def find_dataset_type(self, namespace: str, name: str) -> PluginRef | None:
+        """Return what the process needs to load a dataset type of a module; None when there is none."""
+        found = self._artifacts.find_dataset_type(namespace, name)
+        return None if found is None else found.plugin
+
     def call_method(self, call: MethodCall) -> Any:
         """See :meth:`localcdap.pipeline.methods.MethodService.call`."""
         return self._methods.call(call).answer

@@ -23,7 +23,6 @@ from localcdap.api.errors import HostError, HostLostError, PluginError
 from localcdap.apps.child import ENDPOINT, AppEndpoint, AppStartRequest
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.artifacts.model import ApplicationRef
-from localcdap.datasets.names import TRANSACTIONS
 from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord, get_socket_address
@@ -31,6 +30,7 @@ from localcdap.rpc.server import Server
 from localcdap.sandbox.descendants import end_group, list_descendants
 from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.security.access import perform_as_system
+from localcdap.transactions.names import TRANSACTIONS
 from localcdap.umask import read_user_umask
 
 _LOG: Final = logging.getLogger(__name__)

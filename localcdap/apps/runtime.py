@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import re
 import traceback
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import msgspec
 
+from localcdap.api.app.answers import AnswerError
 from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.app.context import SystemContext
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
@@ -50,6 +52,8 @@ class Router:
         """Answer a request; every error becomes an answer too."""
         try:
             return self._answer(request)
+        except AnswerError as error:
+            return AppAnswer(error.status, _to_plain(error.body))
         except LocalcdapError as error:
             body = {"message": error.message, "correctiveAction": error.corrective_action}
             return AppAnswer(find_http_status(error), body)
@@ -129,9 +133,9 @@ class _Arguments:
         wanted = self._parts[name]
         if wanted == SYSTEM_NAMESPACE:
             # CDAP 6 wrangler, AbstractDirectiveHandler.respond: entities are in user namespaces only.
+            route = f"{self._request.method.upper()} {self._request.path}"
             raise BadRequestError(
-                f"{self._request.method.upper()} {self._request.path} in system namespace is currently "
-                "not supported.",
+                f"{self._handler.route.operation or route} in system namespace is currently not supported.",
                 "Name a namespace of users, such as 'default'.",
             )
         found = self._find_namespace(wanted)
@@ -148,23 +152,33 @@ class _Arguments:
                 return _convert(self._parts[parameter.name], parameter.type)
             if parameter.name == BODY:
                 return self._read_body(parameter)
-            given = _read_query_value(self._request.query, parameter)
+            if parameter.header is not None:
+                given: Any = self._find_header(parameter.header)
+                kind, name = "Header", parameter.header
+            else:
+                given = _read_query_value(self._request.query, parameter)
+                kind, name = "Query parameter", parameter.name
             if given is not None:
                 return _convert(given, parameter.type)
-            self._add_missing(parameter, f"Query parameter '{parameter.name}' is missing.")
+            self._add_missing(parameter, f"{kind} '{name}' is missing.")
         except (msgspec.ValidationError, LocalcdapError) as error:
             where = "The body" if parameter.name == BODY else f"'{parameter.name}'"
             self._problems.append(f"{where}: {error}.")
         return parameter.default
+
+    def _find_header(self, name: str) -> str | None:
+        found = (v for each, v in self._request.headers.items() if each.lower() == name.lower())
+        return next(found, None)
 
     def _read_body(self, parameter: RouteParameter) -> Any:
         body = self._request.body
         if body is None:
             self._add_missing(parameter, "The body is missing.")
             return parameter.default
-        if isinstance(body, bytes) and parameter.type is not bytes:
+        taken = typing.get_args(parameter.type) or (parameter.type,)
+        if isinstance(body, bytes) and bytes not in taken:
             try:
-                body = body.decode() if parameter.type is str else decode_json(body)
+                body = body.decode() if str in taken else decode_json(body)
             except (UnicodeDecodeError, msgspec.DecodeError) as error:
                 raise BadRequestError(str(error)) from None
         return convert(body, parameter.type, hook=decode_schema)

@@ -30,6 +30,9 @@ _METHODS = ("GET", "POST", "PUT", "DELETE")
     metavar="JSON",
     help="The body, as JSON; @FILE reads it from a file, @- from standard input.",
 )
+@click.option(
+    "--header", "-H", "headers", multiple=True, metavar="K=V", help="Set a header; repeatable."
+)
 @click.option("--service", metavar="S", help="The service to call, if the application has several.")
 @instance_options
 def command(
@@ -39,6 +42,7 @@ def command(
     path: str | None,
     query: tuple[str, ...],
     body: str | None,
+    headers: tuple[str, ...],
     service: str | None,
 ) -> None:
     """List the system applications, describe the application NAME, or call it.
@@ -61,7 +65,14 @@ def command(
     else:
         from localcdap.apps.model import AppRequest
 
-        request = AppRequest(method.upper(), path, _parse_query(query), _read_body(body), service)
+        request = AppRequest(
+            method.upper(),
+            path,
+            _parse_pairs(query),
+            _read_body(body),
+            service,
+            {name: values[-1] for name, values in _parse_pairs(headers).items()},
+        )
         with instance.connect() as cdap:
             answer = cdap.apps.call(name, request)
         _print(answer, as_json=instance.json)
@@ -69,8 +80,8 @@ def command(
             raise click.exceptions.Exit(1)
 
 
-def _parse_query(pairs: tuple[str, ...]) -> dict[str, str | list[str]]:
-    """Return the values of each parameter, in a list since a parameter may be repeated."""
+def _parse_pairs(pairs: tuple[str, ...]) -> dict[str, str | list[str]]:
+    """Return the values of each name, in a list since a name may be repeated."""
     found: dict[str, list[str]] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")

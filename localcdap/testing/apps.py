@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
@@ -136,13 +136,19 @@ class AppTester:
         return self._answer("GET", path, None, service, query)
 
     def post(
-        self, path: str, body: Any = None, *, service: str | None = None, **query: Any
+        self,
+        path: str,
+        body: Any = None,
+        *,
+        service: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **query: Any,
     ) -> AppAnswer:
         """Answer a ``POST`` request.
 
         :param body: a value that JSON can represent, a Struct, or bytes.
         """
-        return self._answer("POST", path, body, service, query)
+        return self._answer("POST", path, body, service, query, headers)
 
     def put(
         self, path: str, body: Any = None, *, service: str | None = None, **query: Any
@@ -187,7 +193,13 @@ class AppTester:
         self.close()
 
     def _answer(
-        self, method: str, path: str, body: Any, service: str | None, query: dict[str, Any]
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        service: str | None,
+        query: dict[str, Any],
+        headers: Mapping[str, str] | None = None,
     ) -> AppAnswer:
         sent = msgspec.to_builtins(body, builtin_types=(bytes,), enc_hook=encode_schema)
         texts = {
@@ -196,7 +208,8 @@ class AppTester:
             else _to_query_text(value)
             for name, value in query.items()
         }
-        return self._runtime.answer(AppRequest(method, path, texts, sent, service))
+        request = AppRequest(method, path, texts, sent, service, dict(headers or {}))
+        return self._runtime.answer(request)
 
     def _create_delivery(
         self, listener: SystemEventListener[Any], name: str

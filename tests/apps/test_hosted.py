@@ -18,8 +18,9 @@ from typing import Any
 import psutil
 import pytest
 
+from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.errors import NotFoundError, PluginError
-from localcdap.apps.model import AppAnswer, AppRequest
+from localcdap.apps.model import AppAnswer, AppRequest, AppSummary
 from localcdap.cli.main import run
 from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.host_record import read_host_record
@@ -75,7 +76,13 @@ def ids(instance: Instance, namespace: str) -> list[str]:
 
 
 def is_running(instance: Instance) -> bool:
-    return instance.cdap.apps.list_applications()[0].running
+    (found,) = list_own(instance)
+    return found.running
+
+
+def list_own(instance: Instance) -> list[AppSummary]:
+    """Return the applications that do not come along."""
+    return [each for each in instance.cdap.apps.list_applications() if each.name != "dataprep"]
 
 
 def test_it_is_deployed_started_and_called(instance, namespace):
@@ -130,7 +137,8 @@ def test_the_command(instance, namespace, capsys):
 
 def test_killed_in_the_middle_of_a_transaction(instance, namespace, monkeypatch):
     instance.cdap.apps.stop("catalogue")
-    monkeypatch.setattr(TransactionService.__init__, "__defaults__", (600.0,))  # no lease ends
+    no_end = (600.0, TransactionLimits())
+    monkeypatch.setattr(TransactionService.__init__, "__defaults__", no_end)  # no lease ends
     create(instance, namespace, "a")
 
     with pytest.raises(PluginError, match="was ended by SIGKILL while it answered POST"):
@@ -259,7 +267,7 @@ def test_its_life(tmp_path):
             "can only run in the namespace 'system', but 'catalogue' is in 'default'"
             in broken.error
         )
-        assert instance.cdap.apps.list_applications() == []
+        assert list_own(instance) == []
         assert not instance.cdap.structured_tables.exists("experiments")
 
         instance.put("catalogue", "system")

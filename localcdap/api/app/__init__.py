@@ -15,6 +15,7 @@
 ...     services = [Notes]
 """
 
+from localcdap.api.app.answers import AnswerError
 from localcdap.api.app.application import SystemApplication, SystemService, application
 from localcdap.api.app.context import (
     ArtifactSummary,
@@ -34,7 +35,7 @@ from localcdap.api.app.events import (
     SystemEventListener,
 )
 from localcdap.api.app.namespaces import NamespaceSummary, namespaced_table
-from localcdap.api.app.routes import delete, get, post, put
+from localcdap.api.app.routes import Header, delete, get, post, put
 from localcdap.api.app.rows import StructuredRow, StructuredRows
 from localcdap.api.app.specification import FieldType, StructuredTableSpecification
 from localcdap.api.app.table import Bound, QueryOption, Range, SortOrder, StructuredTable
@@ -57,8 +58,10 @@ from localcdap.api.errors import (
     TransactionTimeoutError,
 )
 from localcdap.api.metadata import MetadataEntity
+from localcdap.decoders import decode_json
 
 __all__ = [
+    "AnswerError",
     "ArtifactSummary",
     "ArtifactsChanged",
     "BadRequestError",
@@ -70,6 +73,7 @@ __all__ = [
     "EntityDeleted",
     "EntityUpdated",
     "FieldType",
+    "Header",
     "IncompatibleTableError",
     "InvalidTableFieldError",
     "Message",
@@ -99,6 +103,7 @@ __all__ = [
     "TransformedRecords",
     "UserPlugin",
     "application",
+    "decode_json",
     "delete",
     "get",
     "namespaced_table",

@@ -1,9 +1,10 @@
 """The routes of a service.
 
 A parameter of a method with a route is a path parameter when the path contains its name, as in
-``/experiments/{id}``; the parameter ``body`` is the body of the request; every other is a query parameter.
-Each is converted to its annotated type. A path parameter of type :class:`NamespaceSummary` is the name of a
-namespace: the method gets that namespace, and is not called when there is none.
+``/experiments/{id}``; the parameter ``body`` is the body of the request; one whose type is ``Annotated`` with
+a :class:`Header` is a header of the request; every other is a query parameter. Each is converted to its
+annotated type. A path parameter of type :class:`NamespaceSummary` is the name of a namespace: the method gets
+that namespace, and is not called when there is none.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -26,6 +27,13 @@ _SEGMENT: Final = re.compile(r"[^{}/]+|\{[a-zA-Z_]\w*\}")
 _WITHOUT_BODY: Final = ("GET", "DELETE")
 
 
+class Header(msgspec.Struct, frozen=True):
+    """The header that a parameter takes: ``file: Annotated[str | None, Header("file")] = None``."""
+
+    name: str
+    """Capital letters do not count."""
+
+
 class Route(msgspec.Struct, frozen=True):
     """The HTTP method and path of a method of a service."""
 
@@ -34,6 +42,8 @@ class Route(msgspec.Struct, frozen=True):
     path: str
     status: int
     """The status of a successful answer."""
+    operation: str = ""
+    """What it does, for the error of a caller who names the namespace ``system``."""
 
     @property
     def parts(self) -> list[str]:
@@ -41,27 +51,28 @@ class Route(msgspec.Struct, frozen=True):
         return re.findall(r"\{(\w+)\}", self.path)
 
 
-def get(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
+def get(path: str, *, status: int = 200, operation: str = "") -> Callable[[_Method], _Method]:
     """Answer ``GET`` requests for a path.
 
     :param path: begins with ``/``; a segment such as ``{id}`` matches any segment.
+    :param operation: such as ``Listing notes``; callers who name the namespace ``system`` read it.
     """
-    return _build_decorator(Route("GET", path, status))
+    return _build_decorator(Route("GET", path, status, operation))
 
 
-def post(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
+def post(path: str, *, status: int = 200, operation: str = "") -> Callable[[_Method], _Method]:
     """Answer ``POST`` requests for a path."""
-    return _build_decorator(Route("POST", path, status))
+    return _build_decorator(Route("POST", path, status, operation))
 
 
-def put(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
+def put(path: str, *, status: int = 200, operation: str = "") -> Callable[[_Method], _Method]:
     """Answer ``PUT`` requests for a path."""
-    return _build_decorator(Route("PUT", path, status))
+    return _build_decorator(Route("PUT", path, status, operation))
 
 
-def delete(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
+def delete(path: str, *, status: int = 200, operation: str = "") -> Callable[[_Method], _Method]:
     """Answer ``DELETE`` requests for a path."""
-    return _build_decorator(Route("DELETE", path, status))
+    return _build_decorator(Route("DELETE", path, status, operation))
 
 
 class RouteParameter(msgspec.Struct, frozen=True):
@@ -71,6 +82,8 @@ class RouteParameter(msgspec.Struct, frozen=True):
     type: Any
     required: bool
     default: Any = None
+    header: str | None = None
+    """The name of the header that it takes."""
 
     @property
     def is_many(self) -> bool:
@@ -102,7 +115,11 @@ class RouteHandler:
     def query(self) -> list[RouteParameter]:
         """The query parameters."""
         other_parameters = {BODY, *self.route.parts}
-        return [each for each in self.parameters if each.name not in other_parameters]
+        return [
+            each
+            for each in self.parameters
+            if each.name not in other_parameters and each.header is None
+        ]
 
     def _find_problems(self) -> Iterator[str]:
         route, names = self.route, {each.name for each in self.parameters}
@@ -155,6 +172,15 @@ def _list_parameters(function: Callable[..., Any]) -> Iterator[RouteParameter]:
         if given.kind not in (given.POSITIONAL_OR_KEYWORD, given.KEYWORD_ONLY):
             raise TypeError(f"{function.__name__}: '{name}' must be a parameter with a name")
         required = given.default is given.empty
-        yield RouteParameter(
-            name, hints.get(name, str), required, None if required else given.default
-        )
+        type, header = _split_header(hints.get(name, str))
+        default = None if required else given.default
+        yield RouteParameter(name, type, required, default, header)
+
+
+def _split_header(hint: Any) -> tuple[Any, str | None]:
+    """Return the type of a parameter, and the name of the header that it takes."""
+    if typing.get_origin(hint) is Annotated:
+        found = [each for each in hint.__metadata__ if isinstance(each, Header)]
+        if found:
+            return hint.__origin__, found[0].name
+    return hint, None

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import InvalidTableFieldError, TableUsageError
+from localcdap.api.serialization.value_types import is_unicode
 
 _LARGEST_FLOAT: Final = 3.4028234663852886e38
 
@@ -49,7 +50,7 @@ class FieldType(StrEnum):
                 fits = not _LARGEST_FLOAT < abs(value) < float("inf")
                 return cls.FLOAT if fits else cls.DOUBLE
             case str():
-                return cls.STRING if _is_unicode(value) else None
+                return cls.STRING if is_unicode(value) else None
             case bytes():
                 return cls.BYTES
             case _:
@@ -71,17 +72,6 @@ KEY_TYPES: Final = (FieldType.INTEGER, FieldType.LONG, FieldType.STRING)
 """The types of fields in a primary key."""
 INDEX_TYPES: Final = (*KEY_TYPES, FieldType.BOOLEAN)
 """The types of indexed fields."""
-
-
-def _is_unicode(text: str) -> bool:
-    """Return whether UTF-8 can encode the text; it cannot encode half of a surrogate pair."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*")

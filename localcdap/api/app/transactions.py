@@ -1,11 +1,11 @@
-"""Transactions on structured tables."""
+"""Transactions on structured tables and datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.table import StructuredTable
@@ -27,12 +27,24 @@ class TransactionKind(StrEnum):
 
 
 class TransactionContext(Protocol):
-    """The tables inside a transaction. Do not use it in other threads or after the transaction."""
+    """The tables and datasets inside a transaction. Do not use it in other threads, or after it."""
 
     def table(self, table: str) -> StructuredTable:
         """Return a table by its id.
 
         :raises NotFoundError: when there is none; the message lists the existing tables.
+        """
+        ...
+
+    def dataset(
+        self, name: str, *, namespace: str | None = None, arguments: Mapping[str, str] | None = None
+    ) -> Any:
+        """Open a dataset: an object of the class of its type, see :mod:`localcdap.api.dataset.classes`.
+
+        :param namespace: by default that of the program.
+        :param arguments: what the type makes of them, such as the path of a file set.
+        :raises NotFoundError: when there is none of that name, or its type is missing.
+        :raises UnauthorizedError: when the principal of the program has no permission on it.
         """
         ...
 
@@ -53,11 +65,22 @@ class TransactionRunner(Protocol):
         with another transaction the function is called again after a short wait, until its time is over, so
         it must be repeatable.
 
-        :param timeout_s: the seconds for all attempts together, not for kind NONE; 30 by default, unlimited
-            for LONG. A running operation is then interrupted; other code of the function is not.
+        :param timeout_s: the seconds for all attempts together, of each operation for kind NONE; by default
+            the setting ``data.tx.timeout``, unlimited for LONG. A running operation is then interrupted;
+            other code of the function is not.
+        :raises BadRequestError: when the timeout exceeds the setting ``data.tx.max.timeout``.
         :raises TransactionConflictError: when every attempt has a conflict.
         :raises TransactionTimeoutError: when the time is over.
         :raises TransactionError: inside of another transaction.
+        """
+        ...
+
+    def dataset(
+        self, name: str, *, namespace: str | None = None, arguments: Mapping[str, str] | None = None
+    ) -> Any:
+        """Open a dataset outside of a transaction, for its files; see :meth:`TransactionContext.dataset`.
+
+        Operations on its rows raise TransactionError.
         """
         ...
 
