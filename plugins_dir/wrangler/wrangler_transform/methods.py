@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,17 +15,19 @@ from localcdap.api.methods import MethodContext
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.stage import FindPlugin, SampleContext
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
-from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
+from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run_sample
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
+from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
 
 from .config import FAIL, SEND, WranglerConfig
 from .configuration import ALL_FIELDS, find_row_schema
 
 DIRECTIVE: Final = "directive"
 """The plugin type of user-defined directives."""
+_PRAGMA: Final = re.compile(r"\s*#pragma\s+load-directives\s")
 LOADED_BY_PRAGMA: Final = NamedPlugins(DIRECTIVE, after="#pragma load-directives")
 
 
@@ -69,6 +72,19 @@ class SampleAnswer(msgspec.Struct):
     errors: list[SampleFailure]
 
 
+class ExecutionRequest(msgspec.Struct):
+    """A recipe, and the sample of a workspace."""
+
+    directives: list[str]
+    """The user-defined ones need no pragma; pragmas that load them are left out."""
+    schema: Schema
+    """The schema of the records."""
+    records: list[Any]
+    """As JSON, see :mod:`localcdap.api.record_json`."""
+    limit: int = 1000
+    """How many rows are shown."""
+
+
 def list_directives(context: MethodContext) -> list[DirectiveInfo]:
     """Return the shipped directives, and the user-defined ones of the namespace."""
     names = context.list_plugins(DIRECTIVE)
@@ -97,6 +113,19 @@ def sample_recipe(
     failures = [SampleFailure(index, each.code, each.message) for index, each in sampled.failures]
     rows = [encode_json_record(row) for row in sampled.rows]
     return SampleAnswer(sampled.schema, rows, failures)
+
+
+def execute_recipe(request: ExecutionRequest, context: MethodContext) -> WorkspaceRows:
+    """Run a recipe on the sample of a workspace.
+
+    :raises BadRequestError: for a recipe with errors, or records that do not match their schema.
+    """
+    names = context.list_plugins(DIRECTIVE)
+    text = "\n".join(each for each in request.directives if not _PRAGMA.match(each))
+    recipe = load_recipe(text, names, context.find_plugin)
+    _require_complete(recipe)
+    records = decode_json_records(request.schema, request.records, "records")
+    return execute(recipe, records, to_columns(request.schema), request.limit)
 
 
 def transform_sample(
@@ -129,12 +158,16 @@ def _run_recipe(
     output: Schema | None = None,
 ) -> RecipeSampleResult:
     recipe = load_recipe(config.directives or "", config.udd, find)
+    _require_complete(recipe)
+    field = config.input_field or ALL_FIELDS
+    rows = records if field == ALL_FIELDS else [{field: each.get(field)} for each in records]
+    found = propagate(recipe.steps, to_columns(find_row_schema(field, schema)))
+    return run_sample(found.directives, rows, found.after, {}, output)
+
+
+def _require_complete(recipe: BuiltRecipe) -> None:
     if recipe.errors or not recipe.is_complete:
         reason = "; ".join(problem.text for problem in recipe.errors)
         raise BadRequestError(
             f"The recipe cannot run: {reason or 'it contains macros.'}", "Correct it first."
         )
-    field = config.input_field or ALL_FIELDS
-    rows = records if field == ALL_FIELDS else [{field: each.get(field)} for each in records]
-    found = propagate(recipe.steps, to_columns(find_row_schema(field, schema)))
-    return run_sample(found.directives, rows, found.after, {}, output)

@@ -18,6 +18,7 @@ from localcdap.api import (
 from localcdap.api.methods import MethodContext
 from localcdap.api.stage import SampleContext
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
+from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows
 
 from .config import WranglerConfig
 from .configuration import ConfigurationCheck
@@ -26,11 +27,13 @@ from .lineage import record_recipe
 from .methods import (
     DIRECTIVE,
     LOADED_BY_PRAGMA,
+    ExecutionRequest,
     RecipeAnswer,
     RecipeRequest,
     RecipeSampleRequest,
     SampleAnswer,
     check_recipe,
+    execute_recipe,
     list_directives,
     sample_recipe,
     transform_sample,
@@ -87,3 +90,11 @@ class Wrangler(Transform):
     )
     def propose_schema(self, request: RecipeSampleRequest, context: MethodContext) -> SampleAnswer:
         return sample_recipe(self.config, request, context)
+
+    @plugin_method(
+        "execute",
+        "Runs a recipe on the sample of a workspace, and returns the rows and what they hold.",
+        all_of=[DIRECTIVE],
+    )
+    def execute_recipe(self, request: ExecutionRequest, context: MethodContext) -> WorkspaceRows:
+        return execute_recipe(request, context)

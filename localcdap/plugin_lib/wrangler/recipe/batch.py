@@ -62,7 +62,18 @@ class RecipeExecutor:
         self._directives: Final = list(directives)
         self._converter: Final = None if output is None else OutputConverter(output)
         self._steps: Final = [_find_calls(directive) for directive in directives]
-        self._name = ""
+        self._step: _Calls | None = None
+        """The step that runs; None after the last one."""
+
+    @property
+    def position(self) -> int:
+        """The number, from 1, of the directive at which the last record has failed; 0: after all of them."""
+        steps = (number for number, each in enumerate(self._steps, 1) if each is self._step)
+        return next(steps, 0)
+
+    @property
+    def _name(self) -> str:
+        return "" if self._step is None else self._step[0]
 
     def start(self) -> None:
         """Start the directives, once before the first record."""
@@ -80,7 +91,7 @@ class RecipeExecutor:
         try:
             rows = self._apply(Row(record))
             if self._converter is not None:
-                self._name = ""
+                self._step = None
                 convert = self._converter.convert
                 return [convert(row) for row in rows]
         except ErrorRow as error:
@@ -95,8 +106,9 @@ class RecipeExecutor:
     def _apply(self, row: Row) -> list[Row]:
         rows = [row]
         context = self.context
-        for name, change, expand in self._steps:
-            self._name = name
+        for step in self._steps:
+            self._step = step
+            _, change, expand = step
             if change is not None:
                 for each in rows:
                     change(each, context)
@@ -110,7 +122,10 @@ class RecipeExecutor:
         return rows
 
 
-def _find_calls(directive: Directive) -> tuple[str, Any, Any]:
+_Calls = tuple[str, Any, Any]
+
+
+def _find_calls(directive: Directive) -> _Calls:
     """Return a directive's name, its ``change`` if each row becomes one row, and its ``expand``."""
     cls = type(directive)
     changes = cls.expand is Directive.expand

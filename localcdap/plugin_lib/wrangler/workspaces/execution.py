@@ -1,0 +1,167 @@
+"""A recipe on the sample of a workspace: the rows as Data Prep shows them, or why there are none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api import Schema
+from localcdap.api.directive.rows import Columns
+from localcdap.java.strings import format_json, to_java_string
+from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
+from localcdap.plugin_lib.wrangler.recipe.propagation import propagate
+from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
+from localcdap.plugin_lib.wrangler.recipe.samples import infer_schema
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
+from localcdap.plugin_lib.wrangler.workspaces.summary import Summary, summarize
+
+_ROW_ERRORS: Final = frozenset(
+    [
+        "datetime-to-timestamp",
+        "format-datetime",
+        "invoke-http",
+        "parse-as-avro",
+        "parse-as-csv",
+        "parse-as-currency",
+        "parse-as-date",
+        "parse-as-datetime",
+        "parse-as-excel",
+        "parse-as-fixed-length",
+        "parse-as-json",
+        "parse-as-protobuf",
+        "parse-as-simple-date",
+        "parse-timestamp",
+        "timestamp-to-datetime",
+        "validate-standard",
+    ]
+)
+"""The directives whose failures leave out a row, and do not end the execution: those that throw an
+``ErrorRowException`` in the original."""
+_SHOWN: Final = "send-to-error-and-continue"
+"""The directive whose errors end the execution with an answer that lists them."""
+_NULL: Final = "NULL"
+_MOST_ERRORS: Final = 100
+_MOST_LINES: Final = 10
+
+
+class RowError(msgspec.Struct):
+    """Why a row of the sample is not in the result."""
+
+    row_index: int = msgspec.field(name="rowIndex")
+    """From 0."""
+    directive_index: int = msgspec.field(name="directiveIndex")
+    """From 1."""
+    message: str
+    code: int
+
+
+class WorkspaceRows(msgspec.Struct):
+    """The rows of a workspace after a recipe."""
+
+    values: list[dict[str, str | None]] = []
+    """The first rows, with each cell as a text."""
+    headers: list[str] = []
+    types: dict[str, str] = {}
+    """The type of each column, such as ``String``; ``NULL`` for one without values."""
+    summary: Summary | None = None
+    """Of all rows."""
+    schema: Schema | None = None
+    """Of all rows; None when there are no columns."""
+    errors: list[RowError] = []
+    """Why rows are left out: at most 100."""
+    error_count: int = msgspec.field(default=0, name="errorCount")
+    user_directives: list[str] = msgspec.field(default=[], name="userDirectives")
+    """The user-defined directives of the recipe, each once."""
+    failure: RowError | None = None
+    """Why the recipe ends at a row; nothing else counts then."""
+    shown_errors: list[RowError] = msgspec.field(default=[], name="shownErrors")
+    """The errors of ``send-to-error-and-continue``, with which the recipe fails."""
+
+    shown_message: str = msgspec.field(default="", name="shownMessage")
+    """The messages of these errors, the most frequent ones first."""
+
+
+def execute(
+    recipe: BuiltRecipe, rows: Sequence[Mapping[str, Any]], columns: Columns, limit: int
+) -> WorkspaceRows:
+    """Run a recipe on the rows of a sample.
+
+    :param columns: of the sample.
+    :param limit: how many rows are shown; the summary and the schema are those of all.
+    """
+    found = propagate(recipe.steps, columns)
+    executor = RecipeExecutor(found.directives, {})
+    executor.start()
+    made: list[Any] = []
+    result = WorkspaceRows(user_directives=_list_user_directives(recipe))
+    for index, row in enumerate(rows):
+        answer = executor.run(row)
+        if not isinstance(answer, RowFailure):
+            made += answer
+            continue
+        error = RowError(index, executor.position, answer.message, answer.code)
+        name = recipe.steps[executor.position - 1].name if executor.position else ""
+        if answer.kind == FAILURE and name not in _ROW_ERRORS:
+            return WorkspaceRows(failure=error)
+        if answer.kind != FAILURE and name == _SHOWN:
+            result.shown_errors.append(error)
+        result.error_count += 1
+        if len(result.errors) < _MOST_ERRORS:
+            result.errors.append(error)
+    executor.end()
+    result.shown_message = _count_messages(result.shown_errors)
+    result.schema = infer_schema(made, found.after)
+    result.types = _list_types(made, result.schema)
+    result.headers = list(result.types)
+    shown = made[: max(0, limit)]
+    result.values = [{name: _show(value) for name, value in row.items()} for row in shown]
+    result.summary = summarize(made)
+    return result
+
+
+def _count_messages(errors: Sequence[RowError]) -> str:
+    """Return one line for each message (wrangler ``ErrorRecordsException.summarize``)."""
+    counts = Counter(each.message for each in errors)
+    lines = [f"{message} - {number} rows" for message, number in counts.most_common()]
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[: _MOST_LINES - 1], "... and other errors hidden for brevity"]
+    return "\n".join(lines)
+
+
+def _list_user_directives(recipe: BuiltRecipe) -> list[str]:
+    shipped = load_shipped_directives()
+    return list(dict.fromkeys(each.name for each in recipe.steps if each.name not in shipped))
+
+
+def _show(value: Any) -> str | None:
+    if value is None:
+        return None
+    return format_json(value) if isinstance(value, (list, tuple, dict)) else to_java_string(value)
+
+
+def _list_types(rows: Sequence[Mapping[str, Any]], schema: Schema | None) -> dict[str, str]:
+    """Return the type of each column of the rows.
+
+    The original shows that of the last row, which is ``NULL`` for a null; here a column is ``NULL`` only when
+    all of its values are.
+    """
+    known = {each.name.lower(): each.schema for each in schema or ()}
+    types: dict[str, str] = {}
+    for row in rows:
+        for name, value in row.items():
+            if value is not None:
+                types[name] = _format_type(known[name.lower()])
+            else:
+                types.setdefault(name, _NULL)
+    return types
+
+
+def _format_type(schema: Schema) -> str:
+    """Return a type as Data Prep shows it: ``Timestamp_micros``."""
+    inner = schema.non_nullable
+    type = inner.logical_type.name if inner.logical_type is not None else inner.type.name
+    return type[:1].upper() + type[1:].lower()

@@ -1,0 +1,173 @@
+"""The application ``dataprep`` and the routes of its service."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from localcdap.api.app import (
+    BadRequestError,
+    Header,
+    NamespaceSummary,
+    SystemApplication,
+    SystemService,
+    application,
+    delete,
+    get,
+    post,
+    put,
+)
+
+from .recipes import (
+    RECIPES,
+    Recipe,
+    RecipePage,
+    RecipePageRequest,
+    RecipeRequest,
+    RecipeStore,
+)
+from .responses import ServiceResponse, respond
+from .workspaces import (
+    WORKSPACES,
+    ExecutionRequest,
+    Workspace,
+    WorkspaceStore,
+    WorkspaceUpdate,
+)
+
+_WORKSPACES = "/v2/contexts/{context}/workspaces"
+_RECIPES = "/v2/contexts/{context}/recipes"
+_DELIMITER = "\\u001A"
+
+
+class DataPrepService(SystemService):
+    """Workspaces, recipes and directives."""
+
+    name = "service"
+    tables = [WORKSPACES, RECIPES]
+
+    def initialize(self) -> None:
+        self._workspaces = WorkspaceStore(self.context)
+        self._recipes = RecipeStore(self.context.transactions)
+
+    @post(_WORKSPACES, operation="Creating workspace")
+    def create_workspace(self, context: NamespaceSummary, body: dict[str, Any]) -> str:
+        """Create a workspace with a sample of a connection."""
+        if body.get("connection") is None:
+            raise BadRequestError("Connection name has to be provided to create a workspace")
+        if body.get("sampleRequest") is None:
+            raise BadRequestError("Sample request has to be provided to create a workspace")
+        raise BadRequestError(
+            "Samples of connections are not built yet.", "Upload the data: POST …/workspaces/upload"
+        )
+
+    @get(_WORKSPACES, operation="Listing workspaces")
+    def list_workspaces(self, context: NamespaceSummary) -> ServiceResponse:
+        """List the workspaces of a namespace."""
+        return respond(self._workspaces.list_workspaces(context))
+
+    @post(_WORKSPACES + "/upload", operation="Uploading data")
+    def upload(
+        self,
+        context: NamespaceSummary,
+        file: Annotated[str | None, Header("file")] = None,
+        record_delimiter: Annotated[str, Header("recorddelimiter")] = _DELIMITER,
+        delimiter: Annotated[str | None, Header("delimiter")] = None,
+        body: bytes | None = None,
+    ) -> str:
+        """Create a workspace of the lines of the body; return its id."""
+        return self._workspaces.upload(context, file, delimiter or record_delimiter, body)
+
+    @get(_WORKSPACES + "/{id}", operation="Getting workspace")
+    def get_workspace(self, context: NamespaceSummary, id: str) -> Workspace:
+        """Return a workspace."""
+        return self._workspaces.get(context, id)
+
+    @post(_WORKSPACES + "/{id}", operation="Updating workspace")
+    def update_workspace(self, context: NamespaceSummary, id: str, body: WorkspaceUpdate) -> None:
+        """Replace the directives and the insights of a workspace."""
+        self._workspaces.update(context, id, body)
+
+    @delete(_WORKSPACES + "/{id}", operation="Deleting workspace")
+    def delete_workspace(self, context: NamespaceSummary, id: str) -> None:
+        """Delete a workspace."""
+        self._workspaces.delete(context, id)
+
+    @post(_WORKSPACES + "/{id}/resample", operation="Resampling workspace")
+    def resample(self, context: NamespaceSummary, id: str, body: dict[str, Any]) -> None:
+        """Replace the sample of a workspace."""
+        workspace = self._workspaces.get(context, id)
+        if workspace.sample_spec is None:
+            raise BadRequestError("Connection name has to exist to resample a workspace")
+        if body.get("sampleRequest") is None:
+            raise BadRequestError("Sample request has to be provided to resample a workspace")
+        raise BadRequestError("Samples of connections are not built yet.")
+
+    @post(_WORKSPACES + "/{id}/execute", operation="Executing directives")
+    def execute(self, context: NamespaceSummary, id: str, body: ExecutionRequest) -> dict[str, Any]:
+        """Run directives on the sample of a workspace, which keeps them."""
+        return self._workspaces.execute(context, id, body)
+
+    @post(_WORKSPACES + "/{id}/applyRecipe/{recipe}", operation="Executing directives")
+    def apply_recipe(
+        self, context: NamespaceSummary, id: str, recipe: str, body: ExecutionRequest
+    ) -> dict[str, Any]:
+        """Run directives, then those of a recipe, on the sample of a workspace, which keeps them."""
+        found = self._recipes.get(context, recipe)
+        return self._workspaces.execute(context, id, body, found.directives)
+
+    @get(_WORKSPACES + "/{id}/specification", operation="Getting specification")
+    def specify(self, context: NamespaceSummary, id: str) -> dict[str, Any]:
+        """Return the stages of a pipeline that does what a workspace does."""
+        return self._workspaces.specify(context, id)
+
+    @get("/v2/contexts/{context}/directives", operation="Listing directives")
+    def list_directives(self, context: NamespaceSummary) -> ServiceResponse:
+        """List the directives that the recipes of a namespace can use."""
+        plugin = self.context.plugin(context.name, "transform", "Wrangler")
+        return respond(plugin.call_method("directives"))
+
+    @post(_RECIPES, operation="Creating recipe")
+    def create_recipe(self, context: NamespaceSummary, body: RecipeRequest) -> Recipe:
+        """Create a recipe."""
+        return self._recipes.create(context, body)
+
+    @get(_RECIPES, operation="Listing recipes")
+    def list_recipes(
+        self,
+        context: NamespaceSummary,
+        pageSize: int | None = None,  # noqa: N803  names of query parameters
+        pageToken: str | None = None,  # noqa: N803
+        sortBy: str | None = None,  # noqa: N803
+        sortOrder: str | None = None,  # noqa: N803
+    ) -> RecipePage:
+        """List recipes by name, or by the time of their last change."""
+        page = RecipePageRequest.parse(pageSize, pageToken, sortBy, sortOrder)
+        return self._recipes.list_recipes(context, page)
+
+    @get(_RECIPES + "/id/{id}", operation="Getting recipe")
+    def get_recipe(self, context: NamespaceSummary, id: str) -> Recipe:
+        """Return a recipe."""
+        return self._recipes.get(context, id)
+
+    @get(_RECIPES + "/name/{name}", operation="Getting recipe")
+    def get_recipe_by_name(self, context: NamespaceSummary, name: str) -> Recipe:
+        """Return the recipe of a name."""
+        return self._recipes.get_by_name(context, name)
+
+    @put(_RECIPES + "/id/{id}", operation="Updating recipe")
+    def update_recipe(self, context: NamespaceSummary, id: str, body: RecipeRequest) -> None:
+        """Change a recipe."""
+        self._recipes.update(context, id, body)
+
+    @delete(_RECIPES + "/id/{id}", operation="Deleting recipe")
+    def delete_recipe(self, context: NamespaceSummary, id: str) -> None:
+        """Delete a recipe."""
+        self._recipes.delete(context, id)
+
+
+@application(
+    name="dataprep",
+    description="Data Prep: samples of data, and recipes that clean them, of all namespaces.",
+)
+class DataPrep(SystemApplication):
+    services = [DataPrepService]
