@@ -134,7 +134,8 @@ class FilteredList(Vertical):
         """Whether the lines had the focus when they were hidden."""
 
     def compose(self) -> ComposeResult:
-        box = Input(placeholder="/ filter", classes="filter", compact=True)
+        # Selected text would be replaced by the next key: what was typed before the focus would be lost.
+        box = Input(placeholder="/ filter", classes="filter", compact=True, select_on_focus=False)
         box.display = self._can_filter
         yield box
         yield FilteredListOptions(verb=self._verb)

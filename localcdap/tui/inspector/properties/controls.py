@@ -15,7 +15,7 @@ from textual.widgets import Input, TextArea
 
 from localcdap.api.schema import Schema
 from localcdap.tui.inspector.properties import highlighters as highlighting
-from localcdap.tui.inspector.schema.text import SchemaSyntaxError, format_schema, parse_schema
+from localcdap.tui.schema_text import SchemaSyntaxError, format_schema, parse_schema
 from localcdap.tui.textual_internals.app import remove_bindings
 from localcdap.tui.widgets.code_area import CodeArea
 
@@ -272,7 +272,7 @@ class AreaControl(ValueArea, Control):
 
 
 class SchemaControl(AreaControl):
-    """A record schema as lines (:mod:`localcdap.tui.inspector.schema.text`)."""
+    """A record schema as lines (:mod:`localcdap.tui.schema_text`)."""
 
     is_literal = False
 

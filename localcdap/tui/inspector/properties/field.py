@@ -38,7 +38,7 @@ from localcdap.tui.inspector.properties.path_auto_complete import PathAutoComple
 from localcdap.tui.inspector.properties.path_browser import ChosenPath, PathBrowser
 from localcdap.tui.inspector.properties.suggestions import Suggestion
 from localcdap.tui.inspector.property_failures import PropertyFailure
-from localcdap.tui.inspector.schema.text import EXAMPLE
+from localcdap.tui.schema_text import EXAMPLE
 from localcdap.tui.screens.settings.locations import ask_location_and_reopen, find_prefix
 from localcdap.tui.studio import Choice, StudioNode
 from localcdap.tui.widgets.cached_static import CachedStatic

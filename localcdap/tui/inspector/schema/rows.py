@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from localcdap.api.schema import Field, Schema, Type
-from localcdap.tui.inspector.schema.text import format_schema_type
+from localcdap.tui.schema_text import format_schema_type
 
 
 class FieldMark(enum.Enum):

@@ -13,6 +13,7 @@ from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.field_answers import FieldLineageDetails
 from localcdap.metadata.lineage.relations import DatasetId, ProgramId
 from localcdap.metadata.lineage.service import DatasetDescription
+from localcdap.metadata.system_metadata import EXPLORE
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.values import as_properties
 from localcdap.runs.model import Run
@@ -42,8 +43,8 @@ class NodeFacts:
 
     @property
     def is_table(self) -> bool:
-        """Whether the dataset is a table or view of the instance."""
-        return isinstance(self.node, DatasetId) and "type" in self.metadata.system.properties
+        """Whether SQL can read the dataset."""
+        return isinstance(self.node, DatasetId) and EXPLORE in self.metadata.system.tags
 
 
 def get_entity(node: Node) -> MetadataEntity:

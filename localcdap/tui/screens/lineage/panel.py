@@ -7,6 +7,7 @@ from typing import Final
 
 from textual.content import Content
 
+from localcdap.api.dataset.types.external import EXTERNAL_TYPE
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.edge_texts import describe_influence
 from localcdap.metadata.lineage.field_answers import OperationInfo, ProgramOperations
@@ -47,7 +48,12 @@ def format_facts(facts: NodeFacts, graph: LineageGraph) -> Content:
 
 
 def _describe_kind(facts: NodeFacts) -> str:
-    known = facts.metadata.system.properties.get("type", "dataset outside of this instance")
+    known = facts.metadata.system.properties.get("type", EXTERNAL_TYPE)
+    known = (
+        "dataset outside of this instance"
+        if known == EXTERNAL_TYPE and not facts.is_table
+        else known
+    )
     fields = facts.description.fields if facts.description is not None else ()
     return f"{known}, {plural(len(fields), 'field')}"
 

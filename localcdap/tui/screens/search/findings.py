@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from localcdap.api.dataset.types.external import EXTERNAL_TYPE
 from localcdap.api.errors import SchemaError, UnauthorizedError
 from localcdap.api.metadata import (
     APPLICATION,
@@ -21,6 +22,7 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.entities import format_entity, to_stored
 from localcdap.metadata.search import SearchRequest, SearchResult
+from localcdap.metadata.system_metadata import EXPLORE
 from localcdap.namespaces.model import SYSTEM
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import Run
@@ -149,9 +151,10 @@ def _locate(
             return DeployedTarget(details[APPLICATION]), name, f"of {details[APPLICATION]}"
         case "dataset":
             kind = metadata.system.properties.get("type", "")
-            if kind:
+            if EXPLORE in metadata.system.tags:
                 return TableTarget(name, entity.namespace), name, kind
-            return LineageTarget(name, None, entity.namespace), name, "outside"
+            is_here = kind not in ("", EXTERNAL_TYPE)
+            return LineageTarget(name, None, entity.namespace), name, kind if is_here else "outside"
         case "field" if DATASET in details:
             dataset = details[DATASET]
             return LineageTarget(dataset, name, entity.namespace), f"{dataset}.{name}", ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -12,11 +12,15 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from localcdap.datasets.sql import SqlTable
+from localcdap.text import sanitize_for_terminal
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.completion import quote_identifier
 from localcdap.tui.screens.tables.query_status import QueryStatus
+from localcdap.tui.screens.tables.row_changes import EditedRow, delete_row, open_row
+from localcdap.tui.screens.tables.row_dialog import RowDialog
 from localcdap.tui.studio import StudioNode
 
+_ROW_ACTIONS: Final = ("change_row", "new_row", "delete_row")
 PAGE: Final = 1000
 """The number of rows of a page."""
 
@@ -35,6 +39,9 @@ class TableBrowser(StudioNode, Vertical):
         Binding("left_square_bracket", "page(-1)", "previous page", id="data.previous", show=False),
         Binding("o", "order", "order by column", id="data.order"),
         Binding("w", "condition", "filter rows", id="data.condition"),
+        Binding("r", "change_row", "change row", id="data.change_row"),
+        Binding("i", "new_row", "new row", id="data.new_row", show=False),
+        Binding("x", "delete_row", "delete row", id="data.delete_row", show=False),
         Binding("escape", "back", "back", id="data.back", show=False),
     ]
 
@@ -98,6 +105,8 @@ class TableBrowser(StudioNode, Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if not self.is_mounted:
             return None
+        if action in _ROW_ACTIONS:
+            return True if self.explain_disabled(action) is None else None
         if action in ("order", "condition"):
             return True if self._table is not None else None
         if action == "page":
@@ -110,6 +119,12 @@ class TableBrowser(StudioNode, Vertical):
     def explain_disabled(self, action: str) -> str | None:
         if self._table is None:
             return "no table is shown"
+        if action in _ROW_ACTIONS:
+            if self._table.is_file_set or self._table.query is not None:
+                return "only rows of tables can be changed"
+            if len(self._table.key) != 1 or self._table.schema == "structured":
+                return "rows without a key of one column cannot be changed one by one"
+            return None if action == "new_row" or self._has_rows else "there is no row"
         return "there are no more rows in that direction" if action == "page" else None
 
     def action_page(self, by: int) -> None:
@@ -136,6 +151,56 @@ class TableBrowser(StudioNode, Vertical):
         self._page = 0
         self._load()
 
+    def action_new_row(self) -> None:
+        self._open_row(None)
+
+    def action_change_row(self) -> None:
+        self._open_row(self._get_key())
+
+    @work
+    async def action_delete_row(self) -> None:
+        table, key = self._table, self._get_key()
+        if table is None:
+            return
+        shown = sanitize_for_terminal(str(key), single_line=True)
+        if await self.studio.confirm(f"Delete the row with {table.key[0]} {shown}?", table.name):
+            self.call(
+                lambda cdap: delete_row(cdap, open_row(cdap, table.schema, table.name, key)),
+                on_result=lambda _: self._load(),
+                group="row",
+                ordered=True,
+            )
+
+    def _open_row(self, key: Any) -> None:
+        """Read a row as it is now, and open it for a change; None: a new row."""
+        table = self._table
+        if table is None or self.explain_disabled("new_row") is not None:
+            return
+        self.call(
+            lambda cdap: open_row(cdap, table.schema, table.name, key),
+            on_result=self._edit,
+            group="row",
+        )
+
+    def _edit(self, row: EditedRow) -> None:
+        def read_again(has_changed: bool | None) -> None:
+            if has_changed:
+                self._load()
+
+        self.app.push_screen(RowDialog(row), read_again)
+
+    @property
+    def _has_rows(self) -> bool:
+        shown = self.query_one(RecordTable).table
+        return shown is not None and shown.num_rows > 0
+
+    def _get_key(self) -> Any:
+        """Return the key of the row under the cursor."""
+        assert self._table is not None
+        grid = self.query_one(RecordTable).grid
+        assert grid.table is not None
+        return grid.table.column(self._table.key[0])[grid.cursor_coordinate.row].as_py()
+
     @property
     def _is_in_condition(self) -> bool:
         return self.query_one("#condition", Input).has_focus
@@ -154,7 +219,8 @@ class TableBrowser(StudioNode, Vertical):
         self.query_one(QueryStatus).run(self.build_query(), namespace, PAGE)
 
     def _show_title(self, table: SqlTable) -> None:
-        parts = ["view" if table.rows is None else f"{table.rows:,} rows"]
+        kind = "files" if table.is_file_set else "view"
+        parts = [kind if table.rows is None else f"{table.rows:,} rows"]
         if table.key:
             parts.append(f"key {', '.join(table.key)}")
         if self._order is not None:

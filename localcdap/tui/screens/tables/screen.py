@@ -14,7 +14,7 @@ from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.api.errors import UnauthorizedError
 from localcdap.api.metadata import MetadataEntity
-from localcdap.datasets.model import DatasetSummary
+from localcdap.datasets.model import DatasetDetail, DatasetSummary
 from localcdap.datasets.sql import SqlTable
 from localcdap.host.cdap import Cdap
 from localcdap.text import sanitize_for_terminal
@@ -27,6 +27,7 @@ from localcdap.tui.screens.fields import choose_field
 from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.completion import quote_identifier
 from localcdap.tui.screens.tables.console import SqlConsole
+from localcdap.tui.screens.tables.dataset_dialog import DatasetDialog
 from localcdap.tui.screens.tables.dataset_view import DatasetView
 from localcdap.tui.screens.tables.editor import QueryEditor
 
@@ -50,6 +51,7 @@ class TablesScreen(AreaScreen):
         Binding("s", "tab('columns')", "columns", id="data.columns", show=False),
         Binding("d", "tab('dataset')", "dataset", id="data.dataset"),
         Binding("q", "tab('sql')", "SQL", id="data.sql"),
+        Binding("e", "change", "change the dataset", id="data.change"),
         Binding("W", "lineage", "lineage of a field", id="data.lineage"),
         Binding("escape", "leave", "back to the tables", id="data.leave", show=False),
     ]
@@ -128,26 +130,59 @@ class TablesScreen(AreaScreen):
         return MetadataEntity.of_dataset(table.name, table.schema) if table is not None else None
 
     @property
+    def _dataset_name(self) -> tuple[str, str] | None:
+        """The namespace and the name of the highlighted dataset; a view is none."""
+        table, dataset = self._table, self._dataset
+        if dataset is not None:
+            return dataset.namespace, dataset.name
+        return (table.schema, table.name) if table is not None and table.query is None else None
+
+    @property
     def _dataset(self) -> DatasetSummary | None:
         """The highlighted dataset, if it has no table of its own name."""
         return self._datasets.get(self.query_one("#tables", FilteredList).key or "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "lineage" and (not self.is_mounted or self.explain_disabled(action)):
+        if action in ("lineage", "change") and (
+            not self.is_mounted or self.explain_disabled(action)
+        ):
             return None
         return super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
+        if action == "change":
+            return None if self._dataset_name else "no dataset is highlighted"
         if action == "lineage" and self.query_one("#console").has_focus_within:
             return "the records of a query belong to no dataset"
-        is_unknown = action == "lineage" and self._table is None
+        is_unknown = action == "lineage" and self._table is None and self._dataset is None
         return "no table of a namespace is highlighted" if is_unknown else None
+
+    def action_change(self) -> None:
+        """Open the dialog that changes the schema and the properties of the highlighted dataset."""
+        place = self._dataset_name
+        if place is not None:
+            self.call(
+                lambda cdap: cdap.datasets.describe(*place),
+                on_result=self._change_dataset,
+                group="change",
+            )
+
+    def _change_dataset(self, detail: DatasetDetail) -> None:
+        def read_again(has_changed: bool | None) -> None:
+            if has_changed:
+                self._read_tables(self._fill_with_stale_rows)
+
+        self.app.push_screen(DatasetDialog(detail), read_again)
 
     @work
     async def action_lineage(self) -> None:
         """Show the lineage of the column under the cursor, else of a column that the user chooses."""
         table, rows = self._table, self.query_one(TableBrowser).query_one(RecordTable)
+        if self._dataset is not None:
+            self.studio.navigate(
+                LineageTarget(self._dataset.name, namespace=self._dataset.namespace)
+            )
         if table is None:
             return
         names = [column.name for column in table.columns]
@@ -172,9 +207,11 @@ class TablesScreen(AreaScreen):
         own = {table.name for table in ordered if table.schema == namespace}
         others = [each for each in contents.datasets if each.name not in own]
         self._datasets = {f"dataset {each.name}": each for each in others}
-        entries = [_build_dataset_entry(key, each) for key, each in self._datasets.items()]
-        entries += [_build_entry(table) for table in ordered]
-        # Entries of one group follow each other: those of the namespace come first.
+        # Entries of one group follow each other: the tables of the namespace come first.
+        entries = [_build_entry(table) for table in ordered]
+        entries[len(own) : len(own)] = [
+            _build_dataset_entry(key, each) for key, each in self._datasets.items()
+        ]
         listing.set_entries(entries)
         self._show_wanted()
         self.query_one(SqlConsole).set_tables(ordered, namespace)
@@ -238,7 +275,9 @@ def _build_dataset_entry(key: str, dataset: DatasetSummary) -> ListEntry:
 def _build_entry(table: SqlTable) -> ListEntry:
     group = "system applications" if table.schema == "structured" else f"namespace {table.schema}"
     words = " ".join(column.name for column in table.columns)
-    hint = "view" if table.rows is None else f"{table.rows:,}"
+    hint = "files" if table.is_file_set else "view"
+    if table.rows is not None:
+        hint = f"{table.rows:,}"
     return ListEntry(table.identifier, table.name, hint=hint, group=group, words=words)
 
 

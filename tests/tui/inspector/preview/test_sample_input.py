@@ -12,7 +12,7 @@ from localcdap.tui.inspector.preview.sample_input import (
     generate_records,
     parse_records,
 )
-from tests.tui.inspector.test_schema_text import records
+from tests.tui.test_schema_text import records
 
 SCHEMA = Schema.record(
     "r",

@@ -210,7 +210,7 @@ async def test_new_tables_are_listed_and_the_highlight_stays(open_studio, cdap, 
         await driver.press("5")
         listing = driver.app.screen.query_one("#tables", FilteredList)
         listing.show('"default"."spending"')
-        before = listing.key
+        before, keys = listing.key, listing.keys
         write(cdap, tmp_path, "a_new_one", {"id": [1], "city": ["Oslo"], "spent": [2.0]})
         cdap.namespaces.create("other")  # an event, as the end of a run is one
         await driver.until(lambda: '"default"."a_new_one"' in listing.keys)
@@ -219,7 +219,7 @@ async def test_new_tables_are_listed_and_the_highlight_stays(open_studio, cdap, 
         await driver.type("newone")
         assert listing.keys == ['"default"."a_new_one"']
         await driver.press("escape")
-        assert len(listing.keys) == 2
+        assert sorted(listing.keys) == sorted([*keys, '"default"."a_new_one"'])
 
 
 async def test_a_view_is_shown_as_one_with_its_query_and_current_rows(cdap, tmp_path, open_studio):
@@ -263,6 +263,24 @@ async def test_a_column_leads_to_its_lineage_and_the_table_to_its_metadata(open_
         assert "no such table" in driver.app.notices.newest_first[0].title
 
 
+async def test_a_file_set_is_shown_with_its_partitions(open_studio, cdap):
+    keys = {"partitioning.fields.": "day", "partitioning.field.day": "STRING", "format": "csv"}
+    cdap.datasets.create(DatasetRequest("days", "partitionedFileSet", keys | LEAGUES))
+    cdap.transactions.run(
+        lambda tx: [tx.dataset("days").add_partition({"day": str(n)}) for n in range(30)]
+    )
+    async with open_studio() as driver:
+        await driver.press("5")
+        driver.app.screen.query_one("#tables", FilteredList).show('"default"."days"')
+        await driver.press("d")
+        await driver.settled()
+        shown = str(driver.app.screen.query_one("#dataset", Static).content)
+        assert "partitions, 20 of 30" in shown
+        assert "day=12  12" in shown
+        assert "CREATE" in shown.partition("audit")[2]
+    cdap.datasets.drop("default", "days")
+
+
 async def test_a_dataset_is_shown_with_its_properties_and_schema(open_studio, cdap):
     cdap.datasets.create(
         DatasetRequest("archive", "fileSet", {"format": "csv", **LEAGUES}, description="old files")
@@ -277,9 +295,21 @@ async def test_a_dataset_is_shown_with_its_properties_and_schema(open_studio, cd
         assert "spending  table" in str(shown.content)
         assert "schema.row.field  id" in str(shown.content)
         assert "spent  double" in str(shown.content)
-        listing.show("dataset archive")
+        listing.show('"default"."archive"')
         await driver.settled()
         for part in ("archive  fileSet", "old files", "filesets/default/archive", "league  string"):
             assert part in str(shown.content)
         assert driver.app.screen.entity == MetadataEntity.of_dataset("archive", "default")
         cdap.datasets.drop("default", "archive")
+
+
+async def test_a_dataset_without_columns_leads_to_its_lineage(open_studio, cdap):
+    cdap.datasets.create(DatasetRequest("raw", "fileSet", {}))
+    async with open_studio() as driver:
+        await driver.press("5")
+        driver.app.screen.query_one("#tables", FilteredList).show("dataset raw")
+        await driver.settled()
+        await driver.press("W")
+        await driver.until(lambda: driver.app.current_mode == "lineage")
+        assert driver.app.screen.exploration.focus == DatasetId("default", "raw")
+    cdap.datasets.drop("default", "raw")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.schema import LogicalType, Schema, Type
-from localcdap.tui.inspector.schema.text import SchemaSyntaxError, format_schema, parse_schema
+from localcdap.tui.schema_text import SchemaSyntaxError, format_schema, parse_schema
 
 simple = st.sampled_from(
     [Schema.of(each) for each in Type if each.is_simple]
