@@ -10,6 +10,7 @@ from typing import Final
 
 from benchmarks import data, pipelines
 from benchmarks.artifacts import artifacts
+from benchmarks.datasets import datasets
 from benchmarks.editing import editing
 from benchmarks.lineage import lineage
 from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster
@@ -213,6 +214,7 @@ ALL: Final = {
     "artifacts": artifacts,
     "editing": editing,
     "structured": structured,
+    "datasets": datasets,
     "metadata": metadata,
     "lineage": lineage,
     "studio": studio,

@@ -55,13 +55,13 @@ def structured(folder: Path, rounds: int) -> Iterator[Row]:
             lambda side, n: side.bulk((n + 1) * SCANNED_ROWS, BULK_ROWS),
         ),
     ):
-        ours_s, raw_s = _alternate(work, ours, raw, rounds, fresh)
+        ours_s, raw_s = alternate(work, ours, raw, rounds, fresh)
         yield at_most(name, ours_s, reference, raw_s, 1.3)
     ours.close()
     raw.close()
 
 
-def _alternate(
+def alternate(
     work: Callable[[Any, int], Any], ours: Any, raw: Any, rounds: int, fresh: Iterator[int]
 ) -> tuple[float, float]:
     """Median seconds of the work on either side, after one uncounted turn."""

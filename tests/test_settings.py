@@ -60,6 +60,9 @@ EVERY_SETTING = """
         security.enabled = true
         locations."gs://sales" = "data/sales"
         lineage.retention.days = 0.5
+        data.tx.timeout = 7
+        data.tx.max.timeout = 70
+        datasets.shipped_annotations = true
         preview.records = 7
         [engine]
         cores = 2
@@ -110,6 +113,9 @@ def test_every_setting_can_be_set_in_the_file(file):
         "runs.keep_newest": 100,
         "runs.update_datasets": True,
         "lineage.retention.days": 0.5,
+        "data.tx.timeout": 7.0,
+        "data.tx.max.timeout": 70.0,
+        "datasets.shipped_annotations": True,
         "preview.records": 7,
         "openlineage.file": "events.jsonl",
         "openlineage.file_mb": 1,

@@ -63,8 +63,14 @@ class RecordCodec:
 
     def decode(self, batch: pa.RecordBatch) -> list[dict[str, Any]]:
         """Return the records of a batch. Columns are found by name; columns of other names are ignored."""
-        columns = [read(batch.column(name)) for name, read in self._readers.items()]
-        return self._rows(columns, batch.num_rows)
+        return self._rows(self._read_columns(batch), batch.num_rows)
+
+    def decode_values(self, batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
+        """Return the values of the records of a batch, in the order of the schema, which must have fields."""
+        return list(zip(*self._read_columns(batch), strict=True))
+
+    def _read_columns(self, batch: pa.RecordBatch) -> list[list[Any]]:
+        return [read(batch.column(name)) for name, read in self._readers.items()]
 
     def encode(self, records: Iterable[dict[str, Any]]) -> pa.RecordBatch:
         """Return a batch of the records. Fields not in the schema are left out; absent ones are null.

@@ -21,8 +21,8 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``applications``, ``drafts``, ``templates``: deployed and unfinished pipelines, plugin templates
         - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records
         - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications
-        - ``datasets``: typed tables and file sets; ``tables``, ``sql``: their rows; ``paths``: files that
-          properties name
+        - ``datasets``: typed tables and file sets; ``dataset_modules``: artifacts with types of yours;
+          ``tables``, ``sql``: their rows; ``paths``: files that properties name
         - ``metadata``, ``lineage``, ``audit``: tags and properties of entities; which programs read and write
           datasets, and where their fields come from and go to; who did what
         - ``impact``: what a change of a pipeline breaks; ``openlineage``: events for other tools
@@ -30,7 +30,8 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges
         - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them
 
-        ``table_exports``, ``table_statements`` and ``transaction_service`` serve localcdap's own processes.
+        ``table_exports``, ``table_statements``, ``run_datasets`` and ``transaction_service`` are for
+        localcdap's own processes.
     :raises SettingsError: when the settings of the instance are wrong.
     :raises StoreError: when its database cannot be used.
     :raises HostError: when the process that owns it does not answer.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -11,6 +11,9 @@ from localcdap.api.config import PluginConfig, field
 from localcdap.api.plugin import Plugin
 from localcdap.api.stage import StageConfigurer, StageContext
 from localcdap.api.tables import CreatedTable, TableResult
+
+if TYPE_CHECKING:
+    from localcdap.api.app.transactions import TransactionRunner
 
 
 class StageStatistics(msgspec.Struct, frozen=True):
@@ -31,6 +34,14 @@ class ControlContext(StageContext, Protocol):
 
     is_remote: bool
     """Whether the run is on a cluster, whose files this process cannot read."""
+
+    @property
+    def transactions(self) -> TransactionRunner:
+        """Runs functions as transactions on datasets of the run's namespace, such as
+        ``context.transactions.run(lambda tx: tx.dataset("orders").get("a"))``.
+
+        Those of a preview or a pipeline test are rolled back.
+        """
 
     def resolve_path(self, path: str) -> str:
         """Return where a path of the pipeline document is on this machine, as for sources and sinks."""

@@ -21,6 +21,7 @@
     │   └── InvalidFieldError     … because of one configuration property
     ├── InvalidPipelineError      a pipeline has failures; has all of them
     ├── IncapableError            plugins of a pipeline lack capabilities that the run requires
+    ├── DatasetAccessError        a method of a dataset calls one that does more than itself
     ├── PluginError               user code raised, crashed, hung or exceeded its memory
     ├── StageError                a stage failed during a run; has the stage
     ├── EngineError               Spark cannot be started or reached
@@ -153,6 +154,10 @@ class DatasetPropertiesError(BadRequestError):
 
     def attributes(self) -> dict[str, Any]:
         return super().attributes() | {"property": self.property}
+
+
+class DatasetAccessError(LocalcdapError):
+    """A method of a dataset class calls one that does more than its own annotation says."""
 
 
 class TableUsageError(BadRequestError, ValueError):

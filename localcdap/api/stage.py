@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from localcdap.api.dataset.declaration import DatasetDeclaration
+from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.lineage import FieldOperation
@@ -21,6 +21,8 @@ from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from localcdap.api.app.transactions import TransactionRunner
 
 Record = dict[str, Any]
 """A record: field values by name, in schema order.
@@ -36,6 +38,9 @@ FindPlugin = Callable[[str, str], "type[Any] | None"]
 
 FindTable = Callable[[str], "TableShape | None"]
 """Returns the columns of a table by name; None when there is no such table."""
+
+FindSchema = Callable[[str], "Schema | None"]
+"""Returns the schema of a dataset by name; None when there is none of that name, or it has no schema."""
 
 
 class StageConfigurer:
@@ -74,6 +79,8 @@ class StageConfigurer:
         """Resolves paths; None until ``configure_connected`` is called."""
         self.find_table: FindTable = lambda _: None
         """Returns the columns of a table of this namespace; only in ``configure_connected``."""
+        self.find_dataset_schema: FindSchema = lambda _: None
+        """Returns the schema of a dataset of this namespace; only in ``configure_connected``."""
         self.pipeline_version: str | None = None
         """The version of CDAP that the document names, as ``6.7.0``; None for a document without one."""
         self.wants_errors: bool | None = None
@@ -235,6 +242,10 @@ class PrepareContext(StageContext, Protocol):
     for each run. A preview emits nothing: its log shows what a run would emit.
     """
 
+    @property
+    def transactions(self) -> TransactionRunner:
+        """See :attr:`localcdap.api.control.ControlContext.transactions`."""
+
     def add_properties(self, entity: MetadataEntity, properties: Mapping[str, str]) -> None:
         """Set properties of an entity.
 
@@ -335,6 +346,13 @@ class SparkContext(StageContext, Protocol):
     find_plugin: FindPlugin
     """As :attr:`StageConfigurer.find_plugin`; picklable, for functions of :meth:`in_batches`."""
 
+    @property
+    def transactions(self) -> TransactionRunner:
+        """See :attr:`localcdap.api.control.ControlContext.transactions`.
+
+        Those of a source or sink that write are not undone when the run fails later.
+        """
+
     def explain(self, line: str) -> None:
         """Add a line on how the stage runs to the output of ``localcdap run --explain``."""
 
@@ -403,6 +421,27 @@ class SinkContext(SparkContext, Protocol):
         :param written_by_spark: True for a sink that does nothing but ``df.write.mode("append")`` there: the
             directory then has what Spark would make first, so that a run can be stopped at that moment too.
         """
+
+    def create_dataset(
+        self, name: str, type: str, properties: Mapping[str, str]
+    ) -> DatasetFiles | None:
+        """Create a dataset now, unless it exists and has these properties already.
+
+        It is the counterpart of :meth:`StageConfigurer.create_dataset` for properties that only a run knows.
+        Previews, and runs without a host, create nothing.
+
+        :returns: where its files are; None for a dataset without a folder, and when nothing is created.
+        :raises StageError: when it exists and would have to change.
+        """
+
+    def add_partition(self, dataset: str, key: Mapping[str, str | int], path: str) -> None:
+        """Add a partition to a file set when the run succeeds.
+
+        :param path: the folder of its files, relative to that of the file set.
+        """
+
+    def drop_partition(self, dataset: str, key: Mapping[str, str | int]) -> None:
+        """Drop a partition of a file set with its files when the run succeeds."""
 
     def write_table(self, name: str, df: DataFrame, schema: Schema, key: str) -> None:
         """Upsert rows into a table by the column ``key`` when the run succeeds."""

@@ -95,6 +95,8 @@ class TableShape(msgspec.Struct):
     """Whether this is a view: a query, which can be read but not written."""
     problem: str | None = None
     """Why a view cannot be read, such as a table that does not exist; None when it can be read."""
+    has_table: bool = True
+    """False for a dataset that has a schema and no table, such as a file set."""
 
     @property
     def lookup_key(self) -> str | None:
@@ -122,6 +124,11 @@ class TableShape(msgspec.Struct):
     def is_key_value(self) -> bool:
         """Whether this is a key-value table, with the columns ``key`` and ``value``, looked up by ``key``."""
         return sorted(self.schema.field_names) == [KEY, VALUE] and self.lookup_key == KEY
+
+
+def keep_table(found: TableShape | None) -> TableShape | None:
+    """Return the columns of a table or view; None for a dataset without a table."""
+    return None if found is None or not found.has_table else found
 
 
 class Lookup(Protocol):

@@ -18,6 +18,7 @@ from localcdap.artifacts.model import (
     HiddenPlugin,
     PluginClass,
 )
+from localcdap.artifacts.modules import ModuleCatalog
 from localcdap.artifacts.parents import find_supported_apps
 from localcdap.artifacts.selection import Candidate, artifact_order
 from localcdap.artifacts.version import ArtifactVersion
@@ -71,6 +72,8 @@ class Catalog:
         self._state = state
         self._required = required
         self.details: Final = list(_build_details(state, required, vocabulary))
+        forced = [e.path for e in state.entries.values() if e.forced_digest == e.good_digest != ""]
+        self.modules: Final = ModuleCatalog(self.details, forced, copies)
         self._plugins: dict[str, dict[str, dict[str, list[Candidate]]]] = {}
         self.applications: Final = _find_applications(self.details, copies)
         """The system applications by name; of several versions the highest."""
@@ -150,6 +153,7 @@ def _build_details(
         all_plugins = state.contents[digest].plugins if digest else []
         plugins = [each for each in all_plugins if required.is_met_by(each.capabilities)]
         applications = state.contents[digest].applications if digest else []
+        dataset_types = state.contents[digest].dataset_types if digest else []
         yield ArtifactDetail(
             name=entry.name,
             version=entry.version,
@@ -162,6 +166,7 @@ def _build_details(
             parents=entry.parents.split(),
             applications=applications,
             warnings=list(_list_warnings(plugins, vocabulary)),
+            dataset_types=dataset_types,
         )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.app.application import ApplicationClass
-from localcdap.artifacts.model import Inspection, PluginClass
+from localcdap.artifacts.model import SYSTEM_NAMESPACE, DatasetTypeClass, Inspection, PluginClass
 from localcdap.decoders import decode_json
 from localcdap.store.store import Store, Transaction
 
@@ -23,8 +23,16 @@ _COLUMNS: Final = (
     "good_digest",
     "problem",
     "parents",
+    "forced_digest",
 )
-_CONTENT_COLUMNS: Final = ("digest", "plugins", "errors", "inspected_by", "applications")
+_CONTENT_COLUMNS: Final = (
+    "digest",
+    "plugins",
+    "errors",
+    "inspected_by",
+    "applications",
+    "dataset_types",
+)
 
 
 class ArtifactEntry(msgspec.Struct, frozen=True):
@@ -45,6 +53,8 @@ class ArtifactEntry(msgspec.Struct, frozen=True):
     """The problem of the artifact, besides the errors of its content."""
     parents: str = ""
     """The parents of the good content, separated by blanks; empty for any application."""
+    forced_digest: str = ""
+    """The content that may take dataset types from other modules; empty when there is none."""
 
 
 class ArtifactContent(msgspec.Struct, frozen=True):
@@ -56,6 +66,7 @@ class ArtifactContent(msgspec.Struct, frozen=True):
     inspected_by: str
     """What the inspection depended on besides the content; another value requires a new inspection."""
     applications: list[ApplicationClass] = []
+    dataset_types: list[DatasetTypeClass] = []
 
     @staticmethod
     def of(digest: str, inspection: Inspection, inspected_by: str) -> ArtifactContent:
@@ -65,6 +76,7 @@ class ArtifactContent(msgspec.Struct, frozen=True):
             inspection.errors,
             inspected_by,
             inspection.applications,
+            inspection.dataset_types,
         )
 
 
@@ -86,6 +98,19 @@ class ArtifactIndex:
             {row[0]: ArtifactEntry(*row) for row in entries},
             {row[0]: _to_content(*row) for row in contents},
         )
+
+    def list_datasets(self, namespace: str, types: Iterable[str]) -> list[str]:
+        """Return the datasets of some types, by name.
+
+        :param namespace: for ``system``, the datasets of all namespaces count, each as ``NAMESPACE:NAME``.
+        """
+        rows = self._store.read(
+            "SELECT namespace, name FROM dataset_instances WHERE list_contains(?::VARCHAR[], type)",
+            (list(types),),
+        )
+        if namespace == SYSTEM_NAMESPACE:
+            return sorted(f"{space}:{name}" for space, name in rows)
+        return sorted(name for space, name in rows if space == namespace)
 
     def save(
         self,
@@ -157,11 +182,12 @@ def _to_row(content: ArtifactContent) -> tuple[str, ...]:
         msgspec.json.encode(content.errors).decode(),
         content.inspected_by,
         msgspec.json.encode(content.applications).decode(),
+        msgspec.json.encode(content.dataset_types).decode(),
     )
 
 
 def _to_content(
-    digest: str, plugins: str, errors: str, inspected_by: str, applications: str
+    digest: str, plugins: str, errors: str, inspected_by: str, applications: str, types: str
 ) -> ArtifactContent:
     return ArtifactContent(
         digest,
@@ -169,4 +195,5 @@ def _to_content(
         decode_json(errors, type=list[str]),
         inspected_by,
         decode_json(applications, type=list[ApplicationClass]),
+        decode_json(types, type=list[DatasetTypeClass]),
     )

@@ -14,18 +14,24 @@ import msgspec
 from localcdap.api.app.application import ApplicationClass, describe_application
 from localcdap.api.capability import get_capabilities
 from localcdap.api.config import PluginConfig, PluginProperty
+from localcdap.api.dataset.definition import (
+    DATASET_TYPE_MARK,
+    CompositeDefinition,
+    DatasetDefinition,
+)
 from localcdap.api.declarations import collect_problems, list_problems
 from localcdap.api.methods import PluginMethod, find_plugin_methods
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.loading import (
     find_application_classes,
     find_code_root,
+    find_dataset_type_classes,
     find_plugin_classes,
     import_module,
     list_module_names,
     mount,
 )
-from localcdap.artifacts.model import Inspection, PluginClass
+from localcdap.artifacts.model import DatasetTypeClass, Inspection, PluginClass
 from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.decoders import convert, decode_json
 
@@ -35,7 +41,7 @@ _MOST_ERRORS: Final = 200
 
 
 def inspect_artifact(path: str, digest: str) -> Inspection:
-    """Import all modules of an artifact and describe its plugins and applications.
+    """Import all modules of an artifact and describe its plugins, applications and dataset types.
 
     All problems are in the errors of the result, each once.
 
@@ -67,12 +73,13 @@ class _Findings:
         self._path = place
         self._plugins: list[tuple[PluginClass, type[Plugin]]] = []
         self._applications: list[ApplicationClass] = []
+        self._dataset_types: list[DatasetTypeClass] = []
         self.errors: list[str] = []
         self.trace: list[str] = []
         self.raised = False
 
     def add_module(self, module: ModuleType, name: str) -> None:
-        """Describe the plugins and applications that a module defines.
+        """Describe the plugins, applications and dataset types that a module defines.
 
         :param name: the name of the module in the artifact's own code.
         """
@@ -86,9 +93,18 @@ class _Findings:
                 described = describe_application(application, f"{name}.{attribute}")
                 self._applications.append(_encode_and_decode(described, ApplicationClass))
 
+        for attribute, type_ in find_dataset_type_classes(module):
+            with self._collect_errors(type_):
+                found = _describe_dataset_type(type_, f"{name}.{attribute}")
+                self._dataset_types.append(_encode_and_decode(found, DatasetTypeClass))
+
     def inspection(self) -> Inspection:
-        errors = [*self.errors, *_find_duplicates(self._plugins, self._path)]
-        if not self._plugins and not self._applications and not errors:
+        errors = [
+            *self.errors,
+            *_find_duplicates(self._plugins, self._path),
+            *_find_duplicate_types(self._dataset_types),
+        ]
+        if not (self._plugins or self._applications or self._dataset_types or errors):
             errors.append(_describe_missing(self._path))
         return Inspection(
             [plugin for plugin, _ in self._plugins],
@@ -98,6 +114,7 @@ class _Findings:
             self.raised,
             self._applications,
             [_to_encodable(line)[:_LONGEST_ERROR] for line in self.trace[:_MOST_ERRORS]],
+            self._dataset_types,
         )
 
     @contextlib.contextmanager
@@ -133,6 +150,32 @@ def _describe_plugin(cls: type[Plugin], class_name: str) -> PluginClass:
             for _, method in sorted(find_plugin_methods(cls).items())
         ],
     )
+
+
+def _describe_dataset_type(cls: type[DatasetDefinition], class_name: str) -> DatasetTypeClass:
+    # Imported here, because its imports would slow down the start of each worker.
+    from localcdap.api.dataset.types import BUILT_IN_TYPES
+
+    name, description = vars(cls)[DATASET_TYPE_MARK]
+    if name in BUILT_IN_TYPES:
+        raise TypeError(f"'{name}' is the name of a built-in dataset type; choose another one.")
+    embedded = cls.embedded.values() if issubclass(cls, CompositeDefinition) else ()
+    own = cls.reconfigure not in (DatasetDefinition.reconfigure, CompositeDefinition.reconfigure)
+    return DatasetTypeClass(
+        name,
+        _to_encodable(description),
+        class_name,
+        own,
+        dict(cls.properties),
+        sorted({each for each in embedded if isinstance(each, str)} - BUILT_IN_TYPES.keys()),
+    )
+
+
+def _find_duplicate_types(found: list[DatasetTypeClass]) -> Iterator[str]:
+    for name, count in Counter(each.name for each in found).items():
+        if count > 1:
+            where = ", ".join(each.class_name for each in found if each.name == name)
+            yield f"Dataset type '{name}' is defined {count} times: {where}."
 
 
 def _encode_and_decode(described: _Described, type: type[_Described]) -> _Described:

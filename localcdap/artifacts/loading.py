@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any, Final, TypeVar
 
 from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
+from localcdap.api.dataset.definition import DATASET_TYPE_MARK, DatasetDefinition
 from localcdap.api.errors import PluginError
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.model import PluginRef
@@ -40,8 +41,21 @@ def load_plugin(ref: PluginRef) -> type[Plugin]:
     :raises PluginError: when its module cannot be imported or has no such plugin.
     :raises MemoryError: when importing it takes more memory than there is.
     """
+    return _load_class(ref, Plugin, "Plugin")
+
+
+def load_dataset_type(ref: PluginRef) -> type[DatasetDefinition]:
+    """Return the class of a dataset type.
+
+    :raises PluginError: when its module cannot be imported or has no such type.
+    :raises MemoryError: when importing it takes more memory than there is.
+    """
+    return _load_class(ref, DatasetDefinition, "Dataset type")
+
+
+def _load_class(ref: PluginRef, base: type[_Class], kind: str) -> type[_Class]:
     module_name, _, attribute = ref.class_name.rpartition(".")
-    where = f"Plugin '{ref.name}' of artifact {ref.artifact.name} {ref.artifact.version}"
+    where = f"{kind} '{ref.name}' of artifact {ref.artifact.name} {ref.artifact.version}"
     try:
         module = import_module(ref.path, ref.digest, module_name)
     except MemoryError:
@@ -52,7 +66,7 @@ def load_plugin(ref: PluginRef) -> type[Plugin]:
             f"{where} cannot be loaded: {summarize_error(error, Path(ref.path))}", traceback=frames
         ) from error
     found = vars(module).get(attribute)
-    if not isinstance(found, type) or not issubclass(found, Plugin):
+    if not isinstance(found, type) or not issubclass(found, base):
         raise PluginError(f"{where} has no class {ref.class_name}.")
     return found
 
@@ -123,6 +137,11 @@ def find_plugin_classes(module: ModuleType) -> Iterator[tuple[str, type[Plugin]]
 def find_application_classes(module: ModuleType) -> Iterator[tuple[str, type[SystemApplication]]]:
     """Return the system applications that a module defines itself, each with its name there."""
     return _find_marked_classes(module, SystemApplication, APPLICATION_MARK)
+
+
+def find_dataset_type_classes(module: ModuleType) -> Iterator[tuple[str, type[DatasetDefinition]]]:
+    """Return the dataset types that a module defines itself, each with its name there."""
+    return _find_marked_classes(module, DatasetDefinition, DATASET_TYPE_MARK)
 
 
 def is_artifact_module(name: str) -> bool:

@@ -43,6 +43,21 @@ class PluginClass(msgspec.Struct, rename="camel"):
     """The methods that front ends can call, by name."""
 
 
+class DatasetTypeClass(msgspec.Struct, frozen=True, rename="camel"):
+    """The description of a dataset type that inspection found in an artifact."""
+
+    name: str
+    description: str
+    class_name: str
+    """``package.module.Class``, as the artifact's own code names it."""
+    reconfigurable: bool = False
+    """Whether it has a method ``reconfigure`` of its own."""
+    properties: dict[str, str] = {}
+    """A sentence for each property that the author describes."""
+    uses: list[str] = []
+    """The types that it embeds by their names, which other modules may have."""
+
+
 class Inspection(msgspec.Struct):
     """The result of inspecting an artifact, which can be used when there are no errors."""
 
@@ -56,6 +71,7 @@ class Inspection(msgspec.Struct):
     """The frames in the artifact's code of exceptions among the errors, innermost last, and the
     exceptions.
     """
+    dataset_types: list[DatasetTypeClass] = []
 
 
 class ArtifactDetail(msgspec.Struct):
@@ -83,6 +99,8 @@ class ArtifactDetail(msgspec.Struct):
     """The system applications in use: those of the last good content when there is an error."""
     warnings: list[str] = []
     """Warnings, which do not prevent the use of the artifact."""
+    dataset_types: list[DatasetTypeClass] = []
+    """The dataset types in use: those of the last good content when there is an error."""
 
     @property
     def id(self) -> ArtifactId:
@@ -139,6 +157,31 @@ class PluginRef(msgspec.Struct, frozen=True):
     class_name: str
     uses: tuple[PluginRef, ...] = ()
     """The other plugins that the stage's properties name, and that its code may load."""
+
+
+class DatasetTypeRef(msgspec.Struct, frozen=True):
+    """A reference to a dataset type of one exact artifact content."""
+
+    plugin: PluginRef
+    """What a process needs to load it, with the types that it embeds by name."""
+    description: str
+    path: str
+    """The path at which the user placed the artifact."""
+
+
+class DatasetModule(msgspec.Struct, frozen=True):
+    """An artifact with dataset types, by the name of which they are added and deleted."""
+
+    name: str
+    version: str
+    scope: str
+    namespace: str
+    path: str
+    """The path at which the user placed the artifact."""
+    types: list[DatasetTypeClass]
+    uses_modules: list[str] = []
+    """The modules with types that its types embed by name."""
+    used_by_modules: list[str] = []
 
 
 class ApplicationRef(msgspec.Struct, frozen=True):

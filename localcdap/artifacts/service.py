@@ -42,6 +42,8 @@ from localcdap.artifacts.model import (
     ArtifactDetail,
     ArtifactSelector,
     CapabilityCount,
+    DatasetModule,
+    DatasetTypeRef,
     HiddenPlugin,
     PluginInfo,
     PluginLookup,
@@ -117,6 +119,7 @@ class ArtifactService:
         retry_errors: bool = False,
         touched: Sequence[str] | None = None,
         unfinished: Sequence[str] = (),
+        forced: Sequence[str] = (),
     ) -> SyncReport:
         """Synchronize the index with the plugin directories.
 
@@ -124,6 +127,7 @@ class ArtifactService:
         :param touched: the paths of artifacts that may have changed; of the others only new and missing ones
             are processed. None for all artifacts.
         :param unfinished: the paths of artifacts that are being written; their entries stay unchanged.
+        :param forced: the paths of artifacts that may take dataset types from other modules.
         """
         self._get_catalog()
         with self._changing:
@@ -136,6 +140,7 @@ class ArtifactService:
                 retry_errors=retry_errors,
                 touched=None if touched is None else frozenset(touched),
                 unfinished=frozenset(unfinished),
+                forced=frozenset(forced),
             )
             if state is old:
                 return SyncReport([])
@@ -385,6 +390,25 @@ class ArtifactService:
         if folder in self._plugin_directories:
             return DEFAULT_NAMESPACE
         return folder.name if folder.parent in self._plugin_directories else SYSTEM_NAMESPACE
+
+    @requires(of_namespace())
+    def list_modules(self, namespace: str) -> list[DatasetModule]:
+        """Return the dataset modules that a namespace sees: those of the system, then its own, by name.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(namespace)
+        return self._get_catalog().modules.list_modules(namespace)
+
+    @requires(of_namespace())
+    def list_dataset_types(self, namespace: str) -> list[DatasetTypeRef]:
+        """Return the dataset types of modules that a namespace uses, by name."""
+        return self._get_catalog().modules.list_types(namespace)
+
+    @requires(of_namespace())
+    def find_dataset_type(self, namespace: str, name: str) -> DatasetTypeRef | None:
+        """Return the type of a module that a namespace uses by that name; None when there is none."""
+        return self._get_catalog().modules.find_type(namespace, name)
 
     @open_to_all("the system applications are those of the whole instance")
     def list_applications(self) -> list[ApplicationRef]:

@@ -17,18 +17,23 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 _PLACEHOLDER: Final = re.compile(r"\{\{(\w+)\}\}")
 
 
+DATASET: Final = "dataset"
+"""What :func:`write_artifact` takes for a dataset type instead of a plugin type."""
+
+
 def list_plugin_types() -> list[str]:
     """Return the plugin types that have templates."""
-    return sorted(folder.name for folder in _TEMPLATES.iterdir() if folder.is_dir())
+    folders = {folder.name for folder in _TEMPLATES.iterdir() if folder.is_dir()}
+    return sorted(folders - {DATASET})
 
 
 def write_artifact(names: Names, type: str, directory: Path) -> Path:
-    """Write an artifact with one plugin, its documentation and its tests.
+    """Write an artifact with one plugin or dataset type, its documentation and its tests.
 
     The folder appears complete. When the process is killed before, a hidden folder may remain, which is not
     loaded as an artifact.
 
-    :param type: one of :func:`list_plugin_types`.
+    :param type: one of :func:`list_plugin_types`, or :data:`DATASET`.
     :param directory: the parent of the new folder, created when it does not exist.
     :returns: the new folder.
     :raises ConflictError: when there is a file or folder of that name.
@@ -62,7 +67,7 @@ def _render_files(names: Names, type: str) -> dict[str, str]:
         "module": names.module,
         "package": names.package,
         "artifact": names.artifact,
-        "type": type,
+        "kind": "dataset type" if type == DATASET else f"{type} plugin",
     }
     templates = {
         "pyproject.toml": "pyproject.toml",

@@ -17,7 +17,12 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MAX_LENGTH: Final = 60
 """The most letters of a name."""
 _IMPORTED: Final = frozenset(
-    (*api_names, "DataFrame", "Path", "PipelineTester", "StageTester", "TemporaryInstance")
+    (
+        *api_names,
+        *("DataFrame", "Path", "PipelineTester", "StageTester", "TemporaryInstance"),
+        *("DatasetAdmin", "DatasetDefinition", "DatasetPropertiesError", "DatasetSpecification"),
+        *("DatasetTester", "IncompatibleUpdateError", "Mapping", "StorageLayout", "TableLayout"),
+    )
 )
 """The names that templates import."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
@@ -105,32 +104,5 @@ def _format_row(instance: Instance, message: AuditMessage) -> tuple[str, str, st
     from localcdap.metadata.entities import format_entity
 
     entity = format_entity(message.metadata_entity, relative_to=instance.namespace)
-    what = "; ".join(_describe(message))
+    what = "; ".join(message.describe())
     return format_time(message.time), message.user, message.type.value, entity, what
-
-
-def _describe(message: AuditMessage) -> list[str]:
-    """Return what a message says besides its type and entity."""
-    if "accessType" in message.payload:
-        return [f"{message.payload['accessType']} by {_name_accessor(message.payload)}"]
-    return [
-        f"{sign}{scope} {each}"
-        for sign, part in (("+", "additions"), ("-", "deletions"))
-        for scope, metadata in message.payload.get(part, {}).items()
-        for each in _list_items(msgspec.to_builtins(metadata))
-    ]
-
-
-def _list_items(metadata: dict[str, object]) -> list[str]:
-    tags, properties = metadata.get("tags"), metadata.get("properties")
-    return [
-        *(tags if isinstance(tags, list) else []),
-        *(list(properties) if isinstance(properties, dict) else []),
-    ]
-
-
-def _name_accessor(payload: dict[str, object]) -> str:
-    accessor = payload.get("accessor")
-    if not isinstance(accessor, dict):
-        return ""
-    return str(accessor.get("application") or accessor.get("service") or "")

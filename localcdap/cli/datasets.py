@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localcdap.cli import dataset_modules, partitions
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import echo, print_json, print_table, secho
-from localcdap.text import format_time
+from localcdap.text import format_size, format_time
 
 if TYPE_CHECKING:
     from localcdap.api.dataset.declaration import DatasetChange
@@ -32,6 +33,10 @@ def command() -> None:
 
     A pipeline that writes a table creates its dataset. A change that existing data cannot follow is refused.
     """
+
+
+command.add_command(partitions.command)
+command.add_command(dataset_modules.command)
 
 
 @command.command("list")
@@ -64,6 +69,9 @@ def types(instance: Instance) -> None:
     else:
         rows = [(each.name, each.artifact or "built in", each.description) for each in found]
         print_table(("type", "artifact", "description"), rows)
+        for each in found:
+            if each.problem is not None:
+                secho(each.problem, fg="red", err=True)
 
 
 @command.command("show")
@@ -216,6 +224,7 @@ def _print_detail(found: DatasetDetail) -> None:
         ("tables", ", ".join(found.tables)),
         ("rows", found.rows),
         ("folder", found.folder),
+        ("files", _format_files(found)),
     ]
     print_table(("", ""), [(name, value) for name, value in facts if value not in (None, "")])
     given = sorted((name, value) for name, value in found.properties.items() if name != "schema")
@@ -228,6 +237,12 @@ def _print_detail(found: DatasetDetail) -> None:
         echo("")
         rows = [(each.name, format_field_type(each.schema)) for each in found.schema]
         print_table(("field", "type"), rows)
+
+
+def _format_files(found: DatasetDetail) -> str | None:
+    if found.files is None:
+        return None
+    return f"{found.files} ({format_size(found.bytes or 0)})"
 
 
 def _print_change(instance: Instance, change: DatasetChange, done: str) -> None:

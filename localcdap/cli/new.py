@@ -1,27 +1,40 @@
-"""``localcdap new plugin NAME``: scaffold an artifact with a plugin and its tests."""
+"""``localcdap new``: scaffold an artifact with a plugin or a dataset type, and its tests."""
 
 from __future__ import annotations
 
 import importlib.util
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from localcdap.api.errors import ConflictError
 from localcdap.artifacts.model import DEFAULT_NAMESPACE
-from localcdap.authoring.artifact import list_plugin_types, write_artifact
+from localcdap.authoring.artifact import DATASET, list_plugin_types, write_artifact
 from localcdap.authoring.names import Names, derive_names
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, secho
 from localcdap.home import find_home
 from localcdap.settings import load_settings
 
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+
+
+_directory_option = click.option(
+    "--directory",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to write to; default: the instance's plugin folder.",
+)
+
 
 @click.group("new")
 def command() -> None:
-    """Scaffold the source code of a plugin.
+    """Scaffold the source code of a plugin or a dataset type.
 
     Example: localcdap new plugin CleanText --type transform
     """
@@ -37,12 +50,7 @@ def command() -> None:
     show_default=True,
     help="The type of the plugin.",
 )
-@click.option(
-    "--directory",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The folder to write to; default: the instance's plugin folder.",
-)
+@_directory_option
 @instance_options
 def plugin(instance: Instance, name: str, type_: str, directory: Path | None) -> None:
     """Scaffold an artifact with a working plugin NAME, its documentation, a test without Spark and a
@@ -54,14 +62,46 @@ def plugin(instance: Instance, name: str, type_: str, directory: Path | None) ->
     names = derive_names(name)
     plugin_folder = _find_plugin_folder(instance)
     parent = plugin_folder if directory is None else directory.absolute()
-    _reject_taken_names(instance, names, type_)
+    with instance.connect() as cdap:
+        taken = cdap.artifacts.list_plugins(instance.namespace, type=type_)
+        for each in taken:
+            if each.name == names.plugin:
+                where = f"{each.artifact.name} {each.artifact.version}"
+                raise _create_taken_error(type_, each.name, where)
+        _reject_taken_artifact(cdap, instance, names)
     folder = write_artifact(names, type_, parent)
     if instance.json:
         print_json({"artifact": names.artifact, "type": type_, "name": name, "path": str(folder)})
     else:
-        _print_next_steps(
-            folder, f"{type_} {names.plugin}", plugin_folder, _format_instance_options(instance)
-        )
+        commands = ["localcdap plugins", f"localcdap plugin {type_} {names.plugin}"]
+        _print_next_steps(folder, commands, plugin_folder, _format_instance_options(instance))
+
+
+@command.command("dataset", short_help="Scaffold an artifact with a dataset type and its tests.")
+@click.argument("name")
+@_directory_option
+@instance_options
+def dataset(instance: Instance, name: str, directory: Path | None) -> None:
+    """Scaffold an artifact with a working dataset type NAME, its documentation and its tests. NAME is the
+    name of its Python class too, for instance DailyRates.
+
+    Without --directory, the artifact is written to the plugin folder, and the instance lists the type at
+    once.
+    """
+    names = derive_names(name)
+    plugin_folder = _find_plugin_folder(instance)
+    with instance.connect() as cdap:
+        for each in cdap.datasets.list_types(instance.namespace):
+            if each.name == names.plugin:
+                raise _create_taken_error("dataset type", each.name, each.artifact)
+        _reject_taken_artifact(cdap, instance, names)
+    parent = plugin_folder if directory is None else directory.absolute()
+    folder = write_artifact(names, DATASET, parent)
+    if instance.json:
+        print_json({"artifact": names.artifact, "type": name, "path": str(folder)})
+    else:
+        commands = ["localcdap datasets types"]
+        _print_next_steps(folder, commands, plugin_folder, _format_instance_options(instance))
 
 
 def _find_plugin_folder(instance: Instance) -> Path:
@@ -71,22 +111,18 @@ def _find_plugin_folder(instance: Instance) -> Path:
     return folder if instance.namespace == DEFAULT_NAMESPACE else folder / instance.namespace
 
 
-def _reject_taken_names(instance: Instance, names: Names, type_: str) -> None:
-    """Raise an error when the name is taken.
+def _create_taken_error(kind: str, name: str, artifact: str | None) -> ConflictError:
+    where = f", in artifact {artifact}" if artifact is not None else ""
+    return ConflictError(f"There is a {kind} '{name}' already{where}.", "Choose another name.")
 
-    :raises ConflictError: when the instance has a plugin or an artifact of the name.
+
+def _reject_taken_artifact(cdap: Cdap, instance: Instance, names: Names) -> None:
+    """Raise an error when the instance has an artifact of the name.
+
+    :raises ConflictError: when it has.
     :raises NotFoundError: when the namespace does not exist.
     """
-    with instance.connect() as cdap:
-        plugins = cdap.artifacts.list_plugins(instance.namespace, type=type_)
-        artifacts = cdap.artifacts.list_artifacts(instance.namespace)
-    for each in plugins:
-        if each.name == names.plugin:
-            raise ConflictError(
-                f"There is a {type_} '{each.name}' already, in artifact {each.artifact.name} "
-                f"{each.artifact.version}.",
-                "Choose another name.",
-            )
+    artifacts = cdap.artifacts.list_artifacts(instance.namespace)
     if any(artifact.name == names.artifact for artifact in artifacts):
         raise ConflictError(
             f"There is an artifact '{names.artifact}' already.", "Choose another name."
@@ -103,7 +139,9 @@ def _format_instance_options(instance: Instance) -> str:
     return options
 
 
-def _print_next_steps(folder: Path, plugin: str, plugin_folder: Path, options: str) -> None:
+def _print_next_steps(
+    folder: Path, commands: Sequence[str], plugin_folder: Path, options: str
+) -> None:
     echo(f"Written to {folder}:")
     for file in sorted(each for each in folder.rglob("*") if each.is_file()):
         echo(f"  {file.relative_to(folder)}")
@@ -116,5 +154,5 @@ def _print_next_steps(folder: Path, plugin: str, plugin_folder: Path, options: s
     if folder.parent != plugin_folder:
         target = shlex.quote(str(plugin_folder))
         echo(f"  mkdir -p {target} && cp -r {artifact} {target}")
-    echo(f"  localcdap plugins{options}")
-    echo(f"  localcdap plugin {plugin}{options}")
+    for each in commands:
+        echo(f"  {each}{options}")

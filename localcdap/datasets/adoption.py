@@ -14,16 +14,17 @@ import msgspec
 from localcdap.api.dataset.schema_evolution import find_field_changes
 from localcdap.api.dataset.specification import DatasetSpecification
 from localcdap.api.dataset.types import BUILT_IN_TYPES
-from localcdap.api.dataset.types.external import TABLE
-from localcdap.api.errors import LocalcdapError
+from localcdap.api.dataset.types.external import EXTERNAL_TYPE, TABLE
+from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.api.schema import Schema
-from localcdap.datasets.specifications import get_given_properties, lay_out
+from localcdap.datasets.specifications import get_given_properties, holds_nothing, lay_out
 from localcdap.store import dataset_catalog as catalog
 from localcdap.store import table_catalog
+from localcdap.store.dataset_catalog import StoredDataset
 from localcdap.store.store import Transaction
 
 _LOG: Final = logging.getLogger(__name__)
-_ADOPTED_TYPES: Final = ("table", "keyValueTable", "externalDataset")
+_ADOPTED_TYPES: Final = ("table", "keyValueTable", EXTERNAL_TYPE)
 
 
 def adopt_tables(tx: Transaction) -> None:
@@ -40,20 +41,34 @@ def adopt_tables(tx: Transaction) -> None:
 
 
 def follow_table(tx: Transaction, namespace: str, name: str) -> None:
-    """Keep the dataset of a table that a transaction has created, changed or dropped by itself."""
+    """Keep the dataset of a table that a transaction has created, changed or dropped by itself.
+
+    :raises ConflictError: when a dataset would lose a part of its data.
+    """
     entry = table_catalog.find_entry(tx, namespace, name)
     if entry is not None:
         _adopt(tx, entry)
         return
-    held = catalog.find_dataset(tx, namespace, name)
-    if held is not None and name in lay_out(held.specification).tables:
-        catalog.delete_dataset(tx, namespace, name)
+    owner = _find_owner(tx, namespace, name)
+    if owner is None:
+        return
+    layout = lay_out(owner.specification)
+    if owner.name != name or len(layout.tables) > 1 or layout.folder is not None:
+        raise ConflictError(
+            f"Table '{name}' cannot be dropped: it is a part of dataset '{owner.name}' of type "
+            f"'{owner.specification.type}'.",
+            f"Delete the dataset: localcdap datasets delete '{owner.name}'",
+        )
+    catalog.delete_dataset(tx, namespace, name)
 
 
 def _adopt(tx: Transaction, entry: table_catalog.CatalogEntry) -> None:
-    if entry.query is not None or _has_owner(tx, entry):
+    owner = _find_owner(tx, entry.namespace, entry.name)
+    if entry.query is not None or (owner is not None and owner.name != entry.name):
         return
     held = catalog.find_dataset(tx, entry.namespace, entry.name)
+    if held is not None and holds_nothing(held.specification):
+        held = None
     if held is not None and held.specification.type not in _ADOPTED_TYPES:
         return
     if held is not None and _fits(held.specification, entry):
@@ -77,14 +92,14 @@ def _fits(specification: DatasetSpecification, entry: table_catalog.CatalogEntry
     )
 
 
-def _has_owner(tx: Transaction, entry: table_catalog.CatalogEntry) -> bool:
-    """Return whether the table belongs to a dataset of another name, such as ``sales.partitions``."""
-    parts = entry.name.split(".")
-    for end in range(1, len(parts)):
-        owner = catalog.find_dataset(tx, entry.namespace, ".".join(parts[:end]))
-        if owner is not None and entry.name in lay_out(owner.specification).tables:
-            return True
-    return False
+def _find_owner(tx: Transaction, namespace: str, name: str) -> StoredDataset | None:
+    """Return the dataset that has a table, such as ``sales`` for ``sales.partitions``."""
+    parts = name.split(".")
+    for end in range(1, len(parts) + 1):
+        owner = catalog.find_dataset(tx, namespace, ".".join(parts[:end]))
+        if owner is not None and name in lay_out(owner.specification).tables:
+            return owner
+    return None
 
 
 def _choose_type(entry: table_catalog.CatalogEntry) -> tuple[str, dict[str, str]]:
@@ -95,5 +110,5 @@ def _choose_type(entry: table_catalog.CatalogEntry) -> tuple[str, dict[str, str]
         if types <= {Schema.BYTES, Schema.STRING}:
             return "keyValueTable", schema
     if "." in entry.name and entry.key is None:
-        return "externalDataset", {**schema, TABLE: entry.name}
+        return EXTERNAL_TYPE, {**schema, TABLE: entry.name}
     return "table", schema | ({"schema.row.field": entry.key} if entry.key is not None else {})

@@ -8,9 +8,10 @@ whether the transaction was committed. Only after a commit does a removed folder
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -38,11 +39,15 @@ class FolderJournal(msgspec.Struct):
 
 
 class FolderChanges:
-    """The changes of one transaction. Use :func:`change_folders`."""
+    """The changes of one transaction. Use :func:`change_folders` or :func:`join_transaction`.
 
-    def __init__(self, root: Path) -> None:
+    :param on_first: called with the id of the journal before the first change.
+    """
+
+    def __init__(self, root: Path, on_first: Callable[[str], None] = lambda _: None) -> None:
         self._root: Final = root
         self._journal: Final = FolderJournal(uuid.uuid4().hex)
+        self._on_first: Callable[[str], None] | None = on_first
 
     @property
     def id(self) -> str | None:
@@ -85,6 +90,11 @@ class FolderChanges:
             self._journal.removed.append(str(trash))
             self._rename(folder, trash)
 
+    def replace(self, folder: Path, staged: Path) -> None:
+        """Put another folder in the place of a folder, whose files are removed."""
+        self.remove(folder)
+        self._rename(staged, folder)
+
     def empty(self, folder: Path) -> None:
         """Remove the files of a folder."""
         if folder.exists():
@@ -98,6 +108,9 @@ class FolderChanges:
 
     def _write(self) -> None:
         """Write the journal before the change that it describes."""
+        if self._on_first is not None:
+            on_first, self._on_first = self._on_first, None
+            on_first(self._journal.id)
         folder = self._root / _JOURNALS
         folder.mkdir(parents=True, exist_ok=True)
         temporary = folder / f".{self._journal.id}"
@@ -135,6 +148,22 @@ def change_folders(store: Store, root: Path) -> Iterator[tuple[Transaction, Fold
     if folders.id is not None:
         folders.finish()
         _forget(store, folders.id)
+
+
+def join_transaction(store: Store, tx: Transaction, root: Path) -> FolderChanges:
+    """Return folder changes that take effect with a transaction which others have opened.
+
+    :param root: the folder of all file sets, for the journals.
+    """
+    folders = FolderChanges(root, lambda journal: _register(store, tx, folders, journal))
+    return folders
+
+
+def _register(store: Store, tx: Transaction, folders: FolderChanges, journal: str) -> None:
+    tx.execute("INSERT INTO dataset_folder_changes VALUES (?)", (journal,))
+    tx.on_rollback(folders.undo)
+    tx.on_commit(folders.finish)
+    tx.on_commit(lambda: _forget(store, journal))
 
 
 def recover_folders(store: Store, root: Path) -> None:
@@ -181,3 +210,17 @@ def _remove_journal(root: Path, id: str) -> None:
 def _forget(store: Store, id: str) -> None:
     with store.transaction() as tx:
         tx.execute("DELETE FROM dataset_folder_changes WHERE id = ?", (id,))
+
+
+def measure_folder(folder: Path) -> tuple[int, int]:
+    """Return the number and the size in bytes of the files in a folder; 0 when there is no such folder.
+
+    Files that are removed meanwhile are left out.
+    """
+    count = size = 0
+    for place, _, files in os.walk(folder):
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):
+                size += (Path(place) / file).lstat().st_size
+                count += 1
+    return count, size

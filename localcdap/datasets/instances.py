@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityEvent, EntityUpdated
 from localcdap.api.dataset.declaration import DatasetChange
-from localcdap.api.dataset.definition import DatasetDefinition
-from localcdap.api.dataset.specification import DatasetSpecification, StorageLayout
-from localcdap.api.dataset.types import BUILT_IN_TYPES
-from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.api.dataset.specification import (
+    DatasetSpecification,
+    StorageLayout,
+    locate_folder,
+)
+from localcdap.api.dataset.staged_folders import remove_stray_copies
+from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
-from localcdap.datasets.folders import change_folders, recover_folders
+from localcdap.datasets.folders import change_folders, measure_folder, recover_folders
 from localcdap.datasets.model import (
     DatasetDetail,
     DatasetRequest,
@@ -31,8 +34,10 @@ from localcdap.datasets.specifications import (
     get_given_properties,
     get_row_schema,
     lay_out,
+    list_folders,
 )
-from localcdap.datasets.storage import NamespaceStorage, locate_folder
+from localcdap.datasets.storage import NamespaceStorage, refuse_shared_folder
+from localcdap.datasets.types import DatasetTypes, PreparedChange
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog
 from localcdap.metadata.lineage.relations import DatasetId
@@ -40,13 +45,15 @@ from localcdap.metadata.lineage.usage import DatasetUsage, list_usage_of_dataset
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
+from localcdap.sandbox.dataset_calls import DatasetAction, DatasetCall
 from localcdap.security.access import of_dataset, of_namespace, requires, shows_visible
 from localcdap.store import dataset_catalog as catalog
 from localcdap.store import table_catalog
 from localcdap.store.dataset_catalog import StoredDataset
 from localcdap.store.store import Store, Transaction
-from localcdap.text import format_available
 
+_MOST_REWRITTEN: Final = 5
+"""How many times the code of a type rewrites rows and files that others change meanwhile."""
 _WRONG_NAME: Final = ("/", "\\", "\0")
 
 
@@ -54,6 +61,7 @@ class DatasetService:
     """Datasets of all types. Threads may share it.
 
     :param folder: of the file sets of all namespaces.
+    :param types: the dataset types; None for the built-in ones only.
     """
 
     def __init__(
@@ -63,13 +71,16 @@ class DatasetService:
         topics: Topics,
         audit: AuditLog,
         folder: Path,
+        types: DatasetTypes | None = None,
     ) -> None:
         self._store = store
         self._namespaces = namespaces
         self._topics = topics
         self._audit = audit
         self._folder = folder
+        self._types = types or DatasetTypes(store, folder)
         recover_folders(store, folder)
+        self._remove_stray_copies()
         namespaces.register_resource(
             NamespaceResource("datasets", remove_files=self._remove_files, remove=_remove_all)
         )
@@ -78,10 +89,7 @@ class DatasetService:
     def list_types(self, namespace: str) -> list[DatasetType]:
         """Return the dataset types that a namespace can use, by name."""
         self._namespaces.require(namespace)
-        return [
-            DatasetType(each.name, each.description)
-            for each in sorted(BUILT_IN_TYPES.values(), key=lambda each: each.name.lower())
-        ]
+        return self._types.list_types(namespace)
 
     @requires(of_namespace())
     @shows_visible(lambda each: MetadataEntity.of_dataset(each.name, each.namespace))
@@ -130,13 +138,19 @@ class DatasetService:
         :raises ConflictError: when there is a dataset or table of that name, or its folder exists.
         """
         _check_name(request.name)
-        definition = self._find_type(request.type)
-        specification = msgspec.structs.replace(
-            definition.configure(request.name, request.properties),
-            original_properties=dict(request.properties),
+        self._namespaces.require(request.namespace)
+        call = DatasetCall(
+            DatasetAction.CREATE,
+            request.type,
+            request.name,
+            properties=request.properties,
             description=request.description,
         )
-        with self._change(request.namespace) as (tx, storage):
+        made = self._types.prepare(request.namespace, call)
+        specification = made.specification
+        with contextlib.ExitStack() as stack:
+            stack.callback(made.discard)
+            tx, storage = stack.enter_context(self._change(request.namespace))
             held = catalog.find_dataset(tx, request.namespace, request.name)
             if held is not None:
                 raise ConflictError(
@@ -144,11 +158,11 @@ class DatasetService:
                     f"'{request.namespace}' already.",
                     f"Choose another name, or change it: localcdap datasets update '{request.name}'",
                 )
-            self._refuse_shared_folder(tx, request.namespace, specification)
-            definition.get_admin(storage, specification).create()
+            refuse_shared_folder(tx, self._folder, request.namespace, specification)
+            made.apply(storage)
             catalog.save_dataset(tx, request.namespace, specification, request.principal)
             self._publish(tx, EntityCreated, request.namespace, specification)
-        return compare(definition, None, specification)
+        return compare(None, specification, made.ignored)
 
     @requires(of_dataset("update.namespace", "update.name"), Permission.ADMIN)
     @non_idempotent
@@ -162,15 +176,13 @@ class DatasetService:
         :raises DatasetPropertiesError: when the properties are invalid.
         :raises IncompatibleUpdateError: when the dataset cannot get them; it has all reasons.
         """
-        with self._change(update.namespace) as (tx, storage):
-            held = catalog.require_dataset(tx, update.namespace, update.name).specification
-            definition = self._find_type(held.type)
-            specification = _reconfigure(definition, held, _choose_properties(held, update))
-            change = compare(definition, held, specification)
+        with self._alter(update, DatasetAction.UPDATE) as (tx, storage, held, made):
+            specification = made.specification
+            change = compare(held, specification, made.ignored)
             if change.is_empty:
                 return change
-            self._refuse_shared_folder(tx, update.namespace, specification)
-            definition.get_admin(storage, specification).update(held)
+            refuse_shared_folder(tx, self._folder, update.namespace, specification)
+            made.apply(storage)
             catalog.save_dataset(tx, update.namespace, specification)
             self._publish(tx, EntityUpdated, update.namespace, specification)
         return change
@@ -179,11 +191,11 @@ class DatasetService:
     def check_update(self, update: DatasetUpdate) -> DatasetChange:
         """Return what :meth:`update` would change; its errors are the same. Nothing is changed."""
         self._namespaces.require(update.namespace)
-        with self._store.snapshot() as tx:
-            held = catalog.require_dataset(tx, update.namespace, update.name).specification
-        definition = self._find_type(held.type)
-        specification = _reconfigure(definition, held, _choose_properties(held, update))
-        return compare(definition, held, specification)
+        held = self._read(update.namespace, update.name)
+        made = self._types.prepare(
+            update.namespace, _to_call(DatasetAction.CHECK_UPDATE, held, update)
+        )
+        return compare(held, made.specification, made.ignored)
 
     @requires(of_dataset(), Permission.ADMIN)
     @non_idempotent
@@ -192,9 +204,9 @@ class DatasetService:
 
         :raises NotFoundError: when there is no such dataset.
         """
-        with self._change(namespace) as (tx, storage):
-            held = catalog.require_dataset(tx, namespace, name).specification
-            self._find_type(held.type).get_admin(storage, held).truncate()
+        target = DatasetUpdate(name, {}, namespace)
+        with self._alter(target, DatasetAction.TRUNCATE) as (tx, storage, _held, made):
+            made.apply(storage)
             self._audit.note_truncation(tx, MetadataEntity.of_dataset(name, namespace))
 
     @requires(of_dataset(), Permission.ADMIN)
@@ -204,9 +216,13 @@ class DatasetService:
 
         :raises NotFoundError: when there is no such dataset.
         """
-        with self._change(namespace) as (tx, storage):
-            held = catalog.require_dataset(tx, namespace, name).specification
-            self._find_type(held.type).get_admin(storage, held).upgrade()
+        target = DatasetUpdate(name, {}, namespace)
+        with self._alter(target, DatasetAction.UPGRADE) as (tx, storage, held, made):
+            made.apply(storage)
+            if (
+                made.specification != held
+            ):  # the new code of a custom type may lay it out differently
+                catalog.save_dataset(tx, namespace, made.specification)
             self._publish(tx, EntityUpdated, namespace, held)
 
     @requires(of_dataset(), Permission.ADMIN)
@@ -216,9 +232,9 @@ class DatasetService:
 
         :raises NotFoundError: when there is no such dataset.
         """
-        with self._change(namespace) as (tx, storage):
-            held = catalog.require_dataset(tx, namespace, name).specification
-            self._find_type(held.type).get_admin(storage, held).drop()
+        target = DatasetUpdate(name, {}, namespace)
+        with self._alter(target, DatasetAction.DROP) as (tx, storage, held, made):
+            made.apply(storage)
             catalog.delete_dataset(tx, namespace, name)
             self._publish(tx, EntityDeleted, namespace, held)
 
@@ -230,35 +246,54 @@ class DatasetService:
         with self._store.snapshot() as tx:
             return list_usage_of_dataset(tx, DatasetId(namespace, name))
 
+    def _remove_stray_copies(self) -> None:
+        """Remove the copies of folders in which a killed host let files be rewritten."""
+        with self._store.snapshot() as tx:
+            found = catalog.list_datasets(tx)
+        for parent in self._folder.glob("*"):
+            remove_stray_copies(parent)
+        for each in found:
+            for folder in list_folders(each.specification):
+                place = locate_folder(self._folder / each.namespace, folder)
+                remove_stray_copies(place.parent, place.name)
+
     @contextmanager
     def _change(self, namespace: str) -> Iterator[tuple[Transaction, NamespaceStorage]]:
         with change_folders(self._store, self._folder) as (tx, folders):
             self._namespaces.require_in_transaction(tx, namespace)
             yield tx, NamespaceStorage(tx, folders, namespace, self._folder / namespace)
 
-    def _refuse_shared_folder(
-        self, tx: Transaction, namespace: str, specification: DatasetSpecification
-    ) -> None:
-        """Refuse a folder that another dataset would delete with its own, or that would delete another's.
+    @contextmanager
+    def _alter(
+        self, update: DatasetUpdate, action: DatasetAction
+    ) -> Iterator[tuple[Transaction, NamespaceStorage, DatasetSpecification, PreparedChange]]:
+        """Call the type of a dataset, and open the transaction that changes the dataset.
 
-        :raises ConflictError: when there is such a dataset.
+        The type is called before, since it may take long. It is called again when the dataset has changed
+        meanwhile.
         """
-        folder = lay_out(specification).folder
-        if folder is None:
-            return
-        path = locate_folder(self._folder / namespace, folder)
-        for each in catalog.list_datasets(tx):
-            other = lay_out(each.specification).folder
-            is_same = (each.namespace, each.name) == (namespace, specification.name)
-            if other is None or is_same or not (folder.is_owned or other.is_owned):
-                continue
-            place = locate_folder(self._folder / each.namespace, other)
-            if path.is_relative_to(place) or place.is_relative_to(path):
-                raise ConflictError(
-                    f"The folder {path} overlaps that of dataset '{each.name}' in namespace "
-                    f"'{each.namespace}', {place}.",
-                    "Choose another 'base.path', or set 'data.external' for both.",
-                )
+        self._namespaces.require(update.namespace)
+        with contextlib.ExitStack() as stack:
+            for rewritten in itertools.count():
+                held = self._read(update.namespace, update.name)
+                made = self._types.prepare(update.namespace, _to_call(action, held, update))
+                with contextlib.ExitStack() as attempt:
+                    attempt.callback(made.discard)
+                    tx, storage = attempt.enter_context(self._change(update.namespace))
+                    now = catalog.require_dataset(tx, update.namespace, update.name)
+                    if now.specification == held and made.is_current(tx, update.namespace):
+                        stack.enter_context(attempt.pop_all())
+                        break
+                    if rewritten >= _MOST_REWRITTEN and made.depends_on_data:
+                        raise ConflictError(
+                            f"The rows or files of dataset '{update.name}' change all the time.",
+                            "Try again when no program writes them.",
+                        )
+            yield tx, storage, held, made
+
+    def _read(self, namespace: str, name: str) -> DatasetSpecification:
+        with self._store.snapshot() as tx:
+            return catalog.require_dataset(tx, namespace, name).specification
 
     def _remove_files(self, namespace: str, _generation: int) -> Sequence[str]:
         """Remove the folders that the datasets of a deleted namespace own."""
@@ -271,19 +306,12 @@ class DatasetService:
                 shutil.rmtree(path, ignore_errors=True)
         return ()
 
-    def _find_type(self, name: str) -> DatasetDefinition:
-        found = BUILT_IN_TYPES.get(name)
-        if found is None:
-            known = format_available(name, list(BUILT_IN_TYPES))
-            raise NotFoundError(
-                f"Requested dataset type is not available: {name}; available: {known}."
-            )
-        return found
-
     def _describe(self, tx: Transaction, dataset: StoredDataset) -> DatasetDetail:
         specification = dataset.specification
         layout = lay_out(specification)
         storage_root = self._folder / dataset.namespace
+        folder = None if layout.folder is None else locate_folder(storage_root, layout.folder)
+        files, size = (None, None) if folder is None else measure_folder(folder)
         names = set(table_catalog.list_names(tx, dataset.namespace)) & set(layout.tables)
         return DatasetDetail(
             dataset.namespace,
@@ -298,8 +326,11 @@ class DatasetService:
             get_row_schema(specification, layout),
             sorted(layout.tables),
             sum(_count_rows(tx, dataset.namespace, name) for name in names) if names else None,
-            str(locate_folder(storage_root, layout.folder)) if layout.folder is not None else None,
-            _find_problem(specification, layout, names),
+            None if folder is None else str(folder),
+            files,
+            size,
+            self._types.find_problem(dataset.namespace, specification)
+            or _find_problem(layout, names),
         )
 
     def _publish(
@@ -315,14 +346,10 @@ class DatasetService:
             self._topics.publish_entity_event(tx, kind, entity)
 
 
-def _reconfigure(
-    definition: DatasetDefinition, held: DatasetSpecification, properties: Mapping[str, str]
-) -> DatasetSpecification:
-    return msgspec.structs.replace(
-        definition.reconfigure(held.name, properties, held),
-        original_properties=dict(properties),
-        description=held.description,
-    )
+def _to_call(
+    action: DatasetAction, held: DatasetSpecification, update: DatasetUpdate
+) -> DatasetCall:
+    return DatasetCall(action, held.type, held.name, held, _choose_properties(held, update))
 
 
 def _choose_properties(held: DatasetSpecification, update: DatasetUpdate) -> dict[str, str]:
@@ -343,11 +370,7 @@ def _summarize(dataset: StoredDataset) -> DatasetSummary:
     )
 
 
-def _find_problem(
-    specification: DatasetSpecification, layout: StorageLayout, tables: set[str]
-) -> str | None:
-    if specification.type not in BUILT_IN_TYPES:
-        return f"The dataset type '{specification.type}' is missing."
+def _find_problem(layout: StorageLayout, tables: set[str]) -> str | None:
     missing = sorted(set(layout.tables) - tables)
     return f"The data is missing: there is no table {', '.join(missing)}." if missing else None
 

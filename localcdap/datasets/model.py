@@ -15,6 +15,8 @@ class DatasetType(msgspec.Struct, frozen=True):
     description: str
     artifact: str | None = None
     """The artifact that has its code, as ``NAME VERSION``; None for a built-in type."""
+    problem: str | None = None
+    """Why it cannot be used: its artifact was removed, and there are datasets of it."""
 
 
 class DatasetRequest(msgspec.Struct, frozen=True):
@@ -74,5 +76,9 @@ class DatasetDetail(msgspec.Struct, frozen=True):
     """The rows of its tables; None when it has no table."""
     folder: str | None
     """The folder of its files; None when it has none."""
+    files: int | None = None
+    """The number of its files; None when it has no folder."""
+    bytes: int | None = None
+    """The size of its files; None when it has no folder."""
     problem: str | None = None
     """Why the dataset cannot be opened, such as a missing type."""

@@ -1,64 +1,74 @@
 """The datasets that pipelines declare: what a deployment or a run creates and updates.
 
-A stage declares the rows that it writes. A dataset must hold them: it gets the fields that it lacks, and
-keeps the nullable fields that the stage does not write. A pipeline that is deployed again must still write
-every field that its last version wrote, unless another pipeline writes it: otherwise the field was dropped or
-renamed.
+The rules are those of :mod:`localcdap.datasets.declarations`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from localcdap.api.dataset.declaration import DatasetChange, DatasetDeclaration
-from localcdap.api.dataset.definition import DatasetDefinition
-from localcdap.api.dataset.schema_evolution import (
-    COMPATIBILITY_RULE,
-    fit_schema,
-    format_field_type,
+from localcdap.api.dataset.declaration import (
+    DatasetChange,
+    DatasetDeclaration,
+    DatasetFiles,
+    PartitionChange,
 )
-from localcdap.api.dataset.specification import SCHEMA, DatasetSpecification
+from localcdap.api.dataset.specification import SCHEMA
 from localcdap.api.dataset.types import BUILT_IN_TYPES
-from localcdap.api.errors import (
-    DatasetPropertiesError,
-    IncompatibleUpdateError,
-    LocalcdapError,
-    SchemaError,
-)
+from localcdap.api.errors import ConflictError, IncompatibleUpdateError, LocalcdapError
 from localcdap.api.failures import INVALID_STAGE, ValidationFailure
 from localcdap.api.metadata import MetadataEntity
-from localcdap.api.schema import Schema
 from localcdap.api.security import Authorizer, Permission
-from localcdap.datasets.folders import FolderChanges
-from localcdap.datasets.specifications import compare, get_given_properties, lay_out
-from localcdap.datasets.storage import NamespaceStorage
-from localcdap.pipeline.validation.datasets import DatasetPlan, StageDataset, list_causes
+from localcdap.datasets.declarations import create_call
+from localcdap.datasets.folders import join_transaction
+from localcdap.datasets.partitions import adopt_partitions, change_partition, describe_files
+from localcdap.datasets.specifications import compare, list_folders
+from localcdap.datasets.storage import NamespaceStorage, refuse_shared_folder
+from localcdap.datasets.types import DatasetTypes, PreparedChange
+from localcdap.pipeline.validation.datasets import (
+    DatasetPlan,
+    StageDataset,
+    create_update_failures,
+    list_causes,
+)
+from localcdap.rpc.methods import non_idempotent
+from localcdap.sandbox.dataset_calls import DatasetCall
+from localcdap.security.access import of_dataset, requires
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.security.principals import current_principal
 from localcdap.store import dataset_catalog as catalog
 from localcdap.store.store import Store, Transaction
-from localcdap.text import format_available
 
-_DECLARED_TYPES: Final = ("table", "keyValueTable", "indexedTable", "externalDataset")
-"""The types without files: a transaction of a deployment creates their data."""
-_SAME_ROWS: Final = {"table", "keyValueTable"}
-"""Types whose tables may be alike."""
+_MOST_PREPARED: Final = 100
+"""The most answers of custom types that are kept."""
 
 
 class PipelineDatasets:
     """Plans and applies the declarations of pipelines. Threads may share it."""
 
-    def __init__(self, store: Store, authorizer: Authorizer = ALLOW_ALL) -> None:
+    def __init__(
+        self,
+        store: Store,
+        root: Path,
+        authorizer: Authorizer = ALLOW_ALL,
+        types: DatasetTypes | None = None,
+    ) -> None:
         """Build the planner.
 
+        :param root: the folder of the file sets of all namespaces.
         :param authorizer: decides which datasets the user of a deployment or run may create and change.
+        :param types: the dataset types; None for the built-in ones only.
         """
         self._store = store
+        self._root = root
         self._authorizer = authorizer
+        self._types = types or DatasetTypes(store, root)
+        self._prepared: dict[str, PreparedChange] = {}
+        """What custom types answered to plans, for transactions that apply these."""
 
     def plan(
         self, namespace: str, datasets: Sequence[StageDataset], application: str | None
@@ -66,17 +76,23 @@ class PipelineDatasets:
         """See :class:`localcdap.pipeline.validation.datasets.DatasetPlanner`."""
         if not datasets:
             return DatasetPlan()
-        failures, changes = [], []
+        failures, changes, calls = [], [], []
         with self._store.snapshot() as tx:
             for each in datasets:
                 try:
-                    found = _specify(tx, namespace, each, datasets, application)
+                    call = create_call(tx, self._root, namespace, each, datasets, application)
+                    calls.append((each, call))
                 except LocalcdapError as error:
                     failures += list(_to_failures(each, error))
-                    continue
-                change = compare(*found)
-                if not change.is_empty:
-                    changes.append((each, change))
+        for each, call in calls:
+            try:
+                made = self._prepare(namespace, call)
+            except LocalcdapError as error:
+                failures += list(_to_failures(each, error))
+                continue
+            change = compare(call.held, made.specification, made.ignored)
+            if not change.is_empty:
+                changes.append((each, change))
         return DatasetPlan(failures, changes)
 
     def apply(
@@ -87,27 +103,36 @@ class PipelineDatasets:
         application: str | None,
     ) -> list[DatasetChange]:
         """See :class:`localcdap.pipeline.validation.datasets.DatasetPlanner`."""
-        # Declared types have no folders.
-        storage = NamespaceStorage(tx, FolderChanges(Path()), namespace, Path())
+        folders = join_transaction(self._store, tx, self._root)
+        storage = NamespaceStorage(tx, folders, namespace, self._root / namespace)
         changes = []
         for each in datasets:
-            definition, old, new = _specify(tx, namespace, each, datasets, application)
-            change = compare(definition, old, new)
+            call = create_call(tx, self._root, namespace, each, datasets, application)
+            made = self._find_prepared(namespace, call)
+            new = made.specification
+            change = compare(call.held, new, made.ignored)
             if change.is_empty:
                 continue
             entity = MetadataEntity.of_dataset(new.name, namespace)
             self._authorizer.enforce(current_principal(), entity, [Permission.ADMIN])
-            admin = definition.get_admin(storage, new)
-            if old is None:
-                admin.create()
-            else:
-                admin.update(old)
+            refuse_shared_folder(tx, self._root, namespace, new)
+            made.apply(storage)
+            tx.on_commit(made.discard)
             catalog.save_dataset(tx, namespace, new)
+            if change.is_new:
+                left_out = adopt_partitions(tx, self._root, namespace, new)
+                change = msgspec.structs.replace(change, warnings=[*change.warnings, *left_out])
             changes.append(change)
         if application is not None:
             self.forget(tx, namespace, application)
             _store_declarations(tx, namespace, application, [each.declaration for each in datasets])
         return changes
+
+    def change_partitions(self, tx: Transaction, changes: Sequence[PartitionChange]) -> None:
+        """See :class:`localcdap.pipeline.validation.datasets.DatasetPlanner`."""
+        folders = join_transaction(self._store, tx, self._root)
+        for each in changes:
+            change_partition(tx, folders, self._root, each)
 
     def forget(self, tx: Transaction, namespace: str, application: str) -> None:
         """See :class:`localcdap.pipeline.validation.datasets.DatasetPlanner`."""
@@ -116,117 +141,48 @@ class PipelineDatasets:
             (namespace, application),
         )
 
+    def _prepare(self, namespace: str, call: DatasetCall) -> PreparedChange:
+        """Call the type of a declared dataset, and keep the answer of a custom one."""
+        made = self._types.prepare(namespace, call)
+        if made.depends_on_data:
+            made.discard()
+            raise ConflictError(
+                f"Dataset '{call.name}' of type '{call.type}' rewrites its rows or files when it is updated.",
+                f"Update it before: localcdap datasets update '{call.name}'",
+            )
+        if list_folders(made.specification):
+            with self._store.snapshot() as tx:
+                refuse_shared_folder(tx, self._root, namespace, made.specification)
+        if call.type not in BUILT_IN_TYPES:
+            self._keep(_make_key(namespace, call), made)
+        return made
 
-def _specify(
-    tx: Transaction,
-    namespace: str,
-    dataset: StageDataset,
-    datasets: Sequence[StageDataset],
-    application: str | None,
-) -> tuple[DatasetDefinition, DatasetSpecification | None, DatasetSpecification]:
-    """Return the type, the existing specification and the new one of a declared dataset.
+    def _keep(self, key: str, made: PreparedChange) -> None:
+        replaced = self._prepared.pop(key, None)
+        self._prepared[key] = made
+        if len(self._prepared) > _MOST_PREPARED:
+            replaced = self._prepared.pop(next(iter(self._prepared)))
+        if replaced is not None:
+            replaced.discard()
 
-    :param datasets: all that the pipeline declares; several stages may write one dataset.
-    :raises LocalcdapError: when the dataset cannot be as it is declared.
-    """
-    declaration = dataset.declaration
-    if declaration.type not in _DECLARED_TYPES:
-        known = format_available(declaration.type, _DECLARED_TYPES)
-        raise DatasetPropertiesError(
-            f"A stage cannot create a dataset of type '{declaration.type}'; available: {known}."
-        )
-    held = catalog.find_dataset(tx, namespace, declaration.name)
-    if held is None:
-        definition = BUILT_IN_TYPES[declaration.type]
-        made = definition.configure(declaration.name, declaration.properties)
-        return definition, None, _keep_given(made, declaration.properties)
-    old = held.specification
-    if declaration.type != old.type and not {declaration.type, old.type} <= _SAME_ROWS:
-        raise IncompatibleUpdateError(
-            f"Existing dataset '{old.name}' of type '{old.type}' may not be updated to type "
-            f"'{declaration.type}'",
-            "Write into another dataset, or delete this one.",
-        )
-    definition = BUILT_IN_TYPES[old.type]
-    properties = {**get_given_properties(old), **declaration.properties}
-    if old.type == "keyValueTable":
-        properties.pop("schema.row.field", None)
-    same = [each.declaration for each in datasets if each.declaration.name == old.name]
-    dropped = _list_dropped(tx, namespace, old, same, application)
-    schema = _fit_rows(old, declaration, dropped)
-    if schema is not None:
-        properties[SCHEMA] = schema
-    new = definition.reconfigure(old.name, properties, old)
-    new = msgspec.structs.replace(new, description=old.description)
-    return definition, old, _keep_given(new, properties)
+    def _find_prepared(self, namespace: str, call: DatasetCall) -> PreparedChange:
+        """Return the answer of a type; that of a custom type was given to the plan.
+
+        :raises ConflictError: when there is none, since the dataset has changed after the plan.
+        """
+        if call.type in BUILT_IN_TYPES:
+            return self._types.prepare(namespace, call)
+        made = self._prepared.get(_make_key(namespace, call))
+        if made is None:
+            raise ConflictError(
+                f"Dataset '{call.name}' of type '{call.type}' has changed since the pipeline was checked.",
+                "Try again.",
+            )
+        return made
 
 
-def _fit_rows(
-    old: DatasetSpecification, declaration: DatasetDeclaration, dropped: Sequence[str]
-) -> str | None:
-    """Return the schema of a dataset that also holds the rows of a stage; None when there is none.
-
-    :param dropped: other reasons why there cannot be one.
-    :raises IncompatibleUpdateError: when there cannot be one.
-    """
-    written = _parse(declaration.properties.get(SCHEMA))
-    table = lay_out(old).tables.get(old.name)
-    given = get_given_properties(old).get(SCHEMA)
-    if written is None or table is None:
-        return given
-    schema, reasons = fit_schema(table.schema, written, old.name)
-    if reasons or dropped:
-        raise IncompatibleUpdateError(
-            reasons=[*reasons, *dropped], corrective_action=COMPATIBILITY_RULE, property=SCHEMA
-        )
-    return str(schema) if given is None or schema != table.schema else given
-
-
-def _list_dropped(
-    tx: Transaction,
-    namespace: str,
-    old: DatasetSpecification,
-    declarations: Sequence[DatasetDeclaration],
-    application: str | None,
-) -> list[str]:
-    """Return a reason for each field that only this pipeline has written, and does not write any more."""
-    schemas = [_parse(each.properties.get(SCHEMA)) for each in declarations]
-    if application is None or None in schemas:
-        return []
-    written = {name for schema in schemas if schema is not None for name in schema.field_names}
-    rows = tx.execute(
-        "SELECT application, schema FROM dataset_declarations WHERE namespace = ? AND dataset = ?",
-        (namespace, old.name),
-    )
-    declared: dict[bool, set[str]] = {True: set(), False: set()}
-    for owner, text in rows:
-        schema = _parse(text)
-        declared[owner == application] |= set(schema.field_names if schema else ())
-    dropped = declared[True] - declared[False] - written
-    table = lay_out(old).tables.get(old.name)
-    return [
-        f"Dataset '{old.name}': field '{each.name}' ({format_field_type(each.schema)}) cannot be dropped or "
-        "renamed: the last version of this pipeline has written it."
-        for each in (table.schema if table is not None else ())
-        if each.name in dropped
-    ]
-
-
-def _parse(text: str | None) -> Schema | None:
-    if text is None:
-        return None
-    try:
-        return Schema.parse(text)
-    except SchemaError as error:
-        raise DatasetPropertiesError(
-            f"Property '{SCHEMA}' is not a schema: {error}", property=SCHEMA
-        ) from error
-
-
-def _keep_given(
-    specification: DatasetSpecification, properties: Mapping[str, str]
-) -> DatasetSpecification:
-    return msgspec.structs.replace(specification, original_properties=dict(properties))
+def _make_key(namespace: str, call: DatasetCall) -> str:
+    return f"{namespace} {msgspec.json.encode(call).decode()}"
 
 
 def _store_declarations(
@@ -250,3 +206,37 @@ def _to_failures(dataset: StageDataset, error: LocalcdapError) -> Iterator[Valid
             stage=dataset.stage,
             field=dataset.declaration.config_property,
         )
+
+
+class RunDatasets:
+    """The datasets that sinks create while they run. Threads may share it."""
+
+    def __init__(self, store: Store, root: Path, planner: PipelineDatasets) -> None:
+        """:param root: the folder of the file sets of all namespaces."""
+        self._store = store
+        self._root = root
+        self._planner = planner
+
+    @requires(of_dataset("namespace", "declaration.name"), Permission.WRITE)
+    @non_idempotent
+    def declare(
+        self, namespace: str, stage: str, declaration: DatasetDeclaration
+    ) -> DatasetFiles | None:
+        """Create a dataset for the sink of a run, unless it exists and is as the sink declares it.
+
+        :returns: its files; None when it has no folder.
+        :raises IncompatibleUpdateError: when it exists and is not.
+        """
+        declared = [StageDataset(stage, declaration)]
+        plan = self._planner.plan(namespace, declared, None)
+        failures = [*plan.failures, *create_update_failures(plan)]
+        if failures:
+            raise IncompatibleUpdateError(
+                reasons=[each.message for each in failures],
+                corrective_action=failures[0].corrective_action,
+            )
+        if plan.changes:
+            with self._store.transaction() as tx:
+                self._planner.apply(tx, namespace, declared, None)
+        with self._store.snapshot() as tx:
+            return describe_files(tx, self._root, namespace, declaration.name)

@@ -18,6 +18,7 @@ from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import of_dataset, of_namespace, requires, shows_visible
+from localcdap.store.query_tables import FileTables, NoFileTables
 from localcdap.store.store import Store, Transaction
 from localcdap.store.table_catalog import read_definition
 from localcdap.store.tables import NamespaceTables, TableDetail, TableSnapshot
@@ -34,9 +35,16 @@ class TableRows(msgspec.Struct):
 class TableService:
     """Lists tables, reads their rows, and exports snapshots for runs. Threads may share it."""
 
-    def __init__(self, store: Store, namespaces: NamespaceService, topics: Topics) -> None:
+    def __init__(
+        self,
+        store: Store,
+        namespaces: NamespaceService,
+        topics: Topics,
+        files: FileTables = NoFileTables(),  # noqa: B008 - it has no state
+    ) -> None:
+        """:param files: finds the file sets that views can read."""
         self._store = store
-        self._tables = NamespaceTables(store)
+        self._tables = NamespaceTables(store, files)
         self._namespaces = namespaces
         self._topics = topics
         namespaces.register_resource(NamespaceResource("tables", remove=self._tables.drop_all))

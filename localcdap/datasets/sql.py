@@ -12,6 +12,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.api.metadata import MetadataEntity
+from localcdap.api.schema import Schema
 from localcdap.datasets.access import STRUCTURED, refuse_unreadable
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import (
@@ -22,9 +23,10 @@ from localcdap.security.access import (
     shows_visible,
 )
 from localcdap.security.authorizer import ALLOW_ALL
-from localcdap.store.columns import quote_identifier
+from localcdap.store.columns import quote_identifier, to_column_type
+from localcdap.store.file_tables import TEXT
 from localcdap.store.query import Query, QueryColumn, QueryLimits, to_arrow_stream
-from localcdap.store.query_tables import QueryTable
+from localcdap.store.query_tables import FileTables, NoFileTables, QueryTable
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import PREFIX
@@ -39,6 +41,7 @@ _MOST_CANCELLED: Final = 100
 _RESERVED: Final = frozenset(("information_schema", "main", "pg_catalog", "system", "temp"))
 """DuckDB's own schemas and databases."""
 
+_KEY_TYPES: Final = {"STRING": "VARCHAR", "LONG": "BIGINT", "INT": "INTEGER"}
 _Table = tuple[QueryTable, tuple[str, ...]]
 """A table and the columns of its key."""
 
@@ -86,11 +89,13 @@ class SqlTable(msgspec.Struct):
     key: list[str]
     """The columns that identify a row; empty for a table without a key."""
     rows: int | None
-    """None for a view, whose rows are counted only by a query."""
+    """None for a view and for a file set, whose rows are counted only by a query."""
     query: str | None = None
     """The query of a view in the SQL of DuckDB; None for a table."""
     problem: str | None = None
     """Why a view cannot be read; it has no columns then."""
+    is_file_set: bool = False
+    """Whether the rows are in files."""
 
     @property
     def identifier(self) -> str:
@@ -102,6 +107,7 @@ class SqlService:
     """Runs read-only queries. Threads may share it; each query has its own DuckDB (see ``store.query``).
 
     :param authorizer: decides which tables a caller may read.
+    :param files: finds the file sets that queries can read.
     """
 
     def __init__(
@@ -110,7 +116,9 @@ class SqlService:
         namespaces: NamespaceService,
         structured: TableAdmin,
         authorizer: SwitchedAuthorizer = ALLOW_ALL,
+        files: FileTables = NoFileTables(),  # noqa: B008 - it has no state
     ) -> None:
+        self._files = files
         self._authorizer = authorizer
         self._store = store
         self._namespaces = namespaces
@@ -147,7 +155,8 @@ class SqlService:
             self._running[id] = query
         try:
             with self._store.snapshot() as tx:
-                found_tables = (table for table, _ in self._list_query_tables(tx))
+                found_tables = [table for table, _ in self._list_query_tables(tx)]
+                found_tables += self._files.list_tables(tx, found_tables, [request.sql])
                 tables = refuse_unreadable(found_tables, self._authorizer)
             tables += _alias_dataset_tables(tables, request.namespace)
             found = query.run(self._store, tables, request.namespace)
@@ -191,9 +200,12 @@ class SqlService:
                 if namespace is None or each[0].schema in (namespace, STRUCTURED)
             ]
             tables = list(_read_details(tx, found))
-        views = [table for table, _ in found if table.query is not None]
+            readable = [table for table, _ in found]
+            files = self._files.list_tables(tx, readable, (), namespace)
+        tables += map(_to_file_table, files)
+        views = [table for table in readable if table.query is not None]
         if views:
-            described = ViewQuery().describe(self._store, [table for table, _ in found])
+            described = ViewQuery().describe(self._store, [*readable, *files])
             tables += [_to_sql_table(view, described[view]) for view in views]
         return sorted(
             tables, key=lambda table: (table.schema == STRUCTURED, table.schema, table.name)
@@ -233,6 +245,17 @@ def _to_sql_table(view: QueryTable, described: ViewDescription) -> SqlTable:
     return SqlTable(
         view.schema, view.name, described.columns, [], None, view.query, described.problem
     )
+
+
+def _to_file_table(table: QueryTable) -> SqlTable:
+    """Return a file set; the columns are not known as long as only its files say what they are."""
+    assert table.files is not None
+    schema = TEXT if table.files.format == "text" else None
+    if table.files.document is not None:
+        schema = Schema.parse(table.files.document)
+    columns = [QueryColumn(each.name, to_column_type(each.schema)) for each in schema or ()]
+    columns += [QueryColumn(name, _KEY_TYPES[type]) for name, type in table.files.key]
+    return SqlTable(table.schema, table.name, columns, [], None, is_file_set=True)
 
 
 def _read_details(tx: Transaction, tables: Sequence[_Table]) -> Iterator[SqlTable]:

@@ -22,6 +22,7 @@ from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.change_query import ChangedTable, ChangeQuery, ChangeResult
 from localcdap.store.columns import to_column_type
 from localcdap.store.query import QueryLimits, to_arrow_stream
+from localcdap.store.query_tables import FileTables, NoFileTables, QueryTable
 from localcdap.store.store import Store, Transaction
 from localcdap.store.table_catalog import CatalogEntry, create_view, list_entries
 from localcdap.store.tables import NamespaceTables
@@ -43,6 +44,7 @@ class StatementService:
     """Runs statements; either all statements of a call take effect or none. Threads may share it.
 
     :param authorizer: decides which tables a caller may read.
+    :param files: finds the file sets that statements can read.
     """
 
     def __init__(
@@ -50,10 +52,12 @@ class StatementService:
         store: Store,
         namespaces: NamespaceService,
         authorizer: SwitchedAuthorizer = ALLOW_ALL,
+        files: FileTables = NoFileTables(),  # noqa: B008 - it has no state
     ) -> None:
         self._authorizer = authorizer
+        self._files = files
         self._store = store
-        self._tables = NamespaceTables(store)
+        self._tables = NamespaceTables(store, files)
         self._namespaces = namespaces
 
     @requires(of_namespace("statements.namespace"))
@@ -71,21 +75,27 @@ class StatementService:
         with tempfile.TemporaryDirectory() as directory:
             if not statements.changes:
                 with self._store.snapshot() as tx:
-                    entries = list_entries(tx, statements.namespace)
-                return _to_result(self._run(statements, entries, {}, directory))
+                    tables = self._list_tables(tx, statements)
+                return _to_result(self._run(statements, tables, {}, directory))
             with self._store.transaction() as tx:
                 self._namespaces.require_in_transaction(tx, statements.namespace)
-                entries = list_entries(tx, statements.namespace)
-                _refuse_keys(entries, statements.changes)
+                _refuse_keys(list_entries(tx, statements.namespace), statements.changes)
+                tables = self._list_tables(tx, statements)
+                _refuse_files(tables, statements.changes)
                 held = self._tables.read_schemas(statements.namespace)
-                found = self._run(statements, entries, held, directory)
+                found = self._run(statements, tables, held, directory)
                 self._write_changes(tx, statements, found, held)
                 return _to_result(found)
+
+    def _list_tables(self, tx: Transaction, statements: StatementBatch) -> list[QueryTable]:
+        namespace = statements.namespace
+        tables = [entry.query_table for entry in list_entries(tx, namespace)]
+        return tables + self._files.list_tables(tx, tables, statements.sql, namespace)
 
     def _run(
         self,
         statements: StatementBatch,
-        entries: Sequence[CatalogEntry],
+        tables: Sequence[QueryTable],
         held: Mapping[str, Schema],
         directory: str,
     ) -> ChangeResult:
@@ -95,8 +105,8 @@ class StatementService:
             if name in held
         }
         change = ChangeQuery(statements.sql, required, _LIMITS)
-        tables = refuse_unreadable((entry.query_table for entry in entries), self._authorizer)
-        return change.carry_out(self._store, tables, statements.namespace, Path(directory))
+        readable = refuse_unreadable(tables, self._authorizer)
+        return change.carry_out(self._store, readable, statements.namespace, Path(directory))
 
     def _write_changes(
         self,
@@ -143,6 +153,15 @@ def _refuse_keys(entries: Sequence[CatalogEntry], changes: Sequence[str]) -> Non
             raise ConflictError(
                 f"Table '{entry.name}' has the key '{entry.key}', so statements cannot change it.",
                 "Write it with a sink, or copy it into another table first.",
+            )
+
+
+def _refuse_files(tables: Sequence[QueryTable], changes: Sequence[str]) -> None:
+    for table in tables:
+        if table.files is not None and table.name in changes:
+            raise ConflictError(
+                f"Dataset '{table.name}' is a file set, so statements cannot change it.",
+                "Write it with a sink.",
             )
 
 

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
+from localcdap.api.dataset.rows import RowTable
 from localcdap.api.dataset.schema_evolution import (
     COMPATIBILITY_RULE,
     find_field_changes,
     list_reasons,
     merge_schemas,
 )
-from localcdap.api.dataset.specification import FolderLayout, StorageLayout, TableLayout
+from localcdap.api.dataset.specification import (
+    DatasetSpecification,
+    FolderLayout,
+    StorageLayout,
+    TableLayout,
+    locate_folder,
+)
+from localcdap.api.dataset.staged_folders import (
+    StagedFolder,
+    copy_folder,
+    refuse_writing_runs,
+)
 from localcdap.api.dataset.types.file_sets import BASE_PATH
-from localcdap.api.errors import ConflictError, DatasetPropertiesError, IncompatibleUpdateError
+from localcdap.api.errors import (
+    ConflictError,
+    DatasetPropertiesError,
+    IncompatibleUpdateError,
+    NotFoundError,
+)
 from localcdap.datasets.folders import FolderChanges
+from localcdap.datasets.row_copies import AppliedRows
+from localcdap.datasets.specifications import lay_out
+from localcdap.sandbox.dataset_calls import RowChanges
+from localcdap.store import dataset_catalog
 from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names
+from localcdap.store.rows.opened import TransactionRows, Unguarded
 from localcdap.store.store import Transaction
-
-
-def locate_folder(root: Path, folder: FolderLayout) -> Path:
-    """Return the path of a folder.
-
-    :param root: the folder of the namespace's file sets.
-    """
-    return Path(os.path.normpath(root / folder.path))
+from localcdap.text import format_available
 
 
 class NamespaceStorage:
@@ -87,6 +101,34 @@ class NamespaceStorage:
         if layout.folder is not None and layout.folder.is_owned:
             self._folders.remove(self.locate(layout.folder))
 
+    def stage_folder(self, layout: StorageLayout) -> Path:
+        if layout.folder is None or not layout.folder.is_owned:
+            raise ConflictError(
+                "The dataset has no folder of its own whose files could be rewritten."
+            )
+        folder = self.locate(layout.folder)
+        refuse_writing_runs(folder)
+        staged = Path(copy_folder(folder).path)
+        # The copy is the folder from now on; the transaction restores the old one, or removes it.
+        self._folders.replace(folder, staged)
+        return folder
+
+    def replace(self, layout: StorageLayout, staged: StagedFolder) -> None:
+        """Put a folder that was staged before the transaction in its place."""
+        assert layout.folder is not None
+        self._folders.replace(self.locate(layout.folder), Path(staged.path))
+
+    def open_table(self, layout: StorageLayout, name: str) -> RowTable:
+        if name not in layout.tables:
+            known = format_available(name, layout.tables)
+            raise NotFoundError(f"The layout has no table '{name}'; available: {known}.")
+        rows = AppliedRows(self._tx, self._namespace, name)
+        return TransactionRows(rows, rows.describe(name), Unguarded())
+
+    def change_rows(self, dataset: str, changes: RowChanges) -> None:
+        """Repeat what an admin in a plugin worker has done with the rows of a table."""
+        AppliedRows(self._tx, self._namespace, dataset).repeat(changes)
+
     def locate(self, folder: FolderLayout) -> Path:
         """Return the path of a folder.
 
@@ -124,12 +166,40 @@ class NamespaceStorage:
         check_names(merged.field_names)
         if merged != held:
             catalog.widen(self._tx, self._namespace, name, held, merged)
-        if old.indexes != new.indexes:
-            catalog.drop_indexes(self._tx, self._namespace, name, old.indexes)
-            catalog.create_indexes(self._tx, self._namespace, name, new.indexes)
+        there = set(catalog.list_indexes(self._tx, self._namespace, name))
+        gone = there.intersection(old.indexes).difference(new.indexes)
+        missing = [each for each in new.indexes if each not in there]
+        catalog.drop_indexes(self._tx, self._namespace, name, sorted(gone))
+        catalog.create_indexes(self._tx, self._namespace, name, missing)
 
     def _drop_table(self, name: str) -> None:
         if name in catalog.list_names(self._tx, self._namespace):
             identifier = catalog.to_identifier(self._namespace, name)
             self._tx.execute(f"DROP TABLE {identifier}")
             catalog.delete(self._tx, self._namespace, name)
+
+
+def refuse_shared_folder(
+    tx: Transaction, root: Path, namespace: str, specification: DatasetSpecification
+) -> None:
+    """Refuse a folder that another dataset would delete with its own, or that would delete another's.
+
+    :param root: the folder of the file sets of all namespaces.
+    :raises ConflictError: when there is such a dataset.
+    """
+    folder = lay_out(specification).folder
+    if folder is None:
+        return
+    path = locate_folder(root / namespace, folder)
+    for each in dataset_catalog.list_datasets(tx):
+        other = lay_out(each.specification).folder
+        is_same = (each.namespace, each.name) == (namespace, specification.name)
+        if other is None or is_same or not (folder.is_owned or other.is_owned):
+            continue
+        place = locate_folder(root / each.namespace, other)
+        if path.is_relative_to(place) or place.is_relative_to(path):
+            raise ConflictError(
+                f"The folder {path} overlaps that of dataset '{each.name}' in namespace "
+                f"'{each.namespace}', {place}.",
+                "Choose another 'base.path', or set 'data.external' for both.",
+            )

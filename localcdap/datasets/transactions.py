@@ -1,4 +1,4 @@
-"""Transactions on structured tables from other processes.
+"""Transactions on structured tables and datasets from other processes.
 
 A client begins a transaction in the host, executes operations there with the transaction's token, and
 commits it. The client renews the leases of its transactions, so the host can roll back the transactions of
@@ -7,51 +7,73 @@ a client that died.
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, Final, cast
+from collections.abc import Callable
+from typing import Final
 
 from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.app.transactions import TransactionKind
-from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
+from localcdap.api.dataset.access import AccessKind
+from localcdap.api.errors import TransactionConflictError
 from localcdap.api.security import Permission
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import OF_INSTANCE, open_to_all, requires
+from localcdap.store.rows.messages import decode_operation, encode_rows
+from localcdap.store.rows.operations import AnyRowOperation
+from localcdap.store.rows.session import OpenedDataset
+from localcdap.store.rows.table import TableRef
 from localcdap.store.structured.monitor import TransactionMonitor
-from localcdap.store.structured.operations import AnyOperation, Operation, Result, Rows
-from localcdap.store.structured.runner import RetryingTransactionRunner
-from localcdap.store.structured.session import LocalTransactionSession, TransactionSession
+from localcdap.store.structured.operations import AnyOperation, Result, Rows
+from localcdap.store.structured.session import LocalTransactionSession
 from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.transactions.calls import LEASE_S, Accessor
+from localcdap.transactions.client import TransactionHost
 
-LEASE_S: Final = 5.0
-"""Seconds that the host keeps a transaction without a call from its client."""
 _PAGE_BYTES: Final = 8 * 1024 * 1024
 """The approximate size of one answer with rows, far below ``rpc.frames.FRAME_LIMIT``."""
 
 
-class TransactionService:
+class TransactionService(TransactionHost):
     """The transactions of clients, in the host. Threads may share it."""
 
-    def __init__(self, tables: StructuredTables, lease_s: float = LEASE_S) -> None:
+    def __init__(
+        self,
+        tables: StructuredTables,
+        lease_s: float = LEASE_S,
+        limits: TransactionLimits = TransactionLimits(),  # noqa: B008  it is immutable
+    ) -> None:
         self._tables = tables
+        self._limits = limits
         self._lease_s = lease_s
         self._leased: dict[str, _LeasedTransaction] = {}
         self._watch = TransactionMonitor()
 
-    @requires(OF_INSTANCE, Permission.READ, Permission.WRITE)
-    def begin(self, kind: TransactionKind, timeout_s: float | None) -> str:
-        """Begin a transaction with a time limit in seconds, and return its token."""
+    @open_to_all("everybody may know the settings of transactions")
+    def get_limits(self) -> TransactionLimits:
+        """Return how long transactions may take."""
+        return self._limits
+
+    @open_to_all("each operation in a transaction is checked")
+    def begin(
+        self, kind: TransactionKind, timeout_s: float | None, accessor: Accessor | None = None
+    ) -> str:
+        """Begin a transaction with a time limit in seconds, and return its token.
+
+        :param accessor: what opens datasets in it; None: a new client.
+        """
+        if timeout_s is not None:
+            timeout_s = min(timeout_s, self._limits.limit_s)
         token = secrets.token_hex(16)
-        session = self._tables.open(kind, timeout_s)
+        session = self._tables.open(kind, timeout_s, accessor)
         leased = _LeasedTransaction(session, self._lease_s, lambda: self._forget(token))
         self._leased[token] = leased
         self._watch.add(leased)
         return token
 
-    @open_to_all("only its opener has the token of a transaction")
+    @requires(OF_INSTANCE, Permission.READ, Permission.WRITE)
     def get_specification(self, token: str, table: str) -> StructuredTableSpecification:
         """Return the specification of a table as the transaction sees it.
 
@@ -59,7 +81,7 @@ class TransactionService:
         """
         return self._find(token).session.get_specification(table)
 
-    @open_to_all("only its opener has the token of a transaction")
+    @requires(OF_INSTANCE, Permission.READ, Permission.WRITE)
     @non_idempotent
     def perform(self, token: str, table: str, operation: AnyOperation) -> Result:
         """Execute an operation. If its rows do not fit into one answer, :meth:`fetch_rows` returns the
@@ -68,6 +90,39 @@ class TransactionService:
         leased = self._find(token)
         sql = TableSql(leased.session.get_specification(table))
         return leased.first_page(leased.session.perform(sql, operation))
+
+    @open_to_all("each operation on a dataset is checked")
+    def open_dataset(self, token: str, namespace: str, name: str) -> OpenedDataset:
+        """Return a dataset with its tables.
+
+        :raises NotFoundError: when there is no such dataset.
+        """
+        return self._find(token).session.open_dataset(namespace, name)
+
+    @open_to_all("each operation on a dataset is checked")
+    @non_idempotent
+    def perform_on_rows(self, token: str, ref: TableRef, operation: AnyRowOperation) -> Result:
+        """Execute an operation on a table of a dataset; see :meth:`perform` for its rows.
+
+        :raises UnauthorizedError: when the caller lacks a permission on the dataset.
+        """
+        leased = self._find(token)
+        table = leased.session.open_dataset(ref.namespace, ref.dataset).get_table(ref.table)
+        wanted = decode_operation(table, operation)
+        result = leased.session.perform_on_rows(table, wanted)
+        if isinstance(result, Rows):
+            result = encode_rows(table, result)
+        return leased.first_page(result)
+
+    @open_to_all("each access to a dataset is checked")
+    def note_access(
+        self, token: str, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind
+    ) -> None:
+        """Check and record an access by a method, see :class:`localcdap.api.dataset.access.AccessGuard`.
+
+        :raises UnauthorizedError: when the caller lacks a permission on the dataset.
+        """
+        self._find(token).session.note_access(namespace, dataset, access, recorded)
 
     @open_to_all("only its opener has the token of a transaction")
     @non_idempotent
@@ -100,6 +155,12 @@ class TransactionService:
         leased = self._leased.get(token)
         if leased is not None:
             leased.renew()
+
+    def _open_session(
+        self, kind: TransactionKind, timeout_s: float | None, accessor: Accessor
+    ) -> LocalTransactionSession:
+        """Begin a transaction for a program in the process of the host, which commits it or rolls it back."""
+        return self._tables.open(kind, timeout_s, accessor)
 
     def close(self) -> None:
         """Roll back all open transactions."""
@@ -167,89 +228,3 @@ def _make_lease_error() -> TransactionConflictError:
     return TransactionConflictError(
         "The client did not renew the lease of the transaction in time."
     )
-
-
-class RemoteTransactionSession:
-    """A transaction in the host, for the runner of a client."""
-
-    def __init__(
-        self,
-        service: TransactionService,
-        kind: TransactionKind,
-        timeout_s: float | None,
-        watch: TransactionMonitor,
-    ) -> None:
-        self._service = service
-        self._token = service.begin(kind, timeout_s)
-        self._watch = watch
-        self._heard = time.monotonic()
-        watch.add(self)
-
-    def get_specification(self, table: str) -> StructuredTableSpecification:
-        with self._translate_lost_host():
-            return self._service.get_specification(self._token, table)
-
-    def perform(self, table: TableSql, operation: Operation) -> Result:
-        operation.prepare(table)  # raises errors before the operation is sent
-        with self._translate_lost_host():
-            result = self._service.perform(self._token, table.spec.table, cast(Any, operation))
-            if not isinstance(result, Rows):
-                return result
-            rest = result.rest
-            while rest is not None:
-                page = self._service.fetch_rows(self._token, rest)
-                result.values += page.values
-                rest = page.rest
-            return result
-
-    def commit(self) -> None:
-        """Commit the transaction.
-
-        :raises HostLostError: when the host ended; whether the transaction was committed is then unknown.
-        """
-        self._watch.discard(self)
-        self._service.commit(self._token)
-
-    def rollback(self) -> None:
-        self._watch.discard(self)
-        with contextlib.suppress(HostError):
-            self._service.rollback(self._token)
-
-    def check(self, now: float) -> None:
-        """Renew the lease while the body is busy with something else."""
-        if now - self._heard > LEASE_S / 4:
-            self._heard = now
-            with contextlib.suppress(LocalcdapError):  # the next operation raises the error
-                self._service.renew(self._token)
-
-    @contextlib.contextmanager
-    def _translate_lost_host(self) -> Iterator[None]:
-        """Turn a lost host into a conflict: it has rolled back, so a retry with the next host is safe."""
-        try:
-            yield
-        except HostLostError as error:
-            raise TransactionConflictError(error.message, error.corrective_action) from error
-        self._heard = time.monotonic()
-
-
-class HostTransactionRunner(RetryingTransactionRunner):
-    """The TransactionRunner of a front end: it uses the transactions of the host.
-
-    :param service: returns the current host's service: the object itself in the host, else a proxy.
-    """
-
-    def __init__(self, service: Callable[[], TransactionService]) -> None:
-        super().__init__(self._begin)
-        self._service = service
-        self._watch = TransactionMonitor()
-
-    def _begin(self, kind: TransactionKind, timeout_s: float | None) -> TransactionSession:
-        service = self._service()
-        if isinstance(service, TransactionService):
-            return service._tables.open(kind, timeout_s)
-        return RemoteTransactionSession(service, kind, timeout_s, self._watch)
-
-    def close(self) -> None:
-        """Wait for submitted transactions that have begun, and cancel the others."""
-        super().close()
-        self._watch.close()

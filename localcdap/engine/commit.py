@@ -23,11 +23,12 @@ from typing import Final, Protocol
 
 import msgspec
 
+from localcdap.api.dataset.declaration import PartitionChange
 from localcdap.api.errors import ConflictError
 from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.host import TableLoad
-from localcdap.engine.messages.spool import DatasetFlow
+from localcdap.engine.messages.spool import DatasetFlow, TableLoads
 from localcdap.file_sync import sync_to_disk
 
 _LOG: Final = logging.getLogger("localcdap.engine")
@@ -58,6 +59,7 @@ class Journal(msgspec.Struct):
     """Whether the run has succeeded when this is committed; otherwise actions follow that can still fail."""
     flows: list[DatasetFlow] = []
     """Where metadata goes along with the records."""
+    partitions: list[PartitionChange] = []
 
 
 class Recovery(enum.Enum):
@@ -76,6 +78,12 @@ class Folders(Protocol):
         """Check that nothing is at the final directories.
 
         :raises ConflictError: for the first that is a file, or a directory with files.
+        """
+
+    def require_ready(self, moves: Sequence[Move]) -> None:
+        """Check that the moves can be made.
+
+        :raises ConflictError: when a final directory is not free, or a staging directory was removed.
         """
 
     def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None:
@@ -105,6 +113,17 @@ class LocalFolders:
         for target in map(Path, targets):
             if target.exists() and not (target.is_dir() and not any(target.iterdir())):
                 raise create_occupied_error(str(target), "directory" if target.is_dir() else "file")
+
+    def require_ready(self, moves: Sequence[Move]) -> None:
+        """See :meth:`Folders.require_ready`."""
+        self.require_free([move.final for move in moves])
+        for move in moves:
+            if not Path(move.staging).is_dir():
+                raise ConflictError(
+                    f"the files for '{move.final}' were removed while the run wrote them, with the folder "
+                    f"'{move.staging}'.",
+                    "Run it again. Do not truncate or delete a dataset that a run writes.",
+                )
 
     def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None:
         """See :meth:`Folders.prepare`."""
@@ -206,18 +225,19 @@ class Staging:
         self,
         table_loads: list[TableLoad],
         flows: Sequence[DatasetFlow] = (),
+        partitions: Sequence[PartitionChange] = (),
         *,
         ends_run: bool = True,
     ) -> Journal:
-        """Make everything visible; the caller then has the table loads of the journal applied.
+        """Make everything visible; the caller then has the rest of the journal applied.
 
         :param flows: where metadata goes along with the records.
         :param ends_run: whether nothing follows that could still fail the run.
-        :raises ConflictError: when a final directory is not free any more; nothing is visible then.
+        :raises ConflictError: when the moves cannot be made any more; nothing is visible then.
         """
         if self._moves:
-            self._folders.require_free([move.final for move in self._moves])
-        journal = Journal(self._moves, table_loads, ends_run, list(flows))
+            self._folders.require_ready(self._moves)
+        journal = Journal(self._moves, table_loads, ends_run, list(flows), list(partitions))
         _write_synced(
             self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=encode_schema)
         )
@@ -280,6 +300,13 @@ def read_journal(run_directory: Path) -> Journal | None:
     if not journal.exists():
         return None
     return decode_json(journal.read_bytes(), type=Journal, hook=decode_schema)
+
+
+def create_load_messages(run_id: str, journal: Journal) -> list[TableLoads]:
+    """Return the message with the rows and partitions of a commit, if it has any."""
+    if not journal.table_loads and not journal.partitions:
+        return []
+    return [TableLoads(run_id, journal.table_loads, journal.partitions)]
 
 
 def list_staging_directories(run_directory: Path) -> list[str]:

@@ -139,8 +139,12 @@ def _bind_socket() -> socket.socket:
     Path(SOCKET).unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)
     os.umask(0o077)
-    listener.bind(SOCKET)
+    # The name appears when requests are taken: between bind and listen they would be refused.
+    unnamed = f"{SOCKET}.new"
+    Path(unnamed).unlink(missing_ok=True)
+    listener.bind(unnamed)
     listener.listen(_BACKLOG)
+    Path(unnamed).rename(SOCKET)
     return listener
 
 

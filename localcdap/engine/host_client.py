@@ -16,20 +16,23 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles
 from localcdap.api.errors import HostError, LocalcdapError
 from localcdap.api.metadata import KEY_SEQUENCES, MetadataEntity, ScopedMetadata
 from localcdap.api.security import Permission
 from localcdap.api.stage import FindTable
-from localcdap.api.tables import TableResult, TableShape
+from localcdap.api.tables import TableResult, TableShape, keep_table
 from localcdap.engine.messages.host import (
     CONNECTIONS,
     METADATA,
+    RUN_DATASETS,
     RUNS,
     SECURE_KEYS,
     SECURITY,
     TABLE_EXPORTS,
     TABLE_STATEMENTS,
     ConnectionProperties,
+    DatasetDeclarations,
     MetadataReads,
     PrivilegeChecks,
     RunMessages,
@@ -117,7 +120,8 @@ class HostTables:
     def find(self, namespace: str, name: str) -> TableShape | None:
         """Return the columns of a table; None when it does not exist."""
         with connect_to_host(self._home) as client:
-            return client.make_proxy(TABLE_EXPORTS, TableExports).read_shapes(namespace).get(name)
+            shapes = client.make_proxy(TABLE_EXPORTS, TableExports).read_shapes(namespace)
+            return keep_table(shapes.get(name))
 
 
 class NoHostTables:
@@ -185,6 +189,25 @@ def _read_first_row(stream: bytes) -> dict[str, Any] | None:
     with pa.ipc.open_stream(stream) as reader:
         rows: list[dict[str, Any]] = reader.read_all().to_pylist()
     return rows[0] if rows else None
+
+
+def create_declarer(
+    order: WorkOrder,
+) -> Callable[[str, DatasetDeclaration], DatasetFiles | None] | None:
+    """Return a function that has the host create a dataset for a stage.
+
+    None for a preview or a test of a pipeline, and without a host: then nothing is created.
+    """
+    if order.host_directory is None or order.preview is not None or order.cases:
+        return None
+    home = Path(order.host_directory)
+
+    def declare(stage: str, declaration: DatasetDeclaration) -> DatasetFiles | None:
+        with connect_to_host(home) as client:
+            service = client.make_proxy(RUN_DATASETS, DatasetDeclarations)
+            return service.declare(order.namespace, stage, declaration)
+
+    return declare
 
 
 # -- metadata -------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ from localcdap.rpc.host_start import EXPECTS_RUN
 from localcdap.rpc.methods import get_remote_method, make_proxy
 
 if TYPE_CHECKING:
-    from localcdap.datasets.transactions import HostTransactionRunner
     from localcdap.host.host import Host
+    from localcdap.transactions.client import HostTransactionRunner
 
 _S = TypeVar("_S")
 _ATTEMPTS: Final = 3
@@ -41,7 +41,7 @@ class Cdap(ServiceTable):
     @property
     def transactions(self) -> HostTransactionRunner:
         """Runs functions as transactions on structured tables."""
-        from localcdap.datasets.transactions import HostTransactionRunner
+        from localcdap.transactions.client import HostTransactionRunner
 
         with self._runner_lock:
             if self._runner is None:

@@ -13,19 +13,22 @@ import pkgutil
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast, overload
 
-from localcdap.datasets.names import ADMIN, TRANSACTIONS
 from localcdap.engine.messages.host import (
     CONNECTIONS,
+    RUN_DATASETS,
     SECURE_KEYS,
     SECURITY,
     TABLE_EXPORTS,
     TABLE_STATEMENTS,
 )
+from localcdap.transactions.names import ADMIN, TRANSACTIONS
 
 if TYPE_CHECKING:
     from localcdap.apps.service import AppService
     from localcdap.artifacts.service import ArtifactService
     from localcdap.datasets.instances import DatasetService
+    from localcdap.datasets.modules import DatasetModuleService
+    from localcdap.datasets.planner import RunDatasets
     from localcdap.datasets.service import TableService
     from localcdap.datasets.sql import SqlService
     from localcdap.datasets.statements import StatementService
@@ -127,6 +130,9 @@ class ServiceTable:
     datasets: ServiceEntry[DatasetService] = ServiceEntry(
         "datasets", "localcdap.datasets.instances:DatasetService"
     )
+    dataset_modules: ServiceEntry[DatasetModuleService] = ServiceEntry(
+        "dataset-modules", "localcdap.datasets.modules:DatasetModuleService"
+    )
     tables: ServiceEntry[TableService] = ServiceEntry(
         "tables", "localcdap.datasets.service:TableService"
     )
@@ -135,6 +141,9 @@ class ServiceTable:
     )
     table_statements: ServiceEntry[StatementService] = ServiceEntry(
         TABLE_STATEMENTS, "localcdap.datasets.statements:StatementService"
+    )
+    run_datasets: ServiceEntry[RunDatasets] = ServiceEntry(
+        RUN_DATASETS, "localcdap.datasets.planner:RunDatasets"
     )
     sql: ServiceEntry[SqlService] = ServiceEntry("sql", "localcdap.datasets.sql:SqlService")
     structured_tables: ServiceEntry[TableAdmin] = ServiceEntry(

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.errors import DiskFullError
 from localcdap.api.locations import Locations
 from localcdap.apps.child import MESSAGING, PLATFORM
@@ -24,14 +25,17 @@ from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
+from localcdap.datasets.accesses import DatasetAccessLog, get_annotation_rules
+from localcdap.datasets.file_tables import FileSetTables
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
-from localcdap.datasets.names import ADMIN
-from localcdap.datasets.planner import PipelineDatasets
+from localcdap.datasets.modules import DatasetModuleService
+from localcdap.datasets.planner import PipelineDatasets, RunDatasets
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService
 from localcdap.datasets.transactions import TransactionService
+from localcdap.datasets.types import DatasetTypes
 from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home, find_shipped_plugins
 from localcdap.host.configured_parts import (
@@ -91,9 +95,11 @@ from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
 from localcdap.security.service import SecurityService
 from localcdap.settings import Settings, load_settings
+from localcdap.store.rows.session import DatasetAccesses
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.transactions.names import ADMIN
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -123,22 +129,14 @@ class HostServices:
             store = Store(home.database, backups=home.backups)
             undo.callback(store.close)
             self._open_namespaces(store, home, undo)
-            structured = StructuredTables(store, self.namespaces.require_generation)
-            undo.callback(structured.close)
-            self.structured_tables = structured.admin
-            self.transaction_service = TransactionService(structured)
-            undo.callback(self.transaction_service.close)
+            structured = self._open_structured_tables(store, settings, undo)
             self._delivery.add(DeletedNamespaceCleanup(structured.admin))
             self.namespaces.register_resource(create_structured_rows_resource(structured))
             plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
             self.artifacts = self._open_artifacts(store, worker, home, plugin_directories, settings)
-            self.tables = self.table_exports = TableService(store, self.namespaces, self._topics)
-            self.table_statements = StatementService(store, self.namespaces, self._authorizer)
+            self._open_tables(store, structured, home)
             self._open_lineage(store, worker, settings.lineage_retention_days)
-            self._planner = PipelineDatasets(store, self._authorizer)
-            self.datasets = DatasetService(
-                store, self.namespaces, self._topics, self._audit_log, home.file_sets
-            )
+            self._open_datasets(store, worker, home, settings)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             provisioners = Provisioners(
                 read_profiles(settings),
@@ -155,7 +153,6 @@ class HostServices:
             self._open_previews(processes, worker, home, settings.preview_records)
             undo.callback(self.previews.close)
             undo.callback(self.cases.close)
-            self.sql = SqlService(store, self.namespaces, structured.admin, self._authorizer)
             self._open_metadata(store)
             self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
@@ -167,6 +164,22 @@ class HostServices:
             self.runs.resume()
             self.namespaces.resume()
             self._undo = undo.pop_all()
+
+    def _open_structured_tables(
+        self, store: Store, settings: Settings, undo: contextlib.ExitStack
+    ) -> StructuredTables:
+        """Build the transactions on structured tables and datasets."""
+        tables = StructuredTables(store, self.namespaces.require_generation, self._open_accesses)
+        undo.callback(tables.close)
+        self.structured_tables = tables.admin
+        limits = TransactionLimits(settings.data_tx_timeout, settings.data_tx_max_timeout)
+        self.transaction_service = TransactionService(tables, limits=limits)
+        undo.callback(self.transaction_service.close)
+        return tables
+
+    def _open_accesses(self, accessor: object) -> DatasetAccesses:
+        """Return what checks and records the accesses of a program to datasets."""
+        return self._dataset_accesses.open(accessor)
 
     def _open_security(self, home: Home) -> None:
         """Build what decides on the calls of front ends and runs."""
@@ -228,7 +241,7 @@ class HostServices:
         )
         self._resolver = PipelineResolver(environments, worker.configure, worker.find_connected)
         self.studio = StudioService(self._resolver, self._designed.check, self._planner)
-        self.editing = EditingService(environments, worker)
+        self.editing = EditingService(environments, worker, self._planner)
         self.methods = MethodService(environments, worker)
         self.paths = PathService(environments)
 
@@ -243,15 +256,14 @@ class HostServices:
             self._designed.trace,
             self._planner,
         )
-        designed, lineage, authorizer = self._designed, self._lineage_store, self._authorizer
+        designed, lineage = self._designed, self._lineage_store
         self.impact = ImpactService(
-            self._resolver, designed, lineage, self.applications, authorizer
+            self._resolver, designed, lineage, self.applications, self._authorizer
         )
         self.drafts = DraftService(store, self._topics, self.namespaces)
 
     def _open_metadata(self, store: Store) -> None:
-        log, metadata = self._audit_log, self._metadata
-        self.audit = AuditService(store)
+        self.audit, log, metadata = AuditService(store), self._audit_log, self._metadata
         self.metadata = MetadataService(
             store, metadata, self.namespaces, create_checks(self.artifacts), self._authorizer
         )
@@ -288,6 +300,30 @@ class HostServices:
         if destinations:
             most = settings.openlineage_keep_events
             self._delivery.add_from_now(OpenLineageListener(builder, self._deliveries, most))
+
+    def _open_tables(self, store: Store, structured: StructuredTables, home: Home) -> None:
+        """Build the services of tables and SQL."""
+        namespaces, files = self.namespaces, FileSetTables(home.file_sets)
+        self.tables = self.table_exports = TableService(store, namespaces, self._topics, files)
+        self.table_statements = StatementService(store, namespaces, self._authorizer, files)
+        self.sql = SqlService(store, namespaces, structured.admin, self._authorizer, files)
+
+    def _open_datasets(
+        self, store: Store, worker: PluginWorkers, home: Home, settings: Settings
+    ) -> None:
+        """Build the services of datasets and of their types, and what checks and records their use."""
+        folder = home.file_sets
+        types = DatasetTypes(store, folder, self.artifacts, worker)
+        self._planner = PipelineDatasets(store, folder, self._authorizer, types)
+        self.run_datasets = RunDatasets(store, folder, self._planner)
+        self.datasets = DatasetService(
+            store, self.namespaces, self._topics, self._audit_log, folder, types
+        )
+        self.dataset_modules = DatasetModuleService(store, self.artifacts)
+        rules = get_annotation_rules(settings.datasets_shipped_annotations)
+        self._dataset_accesses = DatasetAccessLog(
+            store, self._authorizer, self._recorder, folder, rules
+        )
 
     def _open_previews(
         self, processes: PreviewProcesses, workers: PluginWorkers, home: Home, records: int
@@ -327,7 +363,7 @@ class HostServices:
         processes = AppProcesses(
             home.path,
             {PLATFORM: platform, MESSAGING: self.messaging, ADMIN: structured.admin},
-            lambda: TransactionService(structured),
+            lambda: TransactionService(structured, limits=self.transaction_service.get_limits()),
             memory_mb=settings.app_memory_mb,
             idle_s=settings.app_idle_minutes * 60,
         )

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
-
-import msgspec
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
 
 from localcdap.api.lineage import StageLineage
 from localcdap.api.metadata import (
-    DATASET,
     WORKFLOW,
     WORKFLOW_NAME,
-    Metadata,
     MetadataEntity,
-    ScopedMetadata,
 )
 from localcdap.api.pipeline import StageConnection
 from localcdap.api.security import Authorizer
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditType
+from localcdap.metadata.external_datasets import DatasetUse
 from localcdap.metadata.lineage.pipeline_lineage import build_lineage
 from localcdap.metadata.lineage.relations import (
     AccessType,
@@ -30,23 +26,14 @@ from localcdap.metadata.lineage.relations import (
 )
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.lineage_retention import LineageRetention
-from localcdap.metadata.mutations import STANDARD_DIRECTIVES, CreateMutation
 from localcdap.metadata.propagation import MetadataPropagation
-from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME
 from localcdap.metadata.store import MetadataStore
-from localcdap.metadata.system_metadata import SCHEMA
 from localcdap.pipeline.rules.plugin_types import CONDITION
-from localcdap.store import table_catalog
+from localcdap.security.principals import get_current_user
 from localcdap.store.store import Transaction
 
-
-class DatasetUse(msgspec.Struct, frozen=True):
-    """A dataset that a run has read or written."""
-
-    dataset: str
-    is_write: bool
-    document: str | None = None
-    """The schema of its records; None when it is not known."""
+_CLIENT: Final = {"service": "localcdap", "entity": "SYSTEM_SERVICE"}
+"""The accessor of a client that is not a program, as messages of the original name its services."""
 
 
 class AccessRecorder:
@@ -89,7 +76,6 @@ class AccessRecorder:
         ]
         self._retention.apply(tx)
         self._lineage.add_relations(tx, set(relations))
-        self._create_entities(tx, namespace, uses)
         accessor = _describe_accessor(program, run)
         now = time.time_ns() // 1_000_000
         accesses = dict.fromkeys((each.dataset, each.is_write) for each in uses)
@@ -104,6 +90,42 @@ class AccessRecorder:
                     {"accessType": "WRITE" if is_write else "READ", "accessor": accessor},
                 )
                 for dataset, is_write in accesses
+            ],
+        )
+
+    def record_access(
+        self,
+        tx: Transaction,
+        dataset: DatasetId,
+        run: ProgramRunId | None,
+        *,
+        audited: Collection[AccessType],
+        related: Collection[AccessType],
+    ) -> None:
+        """Record what a method of a dataset did.
+
+        :param run: of the program; None for a client that is not a program, which has no lineage.
+        :param audited: the accesses for the audit log.
+        :param related: the accesses for lineage.
+        """
+        if run is not None and related:
+            self._retention.apply(tx)
+            self._lineage.add_relations(
+                tx, {Relation(dataset, run.program, each, run.run) for each in related}
+            )
+        now, user = time.time_ns() // 1_000_000, get_current_user() or ""
+        accessor = _CLIENT if run is None else _describe_accessor(run.program, run.run)
+        self._audit.write(
+            tx,
+            [
+                AuditMessage(
+                    now,
+                    dataset.to_entity(),
+                    user,
+                    AuditType.ACCESS,
+                    {"accessType": each.name, "accessor": accessor},
+                )
+                for each in audited
             ],
         )
 
@@ -149,24 +171,6 @@ class AccessRecorder:
         pairs = {(DatasetId(namespace, one), DatasetId(namespace, other)) for one, other in flows}
         edges = self._lineage.list_edges(tx, namespace, pipeline)
         return MetadataPropagation(self._metadata, authorizer).propagate(tx, pairs, edges)
-
-    def _create_entities(self, tx: Transaction, namespace: str, uses: Sequence[DatasetUse]) -> None:
-        """Write the SYSTEM metadata of datasets that are not tables and have none yet.
-
-        They stand for what lies outside of the instance (CDAP ``externalDataset``).
-        """
-        for use in {each.dataset: each for each in uses}.values():
-            entity = MetadataEntity({"namespace": namespace, DATASET: use.dataset})
-            if use.dataset in table_catalog.list_names(tx, namespace):
-                continue
-            if not self._metadata.read(tx, entity).system.is_empty():
-                continue
-            properties = {
-                ENTITY_NAME: use.dataset,
-                CREATION_TIME: str(time.time_ns() // 1_000_000),
-            } | ({SCHEMA: use.document} if use.document else {})
-            metadata = ScopedMetadata(system=Metadata.of(properties))
-            self._metadata.apply(tx, [CreateMutation(entity, metadata, STANDARD_DIRECTIVES)])
 
 
 def _describe_accessor(program: ProgramId, run: str) -> dict[str, Any]:

@@ -62,6 +62,17 @@ class AuditMessage(msgspec.Struct, rename="camel"):
     ``deletions``, each by scope)."""
     version: int = VERSION
 
+    def describe(self) -> list[str]:
+        """Return what the message says besides its type and entity, such as ``READ by Sales``."""
+        if "accessType" in self.payload:
+            return [f"{self.payload['accessType']} by {_name_accessor(self.payload)}"]
+        return [
+            f"{sign}{scope} {each}"
+            for sign, part in (("+", "additions"), ("-", "deletions"))
+            for scope, metadata in self.payload.get(part, {}).items()
+            for each in _list_items(msgspec.to_builtins(metadata))
+        ]
+
 
 class AuditQuery(msgspec.Struct, frozen=True):
     """Which messages are wanted; all conditions hold."""
@@ -179,6 +190,21 @@ class AuditService:
         """Delete the messages from before a time, in milliseconds since 1970; return how many they were."""
         with self._store.transaction() as tx:
             return int(tx.execute("DELETE FROM audit WHERE time < ?", (before,))[0][0])
+
+
+def _list_items(metadata: dict[str, object]) -> list[str]:
+    tags, properties = metadata.get("tags"), metadata.get("properties")
+    return [
+        *(tags if isinstance(tags, list) else []),
+        *(list(properties) if isinstance(properties, dict) else []),
+    ]
+
+
+def _name_accessor(payload: dict[str, object]) -> str:
+    accessor = payload.get("accessor")
+    if not isinstance(accessor, dict):
+        return ""
+    return str(accessor.get("application") or accessor.get("service") or "")
 
 
 def _list_change_payloads(change: MetadataChange) -> Iterator[dict[str, Any]]:

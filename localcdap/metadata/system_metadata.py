@@ -18,6 +18,7 @@ from localcdap.api.app.events import (
     EntityDeleted,
     EntityUpdated,
 )
+from localcdap.api.dataset.types.external import EXTERNAL_TYPE
 from localcdap.api.metadata import (
     APPLICATION,
     ARTIFACT,
@@ -51,6 +52,8 @@ DESCRIPTION: Final = "description"
 SCHEMA: Final = "schema"
 PLUGIN: Final = "plugin"
 """The type of the custom entity of a plugin: namespace, artifact, version, type, plugin."""
+EXPLORE: Final = "explore"
+"""The tag of datasets that SQL can read."""
 CAPABILITIES: Final = "capabilities"
 
 
@@ -114,9 +117,11 @@ def _list_mutations(tx: Transaction, entity: MetadataEntity, time: int) -> Itera
         )
     elif entity.type == DATASET:
         properties = _describe_dataset(tx, namespace, entity.name)
-        yield _create(
-            entity, time, properties, ["batch", "explore"] if SCHEMA in properties else []
+        is_elsewhere = properties.get("type") == EXTERNAL_TYPE and not table_catalog.find_entry(
+            tx, namespace, entity.name
         )
+        tags = [] if is_elsewhere or SCHEMA not in properties else ["batch", EXPLORE]
+        yield _create(entity, time, properties, tags)
 
 
 def _describe_dataset(tx: Transaction, namespace: str, name: str) -> dict[str, str]:

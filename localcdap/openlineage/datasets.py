@@ -21,7 +21,7 @@ from localcdap.openlineage.facets import (
     create_schema_facet,
     list_tags,
 )
-from localcdap.openlineage.model import Dataset, Facets, create_facet
+from localcdap.openlineage.model import Facets, LineageDataset, create_facet
 from localcdap.runs.model import StageCounts
 from localcdap.store.store import Transaction
 
@@ -65,7 +65,7 @@ class DatasetDescriber:
         pipeline: str,
         accesses: Iterable[DatasetAccess],
         counts: Mapping[str, StageCounts] | None = None,
-    ) -> tuple[list[Dataset], list[Dataset]]:
+    ) -> tuple[list[LineageDataset], list[LineageDataset]]:
         """Return the inputs and the outputs.
 
         :param counts: the records of the stages of a run that has ended.
@@ -74,7 +74,7 @@ class DatasetDescriber:
         edges = self._list_edges(tx, namespace, pipeline)
         inputs = []
         for each in read:
-            dataset = Dataset(*each.place, facets=self._create_facets(tx, each))
+            dataset = LineageDataset(*each.place, facets=self._create_facets(tx, each))
             rows = _sum_counts(each, counts, is_write=False)
             if rows is not None:
                 facet = create_facet("InputStatisticsInputDatasetFacet", rowCount=rows)
@@ -87,7 +87,7 @@ class DatasetDescriber:
             lineage = create_column_lineage_facet(own, self._map_names(read, own))
             if lineage is not None:
                 facets["columnLineage"] = lineage
-            dataset = Dataset(*each.place, facets=facets)
+            dataset = LineageDataset(*each.place, facets=facets)
             rows = _sum_counts(each, counts, is_write=True)
             if rows is not None:
                 facet = create_facet("OutputStatisticsOutputDatasetFacet", rowCount=rows)

@@ -50,7 +50,7 @@ class JobRun(msgspec.Struct, rename="camel"):
     facets: Facets = {}
 
 
-class Dataset(msgspec.Struct, rename="camel", omit_defaults=True):
+class LineageDataset(msgspec.Struct, rename="camel", omit_defaults=True):
     """A dataset that a pipeline reads or writes."""
 
     namespace: str
@@ -68,8 +68,8 @@ class RunEvent(msgspec.Struct, rename={"event_time": "eventTime", "event_type": 
     """START, COMPLETE, FAIL, or ABORT for a run that was stopped."""
     run: JobRun
     job: Job
-    inputs: list[Dataset]
-    outputs: list[Dataset]
+    inputs: list[LineageDataset]
+    outputs: list[LineageDataset]
     producer: str = PRODUCER
     schema_url: str = msgspec.field(default=RUN_EVENT, name="schemaURL")
 
@@ -79,8 +79,8 @@ class JobEvent(msgspec.Struct, rename={"event_time": "eventTime"}):
 
     event_time: str
     job: Job
-    inputs: list[Dataset]
-    outputs: list[Dataset]
+    inputs: list[LineageDataset]
+    outputs: list[LineageDataset]
     producer: str = PRODUCER
     schema_url: str = msgspec.field(default=JOB_EVENT, name="schemaURL")
 

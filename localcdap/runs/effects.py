@@ -30,6 +30,7 @@ from localcdap.engine.messages.spool import (
     TableLoads,
 )
 from localcdap.messaging.consumer import PoisonMessage
+from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
 from localcdap.runs.model import (
     Run,
     RunError,
@@ -50,6 +51,7 @@ class RunEffects:
     """Applies the messages of one run.
 
     :param authorizer: decides which tables the user of the run may write.
+    :param datasets: changes the partitions of file sets.
     """
 
     def __init__(
@@ -58,8 +60,10 @@ class RunEffects:
         records: RunRecords,
         run: str,
         authorizer: Authorizer = ALLOW_ALL,
+        datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
     ) -> None:
         self._authorizer = authorizer
+        self._datasets = datasets
         self._store = store
         self._records = records
         self._tables = NamespaceTables(store)
@@ -73,7 +77,7 @@ class RunEffects:
             case LogLines():
                 self._log(transaction, message.lines)
             case TableLoads():
-                self._load(transaction, message.loads)
+                self._load(transaction, message)
             case Accessed():
                 self._records.note_accesses(transaction, self._id, message.accesses)
             case LineageTraced():
@@ -93,8 +97,10 @@ class RunEffects:
         if poison.payload:
             lost = unpack(poison.payload, Message)
             if isinstance(lost, TableLoads):
-                names = ", ".join(sorted({load.name for load in lost.loads}))
-                message = f"The rows for table {names} could not be written: {reason}"
+                names = {load.name for load in lost.loads} | {
+                    each.dataset for each in lost.partitions
+                }
+                message = f"The rows for {', '.join(sorted(names))} could not be written: {reason}"
         with self._store.transaction() as transaction:
             run = self._records.get_in(transaction, self._id)
             run.error = run.error or RunError(message, action)
@@ -144,16 +150,20 @@ class RunEffects:
         with act_as(Principal(run.user) if run.user else SYSTEM_PRINCIPAL):
             return self._records.propagate_metadata(transaction, run, flows, self._authorizer)
 
-    def _load(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:
-        if not loads or not self._records.mark_loaded(transaction, self._id):
+    def _load(self, transaction: Transaction, message: TableLoads) -> None:
+        loads, partitions = message.loads, message.partitions
+        if not (loads or partitions) or not self._records.mark_loaded(transaction, self._id):
             return
         run = self._records.get_in(transaction, self._id)
         principal = Principal(run.user) if run.user else SYSTEM_PRINCIPAL
-        for load in loads:
-            table = MetadataEntity.of_dataset(load.name, load.namespace)
-            self._authorizer.enforce(principal, table, [Permission.WRITE])
+        written = {(each.namespace, each.name) for each in loads}
+        written |= {(each.namespace, each.dataset) for each in partitions}
+        for namespace, name in sorted(written):
+            dataset = MetadataEntity.of_dataset(name, namespace)
+            self._authorizer.enforce(principal, dataset, [Permission.WRITE])
         with act_as(principal):
             self._write_tables(transaction, loads)
+            self._datasets.change_partitions(transaction, partitions)
         run.tables += [load.name for load in loads if load.name not in run.tables]
         self._records.change(transaction, run)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
 
+from localcdap.api.metadata import WORKFLOW
 from localcdap.metadata.lineage.relations import ProgramRunId
 from localcdap.metadata.lineage.time_range import TimeRange
 from localcdap.store.store import Store
@@ -16,11 +17,15 @@ class StoredRuns:
         self._store = store
 
     def find_running(self, times: TimeRange) -> Set[str]:
-        """Return the ids of the runs that were running at any time of a range."""
+        """Return the ids of the runs that were running at any time of a range.
+
+        System applications have no stored runs: what each process of one did counts from its start.
+        """
         rows = self._store.read(
             "SELECT run FROM runs WHERE starting <= ? AND "
-            "coalesce(CAST(json_extract(record, '$.end') AS BIGINT), ?) >= ?",
-            (times.end, times.end, times.start),
+            "coalesce(CAST(json_extract(record, '$.end') AS BIGINT), ?) >= ? "
+            "UNION SELECT DISTINCT run FROM lineage_relations WHERE program_type <> ? AND start <= ?",
+            (times.end, times.end, times.start, WORKFLOW, times.end),
         )
         return {run for (run,) in rows}
 

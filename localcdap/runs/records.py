@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -22,7 +22,8 @@ from localcdap.engine.messages.spool import (
     MetadataOperations,
 )
 from localcdap.messaging.topics import Topics
-from localcdap.metadata.accesses import AccessRecorder, DatasetUse
+from localcdap.metadata.accesses import AccessRecorder
+from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
 from localcdap.runs.status_events import describe_counts, describe_status
@@ -288,7 +289,7 @@ class RunRecords:
         run = self.get_in(transaction, run_id)
         for is_write in (False, True):
             done = [
-                (each.dataset, each.document)
+                each
                 for each in accesses
                 if each.is_write is is_write and (each.is_final or not is_write)
             ]
@@ -298,14 +299,6 @@ class RunRecords:
             [
                 (run_id, each.is_write, not each.is_write, msgspec.json.encode(each).decode())
                 for each in accesses
-            ],
-        )
-        transaction.execute_many(
-            "INSERT INTO pending_writes VALUES (?, ?, ?, ?)",
-            [
-                (run_id, each.stage, each.dataset, each.document)
-                for each in accesses
-                if each.is_write and not each.is_final
             ],
         )
 
@@ -324,9 +317,12 @@ class RunRecords:
         :returns: what is wrong with the field lineage.
         """
         rows = transaction.execute(
-            "SELECT dataset, document FROM pending_writes WHERE run = ? ORDER BY ALL", (run.run,)
+            "SELECT DISTINCT access FROM run_accesses WHERE run = ? AND is_write AND NOT is_committed "
+            "ORDER BY ALL",
+            (run.run,),
         )
-        self._record(transaction, run, rows, True)
+        written = [decode_json(access, DatasetAccess) for (access,) in rows]
+        self._record(transaction, run, [each for each in written if not each.is_final], True)
         warnings = self._record_lineage(transaction, run)
         transaction.execute(
             "UPDATE run_accesses SET is_committed = true WHERE run = ? AND is_write", (run.run,)
@@ -365,19 +361,24 @@ class RunRecords:
         return self._recorder.propagate(transaction, run.namespace, run.pipeline, pairs, authorizer)
 
     def _forget_writes(self, transaction: Transaction, run: Run) -> None:
-        for table in ("pending_writes", "pending_lineage"):
-            transaction.execute(f"DELETE FROM {table} WHERE run = ?", (run.run,))  # noqa: S608
+        transaction.execute("DELETE FROM pending_lineage WHERE run = ?", (run.run,))
 
     def _record(
         self,
         transaction: Transaction,
         run: Run,
-        datasets: Sequence[tuple[Any, ...]],
+        accesses: Sequence[DatasetAccess],
         is_write: bool,
     ) -> None:
-        if datasets and self._recorder is not None:
-            uses = [DatasetUse(dataset, is_write, document) for dataset, document in datasets]
-            self._recorder.record(transaction, run.namespace, run.pipeline, run.run, run.user, uses)
+        if not accesses or self._recorder is None:
+            return
+        uses = [DatasetUse(each.dataset, is_write, each.document, each.tables) for each in accesses]
+        changes = keep_external_datasets(transaction, run.namespace, uses)
+        self._topics.publish_entity_events(
+            transaction,
+            [(kind, MetadataEntity.of_dataset(name, run.namespace)) for kind, name in changes],
+        )
+        self._recorder.record(transaction, run.namespace, run.pipeline, run.run, run.user, uses)
 
     def publish_metadata(
         self, transaction: Transaction, run_id: str, message: MetadataOperations

@@ -462,6 +462,7 @@ class RunService:
             self._directory / run.run,
             self._announce,
             self._authorizer,
+            self._datasets,
         )
         self._watch.add(watched)
         return watched

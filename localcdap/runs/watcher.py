@@ -21,6 +21,7 @@ from localcdap.engine.messages.orders import SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Message
 from localcdap.messaging.consumer import SpoolConsumer
 from localcdap.namespaces.resources import NamespaceResource
+from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
 from localcdap.runs.effects import RunEffects, merge_messages
 from localcdap.runs.model import Run
 from localcdap.runs.processes import OUTPUT_FILE, interrupt, is_alive, kill, take_exit_code
@@ -51,11 +52,12 @@ class WatchedRun:
         directory: Path,
         on_change: Callable[[], None],
         authorizer: Authorizer = ALLOW_ALL,
+        datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
     ) -> None:
         self.run: Final = run.run
         self.process: Final = process
         self.directory: Final = directory
-        self.effects: Final = RunEffects(store, records, run.run, authorizer)
+        self.effects: Final = RunEffects(store, records, run.run, authorizer, datasets)
         self._store = store
         self._records = records
         self._on_change = on_change

@@ -19,7 +19,7 @@ from localcdap.api.locations import Locations
 from localcdap.api.plugin import BatchJoiner, BatchSink, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable, StageConfigurer
-from localcdap.api.tables import TableShape
+from localcdap.api.tables import TableShape, keep_table
 from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import user_frames
@@ -48,7 +48,7 @@ class ConfigureRequest(msgspec.Struct):
     earlier_stages: frozenset[str] | None = None
     """The stages before a condition; None for other stages, or if that is not known."""
     tables: dict[str, TableShape] = {}
-    """The tables of the namespace, for connected checks."""
+    """The tables and other datasets of the namespace, for connected checks."""
 
 
 class ConfigureResult(msgspec.Struct):
@@ -102,7 +102,7 @@ def configure_stage(
                 check_joined(stage)
             if request.locations is not None and not failures:
                 stage.locations = request.locations
-                stage.find_table = find_table or request.tables.get
+                _offer_tables(stage, find_table or request.tables.get)
                 plugin.configure_connected(stage)
     except MemoryError:
         raise
@@ -120,6 +120,15 @@ def configure_stage(
         foreign_paths=stage.foreign_paths,
         datasets=products.datasets,
     )
+
+
+def _offer_tables(stage: StageConfigurer, find: FindTable) -> None:
+    def find_schema(name: str) -> Schema | None:
+        found = find(name)
+        return None if found is None else found.schema
+
+    stage.find_table = lambda name: keep_table(find(name))
+    stage.find_dataset_schema = find_schema
 
 
 def _find_declared_schema(cls: type[Plugin], config: Any) -> Schema | None:

@@ -11,7 +11,7 @@ from localcdap.api.lineage_recorder import LineageRecorder, assume_edges, build_
 from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, has_override
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
-from localcdap.api.tables import TableShape
+from localcdap.api.tables import TableShape, keep_table
 from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.decoders import convert
 from localcdap.sandbox.stage_configuration import ConfigureRequest
@@ -49,7 +49,7 @@ def trace_stage(request: LineageRequest) -> StageLineage:
 
     def find_table(name: str) -> TableShape | None:
         asked[name] = None
-        return request.tables.get(name)
+        return keep_table(request.tables.get(name))
 
     stage.find_table = find_table
     try:

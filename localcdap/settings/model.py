@@ -90,6 +90,12 @@ class Settings(msgspec.Struct, kw_only=True):
     """The number of runs of each pipeline that are kept; 0: no limit."""
     runs_update_datasets: bool = False
     """Whether a run of a file may change existing datasets, as with ``--update-datasets``."""
+    data_tx_timeout: float = 30.0
+    """The seconds that a transaction of a program may take, when the program asks for no others."""
+    data_tx_max_timeout: float = 600.0
+    """The most seconds that a program may ask for, for a transaction that is not long."""
+    datasets_shipped_annotations: bool = False
+    """Whether a method of a dataset may call any other, as in CDAP 6; otherwise none that does more."""
     lineage_retention_days: float = 0.0
     """The days for which the lineage of a run is kept, from the time in its id; 0: for ever."""
     preview_records: int = 100
@@ -146,6 +152,9 @@ OPTIONS: Final[dict[str, str]] = {
     "runs.keep_days": "runs_keep_days",
     "runs.keep_newest": "runs_keep_newest",
     "runs.update_datasets": "runs_update_datasets",
+    "data.tx.timeout": "data_tx_timeout",
+    "data.tx.max.timeout": "data_tx_max_timeout",
+    "datasets.shipped_annotations": "datasets_shipped_annotations",
     "lineage.retention.days": "lineage_retention_days",
     "preview.records": "preview_records",
     "openlineage.file": "openlineage_file",

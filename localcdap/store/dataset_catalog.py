@@ -46,6 +46,12 @@ def find_dataset(tx: Transaction, namespace: str, name: str) -> StoredDataset | 
     return _to_dataset(rows[0]) if rows else None
 
 
+def has_dataset(tx: Transaction, namespace: str, name: str) -> bool:
+    """Return whether there is a dataset of that name."""
+    sql = "SELECT 1 FROM dataset_instances WHERE namespace = ? AND name = ?"
+    return bool(tx.execute(sql, (namespace, name)))
+
+
 def require_dataset(tx: Transaction, namespace: str, name: str) -> StoredDataset:
     """Return a dataset.
 
@@ -93,6 +99,7 @@ def save_dataset(
 
 def delete_dataset(tx: Transaction, namespace: str, name: str) -> None:
     """Remove a dataset from the catalog, if it is there."""
+    tx.changed_datasets.add((namespace, name))
     tx.execute("DELETE FROM dataset_instances WHERE namespace = ? AND name = ?", (namespace, name))
 
 

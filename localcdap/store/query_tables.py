@@ -7,16 +7,25 @@ DuckDB with the same query. The query of a view was written by a user, so no oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
 from localcdap.api.errors import LocalcdapError, QueryError
 from localcdap.store.columns import quote_identifier
+from localcdap.store.file_tables import (
+    FileTable,
+    UnnamedFiles,
+    describe_columns,
+    open_files,
+)
 from localcdap.store.query_errors import extract_message
 
 if TYPE_CHECKING:
     import duckdb
+
+    from localcdap.store.store import Transaction
 
 _VIEW_SQL: Final = (
     "SELECT view_name, sql FROM duckdb_views() "
@@ -35,6 +44,42 @@ class QueryTable(msgspec.Struct, frozen=True):
     """The query of a view, in which names without a schema are those of ``schema``; None for a table."""
     refusal: LocalcdapError | None = None
     """Why the caller may not read it; None when they may."""
+    files: FileTable | None = None
+    """The files of a file set; None for a table in the store and for a view."""
+    is_named: bool = True
+    """Whether a statement or view may read these files."""
+
+
+class FileTables(Protocol):
+    """The file sets that queries can read besides the tables of the store."""
+
+    def list_tables(
+        self,
+        tx: Transaction,
+        tables: Sequence[QueryTable],
+        sql: Sequence[str] = (),
+        namespace: str | None = None,
+    ) -> list[QueryTable]:
+        """Return the file sets; those that a statement or a view may read have their files.
+
+        :param tables: the tables and views of the store, whose names take precedence.
+        :param sql: the statements.
+        :param namespace: only file sets of this namespace; None for all.
+        """
+        ...
+
+
+class NoFileTables:
+    """No file sets."""
+
+    def list_tables(
+        self,
+        tx: Transaction,
+        tables: Sequence[QueryTable],
+        sql: Sequence[str] = (),
+        namespace: str | None = None,
+    ) -> list[QueryTable]:
+        return []
 
 
 class UnreadableTable:
@@ -167,15 +212,35 @@ def create_query_tables(
         each.register(engine)
     allowed = [table for table in tables if table.refusal is None]
     for table in allowed:
-        if table.query is None:
-            registered = f"{table.schema}.{table.name}"
-            engine.register(registered, _Stream(stream, table, on_read))
-            _create_view(engine, table, f"FROM {quote_identifier(registered)}")
+        if table.query is not None:
+            continue
+        try:
+            opened = _open(table, stream, on_read)
+        except QueryError as error:
+            unusable = UnreadableTable(msgspec.structs.replace(table, refusal=error))
+            unusable.register(engine)
+            refused.append(unusable)
+            continue
+        registered = f"{table.schema}.{table.name}"
+        engine.register(registered, opened)
+        _create_view(engine, table, f"FROM {quote_identifier(registered)}")
     views = [table for table in allowed if table.query is not None]
     unreadable = _create_views(engine, views, refused)
     engine.execute(f"SET schema = {quote_identifier(schema)}")
     engine.execute("SET lock_configuration = true")
     return [*refused, *unreadable]
+
+
+def _open(
+    table: QueryTable, stream: Callable[[str], Any], on_read: Callable[[QueryTable], None]
+) -> object:
+    """Return what DuckDB reads as a table."""
+    if table.files is None:
+        return _Stream(stream, table, on_read)
+    if not table.is_named:
+        return UnnamedFiles(table.name, partial(describe_columns, table.files))
+    on_read(table)
+    return open_files(table.files)
 
 
 def list_view_sql(engine: duckdb.DuckDBPyConnection, schema: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ import contextlib
 import contextvars
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -38,6 +38,8 @@ _LOG: Final = logging.getLogger(__name__)
 _MOST_IDLE: Final = 8
 _STREAMED_ROWS: Final = 16_384
 """Rows in a batch of a stream."""
+_INSERTED: Final = "inserted_batch"
+"""The name under which a statement reads a batch of rows."""
 _CLOSING_S: Final = 10.0
 """Seconds that :meth:`Store.close` waits for running statements before it interrupts them."""
 
@@ -54,12 +56,19 @@ class Transaction:
         self._translate = translate
         self.failure: LocalcdapError | None = None
         """The error of the first statement that failed."""
+        self.has_only_read = False
+        """Set by who knows that nothing was changed: then there is nothing to note when it commits."""
         self._afterwards: list[Callable[[], None]] = []
+        self._undoing: list[Callable[[], None]] = []
         self.changed_tables: Final[dict[tuple[str, str], tuple[Any, ...] | None]] = {}
         """The catalog rows, before this transaction, of tables and views that it has changed, by namespace
         and name; None where there was none."""
         self.changer: contextvars.Context | None = None
         """The context of the first of these changes, which knows the user who made it."""
+        self.written_tables: Final[set[tuple[str, str]]] = set()
+        """The tables of datasets whose rows it has changed, by namespace and name."""
+        self.changed_datasets: Final[set[tuple[str, str]]] = set()
+        """The datasets whose specifications it has changed, by namespace and name."""
 
     def on_commit(self, action: Callable[[], None]) -> None:
         """Register a function to be called after the commit; it is not called after a rollback.
@@ -68,6 +77,13 @@ class Transaction:
         """
         self._afterwards.append(action)
 
+    def on_rollback(self, action: Callable[[], None]) -> None:
+        """Register a function that undoes something outside of the database when the transaction rolls back.
+
+        It is called before other writers go on.
+        """
+        self._undoing.append(action)
+
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement with a ``?`` for each parameter, and return the rows of its result.
 
@@ -75,9 +91,12 @@ class Transaction:
         :raises TransactionConflictError: when another transaction changes the same rows or table.
         :raises StoreError: when it fails for any other reason.
         """
-        with self._note_failure():
+        try:
             rows: list[tuple[Any, ...]] = self._cursor.execute(sql, params).fetchall()
-            return rows
+        except Exception:
+            with self._note_failure():
+                raise
+        return rows
 
     def read_arrow(self, sql: str, params: Sequence[Any] = ()) -> pa.Table:
         """Run a query, and return its rows as Arrow, which takes a fraction of the memory of tuples."""
@@ -86,11 +105,29 @@ class Transaction:
         with self._note_failure():
             return self._cursor.sql(sql, params=list(params)).to_arrow_table()
 
+    def insert_arrow(self, table: str, columns: str, data: pa.RecordBatch) -> None:
+        """Insert the rows of a batch, whose columns are those of the list in its order.
+
+        :param table: an SQL identifier, as are the columns.
+        """
+        import duckdb  # noqa: F401  # its Python part lets connections scan batches
+
+        with self._note_failure():
+            self._cursor.register(_INSERTED, data)
+            try:
+                self._cursor.execute(f"INSERT INTO {table} ({columns}) FROM {_INSERTED}")
+            finally:
+                self._cursor.unregister(_INSERTED)
+
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each row of parameters."""
         if rows:
             with self._note_failure():
                 self._cursor.executemany(sql, rows)
+
+    def note_rows(self, namespace: str, table: str) -> None:
+        """Note that rows of a dataset's table are changed: transactions that have used it conflict."""
+        self.written_tables.add((namespace, table))
 
     def interrupt(self) -> None:
         """Interrupt the running statement, which then fails. Any thread may call this."""
@@ -127,6 +164,7 @@ class Store:
         self._invalid = False
         """Whether DuckDB rejects all use of the open file, after a fatal error."""
         self._observe_tables: Callable[[Transaction], None] | None = None
+        self._observe_commits: Callable[[Transaction], None] | None = None
         self._writing = threading.Lock()
         self._writer: int | None = None
         try:
@@ -150,13 +188,18 @@ class Store:
         """
         self._observe_tables = observe
 
+    def observe_commits(self, observe: Callable[[Transaction], None]) -> None:
+        """Have a function called after the commit of each transaction that may have written.
+
+        The transactions of :meth:`transaction` still hold up other writers then.
+        """
+        self._observe_commits = observe
+
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[Transaction]:
-        """Open a transaction that writes: it commits at the end of the block and rolls back when it raises.
+    def hold_writers(self) -> Iterator[None]:
+        """Let the transactions of :meth:`transaction` wait while the block commits another transaction.
 
-        Writers wait for each other, so no conflict can occur and nothing is retried.
-
-        :raises StoreError: inside another transaction of this thread; pass that transaction on instead.
+        :raises StoreError: inside a transaction of this thread.
         """
         if self._writer == threading.get_ident():
             raise StoreError(
@@ -166,11 +209,26 @@ class Store:
         with self._writing:
             self._writer = threading.get_ident()
             try:
-                with self._block("BEGIN TRANSACTION") as transaction:
-                    yield transaction
+                yield
             finally:
                 self._writer = None
-        _run_commit_actions(transaction)
+
+    @contextlib.contextmanager
+    def transaction(
+        self, within: AbstractContextManager[None] | None = None
+    ) -> Iterator[Transaction]:
+        """Open a transaction that writes: it commits at the end of the block and rolls back when it raises.
+
+        Writers wait for each other, so no conflict can occur and nothing is retried.
+
+        :param within: is entered before the transaction begins and left after its commit, while other writers
+            wait.
+        :raises StoreError: inside another transaction of this thread; pass that transaction on instead.
+        """
+        around = within or contextlib.nullcontext()
+        with self.hold_writers(), around, self._block("BEGIN TRANSACTION") as transaction:
+            yield transaction
+        _run_actions(transaction._afterwards, "commit")
 
     @contextlib.contextmanager
     def concurrent_transaction(self) -> Iterator[Transaction]:
@@ -181,7 +239,7 @@ class Store:
         """
         with self._block("BEGIN TRANSACTION") as transaction:
             yield transaction
-        _run_commit_actions(transaction)
+        _run_actions(transaction._afterwards, "commit")
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Transaction]:
@@ -190,6 +248,7 @@ class Store:
         It neither waits for a writer nor blocks one.
         """
         with self._block("BEGIN TRANSACTION READ ONLY") as transaction:
+            transaction.has_only_read = True
             yield transaction
 
     def read(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -264,16 +323,23 @@ class Store:
         with self._cursor() as cursor:
             with self._translate():
                 cursor.execute(begin)
+            transaction = Transaction(cursor, self._translate)
             try:
-                transaction = Transaction(cursor, self._translate)
                 yield transaction
                 _require_success(transaction)
+                if transaction.has_only_read:
+                    with self._translate():
+                        cursor.commit()
+                    return
                 if transaction.changer is not None and self._observe_tables is not None:
                     transaction.changer.run(self._observe_tables, transaction)
                 with self._translate(), self._commits.commit(cursor):
                     cursor.commit()
+                if self._observe_commits is not None:
+                    self._observe_commits(transaction)
             except BaseException:
                 _roll_back(cursor)
+                _run_actions(reversed(transaction._undoing), "rollback")
                 raise
 
     @contextlib.contextmanager
@@ -333,13 +399,13 @@ def _require_success(transaction: Transaction) -> None:
         ) from transaction.failure
 
 
-def _run_commit_actions(transaction: Transaction) -> None:
-    """Call the functions registered for the commit. It cannot be undone, so their errors are only logged."""
-    for action in transaction._afterwards:
+def _run_actions(actions: Iterable[Callable[[], None]], end: str) -> None:
+    """Call the functions registered for an end, which cannot be undone: their errors are only logged."""
+    for action in actions:
         try:
             action()
         except Exception:
-            _LOG.exception("a function that was registered for a commit failed")
+            _LOG.exception("a function that was registered for a %s failed", end)
 
 
 def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -23,6 +23,9 @@ from localcdap.text import format_available
 
 _INDEX_MARK: Final = "$by$"
 """Between the names of table and column in the name of an index."""
+_SELECT: Final = (
+    "SELECT namespace, name, document, key_field, partitioning, query FROM dataset_tables"
+)
 _RESERVED: Final = ("main", "temp", "system", "information_schema", "pg_catalog")
 
 
@@ -52,23 +55,33 @@ class CatalogEntry(msgspec.Struct, frozen=True):
         return QueryTable(self.namespace, self.name, identifier, self.query)
 
 
-def list_entries(tx: Transaction, namespace: str | None = None) -> list[CatalogEntry]:
-    """List the tables and views of a namespace, or of all, ordered by namespace and name."""
-    where = "" if namespace is None else "WHERE namespace = ?"
-    rows = tx.execute(
-        f"SELECT namespace, name, document, key_field, partitioning, query FROM dataset_tables {where} "  # noqa: S608
-        "ORDER BY namespace, name",
-        () if namespace is None else (namespace,),
-    )
-    return [
-        CatalogEntry(owner, name, document, key, parse_partitioning(parted), query)
-        for owner, name, document, key, parted, query in rows
-    ]
+def list_entries(
+    tx: Transaction, namespace: str | None = None, dataset: str | None = None
+) -> list[CatalogEntry]:
+    """List the tables and views of a namespace, or of all, ordered by namespace and name.
+
+    :param dataset: only those of that name, and those whose names begin with it and a dot.
+    """
+    if namespace is None:
+        return _read_entries(tx, "true", ())
+    if dataset is None:
+        return _read_entries(tx, "namespace = ?", (namespace,))
+    condition = "namespace = ? AND (name = ? OR starts_with(name, ?))"
+    return _read_entries(tx, condition, (namespace, dataset, f"{dataset}."))
 
 
 def find_entry(tx: Transaction, namespace: str, name: str) -> CatalogEntry | None:
     """Return a table or view; None when there is none of that name."""
-    return next((each for each in list_entries(tx, namespace) if each.name == name), None)
+    found = _read_entries(tx, "namespace = ? AND name = ?", (namespace, name))
+    return found[0] if found else None
+
+
+def _read_entries(tx: Transaction, condition: str, values: Sequence[str]) -> list[CatalogEntry]:
+    rows = tx.execute(f"{_SELECT} WHERE {condition} ORDER BY namespace, name", values)
+    return [
+        CatalogEntry(owner, name, document, key, parse_partitioning(parted), query)
+        for owner, name, document, key, parted, query in rows
+    ]
 
 
 def to_identifier(namespace: str, name: str) -> str:
@@ -245,6 +258,25 @@ def widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Sche
     _note_change(tx, namespace, name)
     columns = list_indexes(tx, namespace, name)
     drop_indexes(tx, namespace, name, columns)
+    if any(_changes_type(held, merged, column) for column in columns):
+        _copy_table(tx, namespace, name, held, merged)
+    else:
+        _alter_table(tx, namespace, name, held, merged)
+    create_indexes(tx, namespace, name, columns)
+    tx.execute(
+        "UPDATE dataset_tables SET document = ?, updated = now() WHERE namespace = ? AND name = ?",
+        (str(merged), namespace, name),
+    )
+
+
+def _changes_type(held: Schema, merged: Schema, column: str) -> bool:
+    before, after = held.field(column), merged.field(column)
+    if before is None or after is None:
+        return False
+    return to_column_type(before.schema) != to_column_type(after.schema)
+
+
+def _alter_table(tx: Transaction, namespace: str, name: str, held: Schema, merged: Schema) -> None:
     alter = f"ALTER TABLE {to_identifier(namespace, name)}"
     for field in merged:
         before, type = held.field(field.name), to_column_type(field.schema)
@@ -254,15 +286,27 @@ def widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Sche
         elif to_column_type(before.schema) != type:
             was_null = before.schema.non_nullable.type is Type.NULL
             tx.execute(f"{alter} ALTER {column} TYPE {type}{' USING NULL' if was_null else ''}")
-    create_indexes(tx, namespace, name, columns)
-    tx.execute(
-        "UPDATE dataset_tables SET document = ?, updated = now() WHERE namespace = ? AND name = ?",
-        (str(merged), namespace, name),
+
+
+def _copy_table(tx: Transaction, namespace: str, name: str, held: Schema, merged: Schema) -> None:
+    """Put a copy in the place of a table.
+
+    DuckDB changes the type of no column whose index the same transaction has dropped.
+    """
+    table, copy = (to_identifier(namespace, each) for each in (name, f"{name}$copy"))
+    values = ", ".join(
+        f"CAST({quote_identifier(each.name) if held.field(each.name) else 'NULL'} "
+        f"AS {to_column_type(each.schema)}) AS {quote_identifier(each.name)}"
+        for each in merged
     )
+    tx.execute(f"CREATE TABLE {copy} AS SELECT {values} FROM {table}")  # noqa: S608
+    tx.execute(f"DROP TABLE {table}")
+    tx.execute(f"ALTER TABLE {copy} RENAME TO {quote_identifier(name)}")
 
 
 def truncate(tx: Transaction, namespace: str, name: str) -> None:
     """Remove all rows of a table."""
+    tx.note_rows(namespace, name)
     tx.execute(f"DELETE FROM {to_identifier(namespace, name)}")  # noqa: S608
 
 

@@ -11,8 +11,10 @@ import msgspec
 from localcdap.api.errors import NotFoundError, StoreError
 from localcdap.api.schema import Schema, Type
 from localcdap.api.tables import Partitioning, TableShape, TableWrite
+from localcdap.store import dataset_catalog
 from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names, quote_identifier, quote_literal, to_column_type
+from localcdap.store.query_tables import FileTables, NoFileTables
 from localcdap.store.schema_merge import merge_table_schema, refuse_relaxation
 from localcdap.store.store import Store, Transaction
 from localcdap.store.table_merge import merge
@@ -51,11 +53,18 @@ class TableSnapshot(msgspec.Struct):
 
 
 class NamespaceTables:
-    """The tables of all namespaces."""
+    """The tables of all namespaces.
 
-    def __init__(self, store: Store) -> None:
+    :param files: finds the file sets that views can read.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        files: FileTables = NoFileTables(),  # noqa: B008 - it has no state
+    ) -> None:
         self._store = store
-        self._views = NamespaceViews(store)
+        self._views = NamespaceViews(store, files)
 
     def upsert_parquet(
         self,
@@ -188,10 +197,15 @@ class NamespaceTables:
         }
 
     def read_shapes(self, namespace: str) -> dict[str, TableShape]:
-        """Return the columns, keys and partitionings of a namespace's tables and views, by name."""
-        entries = self._list_entries(namespace)
+        """Return the columns, keys and partitionings of a namespace's tables and views, by name.
+
+        Datasets that have a schema and no table are among them.
+        """
+        with self._store.snapshot() as tx:
+            entries = catalog.list_entries(tx, namespace)
+            shapes = _read_datasets(tx, namespace)
         described = self._views.describe(namespace, entries)
-        return {
+        return shapes | {
             entry.name: TableShape(
                 _get_schema(entry, described),
                 entry.key,
@@ -278,6 +292,7 @@ class NamespaceTables:
         """
         catalog.require_table(tx, namespace, name)
         check_names(schema.field_names)
+        tx.note_rows(namespace, name)
         try:
             held, held_key = catalog.read_schema_and_key(tx, namespace, name)
         except NotFoundError:
@@ -336,3 +351,15 @@ def _insert(
     )
     count: int = rows[0][0]
     return count
+
+
+def _read_datasets(tx: Transaction, namespace: str) -> dict[str, TableShape]:
+    found = {
+        each.name: each.specification.get_schema()
+        for each in dataset_catalog.list_datasets(tx, namespace)
+    }
+    return {
+        name: TableShape(schema, has_table=False)
+        for name, schema in found.items()
+        if schema is not None
+    }

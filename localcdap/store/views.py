@@ -18,7 +18,7 @@ from localcdap.api.schema import Schema
 from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import quote_identifier, quote_literal, to_column_type
 from localcdap.store.query import Query, QueryColumn, QueryLimits
-from localcdap.store.query_tables import QueryTable
+from localcdap.store.query_tables import FileTables, QueryTable
 from localcdap.store.store import Store
 from localcdap.store.stored_types import list_stored_columns, write_query
 
@@ -117,12 +117,11 @@ def _to_nullable(schema: Schema) -> Schema:
 class NamespaceViews:
     """The views of all namespaces. Threads may share it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, files: FileTables) -> None:
         self._store = store
-        self._described: dict[
-            str, tuple[list[catalog.CatalogEntry], dict[str, ViewDescription]]
-        ] = {}
-        """The last description of each namespace, with the entries that it was made of."""
+        self._files = files
+        self._described: dict[str, tuple[object, dict[str, ViewDescription]]] = {}
+        """The last description of each namespace, with the entries and file sets that it was made of."""
 
     def describe(
         self, namespace: str, entries: list[catalog.CatalogEntry]
@@ -135,10 +134,12 @@ class NamespaceViews:
         if all(entry.query is None for entry in entries):
             return {}
         held = self._described.get(namespace)
-        if held is None or held[0] != entries:
-            tables = [entry.query_table for entry in entries]
-            found = ViewQuery().describe(self._store, tables)
-            held = (entries, {table.name: each for table, each in found.items()})
+        tables = [entry.query_table for entry in entries]
+        with self._store.snapshot() as tx:
+            files = self._files.list_tables(tx, tables, (), namespace)
+        if held is None or held[0] != (entries, files):
+            found = ViewQuery().describe(self._store, [*tables, *files])
+            held = ((entries, files), {table.name: each for table, each in found.items()})
             self._described[namespace] = held
         return held[1]
 
@@ -180,4 +181,5 @@ class NamespaceViews:
         with self._store.snapshot() as tx:
             catalog.read_schema_and_key(tx, namespace, name)
             tables = [entry.query_table for entry in catalog.list_entries(tx, namespace)]
+            tables += self._files.list_tables(tx, tables, (), namespace)
         return tables, next(table for table in tables if table.name == name)

@@ -1,9 +1,9 @@
 """The test kit for authors of plugins and system applications.
 
 A stage without Spark (:class:`StageTester`), a stage or a pipeline on Spark (:func:`run_stage`,
-:class:`PipelineTester`), an application without processes (:class:`AppTester`), and a whole instance
-(:class:`TemporaryInstance`). Installing localcdap registers the fixtures of :mod:`localcdap.testing.fixtures`
-with pytest.
+:class:`PipelineTester`), an application without processes (:class:`AppTester`), a dataset type
+(:class:`DatasetTester`), and a whole instance (:class:`TemporaryInstance`). Installing localcdap registers
+the fixtures of :mod:`localcdap.testing.fixtures` with pytest.
 
 >>> from localcdap.testing import StageTester
 >>> stage = StageTester(Shout, {"field": "name"}, PEOPLE)    # doctest: +SKIP
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from localcdap.testing.apps import AppTester
+    from localcdap.testing.datasets import DatasetTester
     from localcdap.testing.instance import TemporaryInstance
     from localcdap.testing.pipeline import PipelineTester
     from localcdap.testing.records import StageOutput
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AppTester",
+    "DatasetTester",
     "PipelineTester",
     "StageOutput",
     "StageRun",
@@ -41,6 +43,7 @@ __all__ = [
 
 _MODULES: Final = {
     "AppTester": "apps",
+    "DatasetTester": "datasets",
     "PipelineTester": "pipeline",
     "StageOutput": "records",
     "StageRun": "stage_run",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.locations import Locations
@@ -46,6 +47,13 @@ class FakeControlContext(WorkerStageContext):
         )
         self._locations: Final = locations
         self.metrics = self.counting = CountingMetrics()
+
+    @property
+    def transactions(self) -> TransactionRunner:
+        raise self.fail(
+            "there are no datasets here.",
+            "Run its pipeline in an instance: with the fixture cdap_instance.",
+        )
 
     def resolve_path(self, path: str) -> str:
         return self._locations.resolve(path)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
 from localcdap.api.lineage import FieldOperation
@@ -71,6 +72,13 @@ class FakePreparationContext(MetadataAccess, WorkerStageContext):
             lambda _, operation: output.metadata.append(operation),
         )
         self._operations = output.operations
+
+    @property
+    def transactions(self) -> TransactionRunner:
+        raise self.fail(
+            "there are no datasets here.",
+            "Run its pipeline in an instance: with the fixture cdap_instance.",
+        )
 
     def record(self, operations: Sequence[FieldOperation]) -> None:
         self._operations.extend(operations)

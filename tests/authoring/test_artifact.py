@@ -67,11 +67,29 @@ def test_an_artifact_is_written_whole_and_holds_its_plugin(tmp_path: Path, type:
 
 
 @pytest.mark.slow  # mypy reads PySpark: 18 s
+def test_an_artifact_with_a_dataset_type(tmp_path: Path):
+    folder = write_artifact(derive_names("DailyRates"), artifact.DATASET, tmp_path)
+
+    assert files(folder) == [
+        "daily_rates_plugins/__init__.py",
+        "daily_rates_plugins/daily_rates.py",
+        "docs/DailyRates-dataset.md",
+        "pyproject.toml",
+        "tests/test_daily_rates.py",
+    ]
+    assert "{{" not in "".join((folder / name).read_text() for name in files(folder))
+    found = inspect_artifact(str(folder), compute_digest(folder))
+    assert found.errors == []
+    assert [(each.name, each.reconfigurable) for each in found.dataset_types] == [
+        ("DailyRates", True)
+    ]
+
+
 def test_artifacts_are_formatted_linted_and_typed(tmp_path: Path):
     tools = Path(sys.executable).parent
     rules = "A,ANN,ARG,B,C4,D2,D3,E,F,I,N,PERF,PIE,PT,PTH,RET,RUF,S,SIM,T20,UP,W"
     ignored = "ANN401,ARG002,D203,D205,D212,D213,S101,A001,A002"
-    for type in TYPES:
+    for type in (*TYPES, artifact.DATASET):
         folder = write_artifact(derive_names(f"My{type.capitalize()}"), type, tmp_path)
         for command in (
             ["ruff", "format", "--check", "."],

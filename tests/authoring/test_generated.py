@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.authoring.artifact import list_plugin_types, write_artifact
+from localcdap.authoring.artifact import DATASET, list_plugin_types, write_artifact
 from localcdap.authoring.names import derive_names
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.testing import TemporaryInstance
@@ -54,14 +54,17 @@ def test_their_own_tests_pass(tmp_path: Path, engine, engine_directory: Path):
     assert not any(word in done.stdout for word in ("skipped", "warning", "failed"))
 
 
-def test_the_tests_of_one_are_run_by_its_folder_alone(tmp_path: Path):
-    folder = write_artifact(derive_names("CleanText"), "transform", tmp_path)
+@pytest.mark.parametrize(
+    ("type", "expected"), [("transform", "4 passed, 1 deselected"), (DATASET, "3 passed")]
+)
+def test_the_tests_of_one_are_run_by_its_folder_alone(tmp_path: Path, type: str, expected: str):
+    folder = write_artifact(derive_names("CleanText"), type, tmp_path)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not spark"]
 
     done = subprocess.run([*command, str(folder)], cwd="/", capture_output=True, text=True)
 
     assert done.returncode == 0, done.stdout
-    assert "4 passed, 1 deselected" in done.stdout
+    assert expected in done.stdout
 
 
 @pytest.mark.slow

@@ -12,8 +12,11 @@ from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
+from localcdap.sandbox.supervisor import PluginWorker
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
+
+from .modules import Modules
 
 
 class Instance:
@@ -35,3 +38,15 @@ def instance(tmp_path: Path) -> Iterator[Instance]:
         made.topics.close()
         made.delivery.close()
         made.tables.close()
+
+
+@pytest.fixture(scope="session")
+def worker() -> Iterator[PluginWorker]:
+    worker = PluginWorker(time_limit_s=60, memory_mb=1024)
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def modules(instance: Instance, tmp_path: Path, worker: PluginWorker) -> Modules:
+    return Modules(instance, tmp_path, worker)

@@ -11,7 +11,16 @@ import pytest
 from localcdap.datasets.folders import change_folders, recover_folders
 from localcdap.store.store import Store
 
-AFTER = {"new", "new/deep", "place", "place/there", "place/there/a.csv", "emptied"}
+AFTER = {
+    "new",
+    "new/deep",
+    "place",
+    "place/there",
+    "place/there/a.csv",
+    "emptied",
+    "rewritten",
+    "rewritten/b.csv",
+}
 STEPS = frozenset(("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree"))
 
 
@@ -51,6 +60,10 @@ def prepare(root: Path) -> set[str]:
     for name in ("moved", "emptied", "gone"):
         (root / name).mkdir(parents=True)
         (root / name / "a.csv").write_text("1\n")
+    (root / "rewritten").mkdir()
+    (root / "rewritten" / "a.csv").write_text("1\n")
+    (root / ".staged").mkdir()
+    (root / ".staged" / "b.csv").write_text("2\n")
     return list_files(root)
 
 
@@ -59,6 +72,7 @@ def change(store: Store, root: Path) -> None:
         folders.create(root / "new" / "deep")
         folders.move(root / "moved", root / "place" / "there")
         folders.empty(root / "emptied")
+        folders.replace(root / "rewritten", root / ".staged")
         folders.remove(root / "gone")
         tx.execute("INSERT INTO dataset_folder_changes VALUES ('mark')")
 

@@ -146,7 +146,7 @@ def test_an_index_outlives_an_update_of_its_table(datasets, instance):
     datasets.update(DatasetUpdate("t", wider, replaces=False))
 
     with instance.store.snapshot() as tx:
-        assert table_catalog.list_indexes(tx, "default", "t") == ["city"]
+        assert table_catalog.list_indexes(tx, "default", "t") == ["city", "id"]
 
 
 def test_a_refused_update_changes_nothing(datasets, instance, tmp_path):
@@ -305,3 +305,17 @@ def test_the_files_of_a_deleted_namespace_are_removed(datasets, instance, root, 
 
     assert not (root / "team" / "own").exists()
     assert (tmp_path / "mine").exists()
+
+
+def test_the_files_of_a_file_set_are_counted(datasets):
+    datasets.create(DatasetRequest("files", "fileSet"))
+    folder = Path(datasets.describe("default", "files").folder)
+    (folder / "deep").mkdir()
+    (folder / "deep" / "a").write_bytes(b"12345")
+    (folder / "link").symlink_to("nowhere")
+
+    found = datasets.describe("default", "files")
+
+    assert (found.files, found.bytes) == (2, 5 + len("nowhere"))
+    datasets.create(DatasetRequest("table", "keyValueTable"))
+    assert datasets.describe("default", "table").files is None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 import pytest
 
-from localcdap.api.dataset.declaration import DatasetDeclaration
-from localcdap.api.errors import IncompatibleUpdateError, UnauthorizedError
+from localcdap.api.dataset.declaration import DatasetDeclaration, PartitionChange
+from localcdap.api.errors import ConflictError, IncompatibleUpdateError, UnauthorizedError
 from localcdap.api.schema import Schema
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.model import DatasetRequest
@@ -28,9 +31,10 @@ def table(**fields: Schema) -> list[StageDataset]:
 
 
 class Pipelines:
-    def __init__(self, instance: Instance, datasets: DatasetService) -> None:
-        self.planner = PipelineDatasets(instance.store)
+    def __init__(self, instance: Instance, datasets: DatasetService, root: Path) -> None:
+        self.planner = PipelineDatasets(instance.store, root)
         self.datasets = datasets
+        self.folder = root / "default"
         self._store = instance.store
 
     def deploy(self, name: str | None, declared: list[StageDataset]) -> list[str]:
@@ -49,8 +53,10 @@ class Pipelines:
 @pytest.fixture
 def pipelines(instance: Instance, tmp_path) -> Pipelines:
     audit = AuditLog(instance.topics)
-    datasets = DatasetService(instance.store, instance.namespaces, instance.topics, audit, tmp_path)
-    return Pipelines(instance, datasets)
+    datasets = DatasetService(
+        instance.store, instance.namespaces, instance.topics, audit, tmp_path / "filesets"
+    )
+    return Pipelines(instance, datasets, tmp_path / "filesets")
 
 
 def test_the_first_deployment_creates_the_dataset_and_the_next_one_changes_nothing(pipelines):
@@ -121,7 +127,7 @@ def test_every_reason_is_a_failure_of_its_stage(pipelines):
         "Dataset 't': field 'name' (string) must have a value in every row, but it is not written."
     ]
     found = pipelines.planner.plan("default", table(id=STRING, name=STRING, n=STRING), "b").failures
-    assert [each.message.split(",")[0] for each in found] == [
+    assert [each.message.rpartition(":")[0] for each in found] == [
         "Dataset 't': field 'id' cannot change from int to string",
         "Dataset 't': field 'n' cannot change from int to string",
     ]
@@ -134,9 +140,9 @@ def test_another_type_is_refused(pipelines):
     assert pipelines.reasons("a", table(id=INT)) == [
         "Existing dataset 't' of type 'fileSet' may not be updated to type 'table'"
     ]
-    files = [StageDataset("Sink", DatasetDeclaration("f", "fileSet", {}))]
-    (reason,) = pipelines.reasons("a", files)
-    assert "A stage cannot create a dataset of type 'fileSet'" in reason
+    other = [StageDataset("Sink", DatasetDeclaration("f", "cube", {}))]
+    (reason,) = pipelines.reasons("a", other)
+    assert "A stage cannot create a dataset of type 'cube'" in reason
 
 
 def test_properties_that_an_administrator_has_set_stay(pipelines):
@@ -179,7 +185,7 @@ def test_only_an_administrator_of_a_dataset_may_change_it(instance, pipelines):
         def enforce(self, principal, entity, permissions) -> None:
             raise UnauthorizedError(f"{permissions[0]} on {entity.describe()}")
 
-    planner = PipelineDatasets(instance.store, Refusing())
+    planner = PipelineDatasets(instance.store, pipelines.folder.parent, Refusing())
     for change in (table(id=INT), table(id=INT, more=INT)):
         with (
             pytest.raises(UnauthorizedError, match="ADMIN on dataset"),
@@ -189,3 +195,99 @@ def test_only_an_administrator_of_a_dataset_may_change_it(instance, pipelines):
         pipelines.deploy("a", table(id=INT))
     with instance.store.transaction() as tx:
         assert planner.apply(tx, "default", table(id=INT), "a") == [], "nothing is changed"
+
+
+def snapshots(name: str = "s", **properties: str) -> list[StageDataset]:
+    schema = str(Schema.record("r", [("id", INT)]))
+    keys = {"partitioning.fields.": "snapshot", "partitioning.field.snapshot": "LONG"}
+    given = {"schema": schema, "format": "avro", **keys, **properties}
+    return [StageDataset("Sink", DatasetDeclaration(name, "partitionedFileSet", given, "name"))]
+
+
+def test_the_folder_of_a_file_set_comes_and_goes_with_the_deployment(instance, pipelines):
+    def fail(tx) -> None:
+        pipelines.planner.apply(tx, "default", snapshots(), "a")
+        assert (pipelines.folder / "s").is_dir()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), instance.store.transaction() as tx:
+        fail(tx)
+    assert not pipelines.folder.exists()
+    assert not pipelines.datasets.has_dataset("default", "s")
+
+    assert pipelines.deploy("a", snapshots()) == ["s"]
+    assert (pipelines.folder / "s").is_dir()
+    assert instance.store.read("SELECT count(*) FROM dataset_folder_changes") == [(0,)]
+    assert pipelines.deploy("a", snapshots()) == []
+
+
+def test_what_a_file_set_cannot_follow_is_refused(pipelines):
+    pipelines.deploy("a", snapshots())
+
+    assert pipelines.reasons("b", snapshots(format="orc")) == [
+        "Dataset 's' has files of the format 'avro'; the stage writes 'orc'."
+    ]
+    text = str(Schema.record("r", [("id", Schema.STRING)]))
+    (reason,) = pipelines.reasons("b", snapshots(schema=text))
+    assert "'id'" in reason
+    assert "string" in reason
+    (reason,) = pipelines.reasons("b", snapshots("inner", **{"base.path": "s/inner"}))
+    assert "overlaps that of dataset 's'" in reason
+    wider = str(Schema.record("r", [("id", INT), ("n", INT.as_nullable)]))
+    assert pipelines.deploy("b", snapshots(schema=wider)) == ["s"]
+    assert pipelines.deploy("a", snapshots()) == [], "it may write fewer fields"
+
+
+def test_a_file_set_takes_the_partitions_of_its_folder(instance, pipelines, tmp_path):
+    for name in ("1421786520000", "1421786530000", "_temporary", "notes"):
+        (pipelines.folder / "s" / name).mkdir(parents=True)
+    given = tmp_path / "given"
+    for name in ("2015-01-20/20-42.1421786520000", "2015-01-20/20-42.1421786530000"):
+        (given / name).mkdir(parents=True)
+    timed = DatasetDeclaration("t", "timePartitionedFileSet", {"base.path": str(given)})
+    with instance.store.transaction() as tx:
+        declared = [*snapshots(), StageDataset("Other", timed)]
+        _, change = pipelines.planner.apply(tx, "default", declared, "a")
+    (left_out,) = change.warnings
+    assert (
+        "20-42.1421786520000 does not become a partition: a later partition has its key" in left_out
+    )
+
+    found = instance.store.read('SELECT snapshot, "$path" FROM "default"."s.partitions" ORDER BY 1')
+    assert found == [(1421786520000, "1421786520000"), (1421786530000, "1421786530000")]
+    found = instance.store.read(
+        'SELECT * EXCLUDE ("$created", "$metadata") FROM "default"."t.partitions"'
+    )
+    assert found == [(2015, 1, 20, 20, 42, "2015-01-20/20-42.1421786530000")]
+    for name in ("s", "t"):
+        pipelines.datasets.drop("default", name)
+    assert not (pipelines.folder / "s").exists(), "its own"
+    assert given.is_dir(), "somebody else's"
+
+
+def test_a_file_set_takes_the_place_of_a_name_for_data_elsewhere(instance, pipelines):
+    pipelines.datasets.create(DatasetRequest("s", "externalDataset"))
+    assert pipelines.deploy("a", snapshots()) == ["s"]
+    assert pipelines.datasets.describe("default", "s").type == "partitionedFileSet"
+
+
+def test_partitions_are_changed_with_their_files(instance, pipelines):
+    pipelines.deploy("a", snapshots())
+    change = partial(PartitionChange, "default", "s")
+    for path in ("1", "2"):
+        (pipelines.folder / "s" / path).mkdir()
+    with instance.store.transaction() as tx:
+        pipelines.planner.change_partitions(
+            tx, [change({"snapshot": 1}, "1"), change({"snapshot": 2}, "2")]
+        )
+    refused = [change({"snapshot": 1}), change({"snapshot": 2}, "3")]
+    with (
+        pytest.raises(ConflictError, match="already has a partition with the key"),
+        instance.store.transaction() as tx,
+    ):
+        pipelines.planner.change_partitions(tx, refused)
+    assert (pipelines.folder / "s" / "1").is_dir(), "restored"
+    with instance.store.transaction() as tx:
+        pipelines.planner.change_partitions(tx, [change({"snapshot": 1}), change({"snapshot": 9})])
+    assert [each.name for each in (pipelines.folder / "s").iterdir()] == ["2"]
+    assert instance.store.read('SELECT snapshot FROM "default"."s.partitions"') == [(2,)]

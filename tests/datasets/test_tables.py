@@ -8,16 +8,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from localcdap.api.errors import NotFoundError
+from localcdap.api.errors import ConflictError, NotFoundError
 from localcdap.api.schema import Schema
 from localcdap.api.security import Principal
 from localcdap.api.tables import TableWrite
+from localcdap.datasets.model import DatasetRequest
 from localcdap.datasets.service import TableService
 from localcdap.security.principals import act_as
 from localcdap.store.table_catalog import create_view
 from localcdap.store.tables import NamespaceTables
 
 from .conftest import Instance
+from .modules import Modules
 
 ROW = Schema.record("r", [("id", Schema.LONG)])
 
@@ -99,3 +101,27 @@ def test_what_happens_to_tables_and_views_is_published_once_for_each_transaction
         ("entityCreated", "b"),
     ]
     assert messages[-3]["user"] == "alice"
+
+
+@pytest.mark.parametrize("name", ["prices.items", "prices"])
+def test_a_part_of_a_dataset_is_not_dropped(modules: Modules, name: str) -> None:
+    """Its other parts would be left without it."""
+    modules.drop("parts-1.0.0.py", PARTS)
+    modules.datasets.create(DatasetRequest("prices", "parts"))
+    instance = modules.instance
+    tables = TableService(instance.store, instance.namespaces, instance.topics)
+    with pytest.raises(ConflictError, match=f"Table '{name}' cannot be dropped: it is a part of"):
+        tables.drop("default", name)
+    assert modules.list_tables() == ["prices", "prices.items"]
+    modules.datasets.drop("default", "prices")
+    assert modules.list_tables() == []
+
+
+PARTS = """
+from localcdap.api.dataset.definition import CompositeDefinition, dataset_type
+
+
+@dataset_type("parts")
+class Parts(CompositeDefinition):
+    embedded = {"items": "keyValueTable", "": "keyValueTable"}
+"""

@@ -146,6 +146,7 @@ def list_calls_about_the_instance() -> list[tuple[str, ...]]:
         ("datasets", "show", "d"),
         ("datasets", "show", HOSTILE),
         ("datasets", "list"),
+        ("datasets", "partitions", HOSTILE, "-w", f"{HOSTILE}={HOSTILE}"),
         ("datasets", "types"),
         ("datasets", "usage", HOSTILE),
         ("metadata", "add", f"{HOSTILE}/{HOSTILE}", "--tag", "t"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -98,6 +99,19 @@ def test_a_place_that_is_taken_meanwhile_is_refused_and_nothing_is_visible(place
         staging.commit([])
 
     assert not one.exists()
+
+
+def test_files_that_are_removed_meanwhile_are_an_error_and_nothing_is_visible(places):
+    run, one, two = places
+    staging = Staging(run, "r1")
+    stage(staging, one, two)
+    (removed,) = hidden(two.parent / "out")
+    shutil.rmtree(removed)
+
+    with pytest.raises(ConflictError, match=f"the files for '{one}' were removed"):
+        staging.commit([])
+
+    assert not two.exists()
 
 
 def test_roll_back_removes_what_was_staged(places, tmp_path):

@@ -40,7 +40,8 @@ CHECKED = {
         "structured-tables.create_or_update structured-tables.drop"
     ),
     "ADMIN on namespace {namespace}": (
-        "connections.delete connections.load connections.put messaging.create_topic "
+        "connections.delete connections.load connections.put dataset-modules.add "
+        "dataset-modules.delete dataset-modules.delete_all messaging.create_topic "
         "messaging.delete_topic runs.prune secure-keys.delete secure-keys.put "
         "templates.delete templates.save"
     ),
@@ -54,10 +55,11 @@ CHECKED = {
     ),
     "EXECUTE on namespace {query.namespace}": "paths.list_entries paths.peek",
     "EXECUTE on namespace {request.namespace}": "cases.start debugging.debug previews.start",
-    "READ WRITE on namespace system": "transactions.begin",
+    "READ WRITE on namespace system": "transactions.get_specification transactions.perform",
     "READ on application or namespace of {level}, or namespace system": (
         "preferences.get preferences.get_sequence preferences.resolve"
     ),
+    "WRITE on dataset {namespace}/{declaration.name}": "run-datasets.declare",
     "READ on dataset {namespace}/{name}": "tables.export tables.read_rows",
     "READ on entity or namespace of {query}, or namespace system": "audit.list_messages",
     "READ on namespace system": "metadata.list_set_aside",
@@ -93,6 +95,8 @@ CHECKED = {
         "structured-tables.list_tables"
     ),
     "any on namespace {namespace}": (
+        "artifacts.find_dataset_type artifacts.list_dataset_types artifacts.list_modules "
+        "dataset-modules.list_modules "
         "artifacts.find_plugin artifacts.get_plugin artifacts.get_plugin_folder "
         "artifacts.list_artifacts artifacts.list_capabilities "
         "artifacts.list_capability_warnings artifacts.list_hidden artifacts.list_plugins "

@@ -78,6 +78,8 @@ def _configure(directory: Path, port: int) -> None:
     (directory / "tmp").mkdir()
     properties = {
         "spark.ui.enabled": "false",
+        # Each task has a Python worker of its own, which has imported nothing yet.
+        "spark.python.worker.reuse": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",

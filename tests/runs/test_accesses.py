@@ -142,7 +142,9 @@ def test_a_chain_of_pipelines_is_found_from_each_end(instance: TemporaryInstance
     assert find(instance, "unknown") == set()
 
 
-def test_a_reference_name_becomes_an_entity_with_a_schema(instance: TemporaryInstance) -> None:
+def test_a_reference_name_becomes_an_external_dataset_with_a_schema(
+    instance: TemporaryInstance,
+) -> None:
     instance.run(load("outside", "inside"))
     found = instance.cdap.metadata.get(MetadataEntity.of_dataset("outside", "default")).system
     assert found.properties["entity-name"] == "outside"
@@ -150,7 +152,9 @@ def test_a_reference_name_becomes_an_entity_with_a_schema(instance: TemporaryIns
         "id",
         "name",
     ]
-    assert "type" not in found.properties
+    assert found.properties["type"] == "externalDataset"
+    dataset = instance.cdap.datasets.describe("default", "outside")
+    assert (dataset.type, dataset.schema.field_names) == ("externalDataset", ["id", "name"])
     inside = instance.cdap.metadata.get(MetadataEntity.of_dataset("inside", "default")).system
     assert inside.properties["type"] == "table"
 

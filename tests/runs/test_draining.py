@@ -77,7 +77,7 @@ def test_what_cannot_take_effect_is_reported(instance, tmp_path):
     run = said(instance, tmp_path, "wrong", TableWrite("update", ("id",), among="held.nil = 1"))
     with pytest.raises(StoreError) as raised:
         instance.cdap.runs.drain_spool(run)
-    assert "The rows for table wrong could not be written" in raised.value.message
+    assert "The rows for wrong could not be written" in raised.value.message
     assert 'does not have a column named "nil"' in raised.value.message
     assert instance.cdap.runs.get("default", run).status is RunStatus.FAILED
 

@@ -1,4 +1,4 @@
-"""Datasets that the stages of a pipeline declare, and what a creation or an update changes."""
+"""Datasets and partitions that the stages of a pipeline declare, and what a creation or an update changes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,33 @@ class DatasetDeclaration(msgspec.Struct, frozen=True):
     """The schema is that of the records which the stage writes; the dataset may have more nullable fields."""
     config_property: str | None = None
     """The property of the stage that names the dataset, for failures."""
+
+
+class PartitionChange(msgspec.Struct, frozen=True):
+    """A partition that is added to a file set, or dropped, when a run commits."""
+
+    namespace: str
+    dataset: str
+    key: dict[str, str | int]
+    path: str | None = None
+    """Its folder, relative to that of the file set; None to drop the partition with its files."""
+    metadata: dict[str, str] = {}
+
+
+class FilePartition(msgspec.Struct, frozen=True):
+    """A partition that a file set has."""
+
+    key: dict[str, str | int]
+    path: str
+    """Its folder, relative to that of the file set."""
+
+
+class DatasetFiles(msgspec.Struct, frozen=True):
+    """The files of a dataset, for a sink that adds some."""
+
+    folder: str
+    """An absolute path."""
+    partitions: list[FilePartition] = []
 
 
 class PropertyChange(msgspec.Struct, frozen=True):

@@ -10,16 +10,23 @@ A type is a class with :func:`dataset_type`, such as::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Protocol, TypeVar
+from pathlib import Path
+from typing import ClassVar, Final, Protocol, TypeVar
 
+from localcdap.api.dataset.dataset import Dataset, DatasetContext
+from localcdap.api.dataset.rows import RowTable
 from localcdap.api.dataset.specification import (
     DatasetSpecification,
     StorageLayout,
     build_specification,
 )
-from localcdap.api.errors import IncompatibleUpdateError
+from localcdap.api.declarations import reject_declaration
+from localcdap.api.errors import IncompatibleUpdateError, NotFoundError
 
 _D = TypeVar("_D", bound="type[DatasetDefinition]")
+DATASET_TYPE_MARK: Final = "__localcdap_dataset_type__"
+"""The attribute (name, description) that :func:`dataset_type` sets; it is not inherited: read
+``vars(cls)``."""
 
 
 class DatasetStorage(Protocol):
@@ -53,6 +60,28 @@ class DatasetStorage(Protocol):
 
     def drop(self, layout: StorageLayout) -> None:
         """Remove tables and folder. A folder that the dataset does not own stays."""
+        ...
+
+    def stage_folder(self, layout: StorageLayout) -> Path:
+        """Return a copy of the dataset's folder, which takes its place with the transaction.
+
+        The admin writes, changes and removes files in it. When the transaction is rolled back, or when this
+        code fails, the files are as they were. The code is called again when somebody has changed the files
+        meanwhile.
+
+        :raises ConflictError: when the layout has no folder that the dataset owns, or a run writes into it.
+        """
+        ...
+
+    def open_table(self, layout: StorageLayout, name: str) -> RowTable:
+        """Return the rows of a table, which the admin reads and changes; they change with the transaction.
+
+        All rows are in the memory of the plugin worker. The code is called again with them when it opens a
+        table, and when somebody has changed the rows meanwhile. After a change of the table's layout, open
+        the table again.
+
+        :raises NotFoundError: when the layout has no such table, or it does not exist.
+        """
         ...
 
 
@@ -94,6 +123,8 @@ class DatasetAdmin:
 
     def upgrade(self) -> None:
         """Migrate the data after the code of the type has changed. A second call must change nothing."""
+        layout = self.definition.lay_out(self.specification)
+        self.storage.change(layout, layout)
 
     def truncate(self) -> None:
         """Remove the data; the dataset stays."""
@@ -110,7 +141,13 @@ class DatasetDefinition:
     name: ClassVar[str] = ""
     """The name of the type."""
     description: ClassVar[str] = ""
+    properties: ClassVar[Mapping[str, str]] = {}
+    """A sentence for each property that the author describes; other properties are allowed."""
     admin_class: ClassVar[type[DatasetAdmin]] = DatasetAdmin
+    dataset_class: ClassVar[type[Dataset]] = Dataset
+    """The class of opened datasets."""
+    find_type: Callable[[str], DatasetDefinition] | None = None
+    """Finds the types that this one names; localcdap sets it on each object."""
 
     def configure(self, name: str, properties: Mapping[str, str]) -> DatasetSpecification:
         """Check the properties of a new dataset, and return its specification.
@@ -141,6 +178,10 @@ class DatasetDefinition:
     ) -> DatasetAdmin:
         """Return the admin of a dataset."""
         return self.admin_class(self, storage, specification)
+
+    def get_dataset(self, context: DatasetContext, specification: DatasetSpecification) -> Dataset:
+        """Return a dataset that a program opens."""
+        return self.dataset_class(context, specification)
 
     def list_ignored(self, properties: Mapping[str, str]) -> list[str]:
         """Return a sentence for each property that is set and has no effect here."""
@@ -197,31 +238,55 @@ class CompositeDefinition(DatasetDefinition):
     The properties of the dataset are those of each embedded dataset (CDAP 6 ``CompositeDatasetDefinition``).
     """
 
-    embedded: ClassVar[Mapping[str, DatasetDefinition]] = {}
-    """The types of the embedded datasets by name."""
+    embedded: ClassVar[Mapping[str, DatasetDefinition | str]] = {}
+    """The types of the embedded datasets by name; a type of another module is given by its name."""
     admin_class: ClassVar[type[DatasetAdmin]] = CompositeAdmin
 
     def list_embedded(
         self, specification: DatasetSpecification
     ) -> list[tuple[str, DatasetDefinition]]:
         """Return the embedded datasets of a specification, and their types."""
-        return [(name, self.embedded[name]) for name in specification.embedded]
+        known = self.find_embedded()
+        return [(name, known[name]) for name in specification.embedded]
+
+    def find_embedded(self) -> dict[str, DatasetDefinition]:
+        """Return the types of the embedded datasets by name.
+
+        :raises NotFoundError: when a type that is given by its name does not exist.
+        """
+        return {name: self._find_embedded(each) for name, each in self.embedded.items()}
+
+    def _find_embedded(self, embedded: DatasetDefinition | str) -> DatasetDefinition:
+        if isinstance(embedded, DatasetDefinition):
+            return embedded
+        if self.find_type is None:
+            raise NotFoundError(f"Requested dataset type is not available: {embedded}")
+        return self.find_type(embedded)
+
+    def get_dataset(self, context: DatasetContext, specification: DatasetSpecification) -> Dataset:
+        parts = {
+            name: definition.get_dataset(context, specification.embedded[name])
+            for name, definition in self.list_embedded(specification)
+        }
+        return self.dataset_class(context, specification, parts)
 
     def configure(self, name: str, properties: Mapping[str, str]) -> DatasetSpecification:
-        parts = [each.configure(inner, properties) for inner, each in self.embedded.items()]
+        known = self.find_embedded()
+        parts = [each.configure(inner, properties) for inner, each in known.items()]
         return build_specification(name, self.name, properties, parts)
 
     def reconfigure(
         self, name: str, properties: Mapping[str, str], current: DatasetSpecification
     ) -> DatasetSpecification:
-        lost = [each for each in current.embedded if each not in self.embedded]
+        known = self.find_embedded()
+        lost = [each for each in current.embedded if each not in known]
         reasons = [
             f"{name}.{each}: type '{self.name}' has no such embedded dataset any more; "
             "its data would be lost."
             for each in lost
         ]
         parts = []
-        for inner, each in self.embedded.items():
+        for inner, each in known.items():
             held = current.embedded.get(inner)
             try:
                 parts.append(
@@ -243,8 +308,15 @@ def dataset_type(name: str, *, description: str = "") -> Callable[[_D], _D]:
     """
 
     def declare(definition: _D) -> _D:
+        if not (isinstance(definition, type) and issubclass(definition, DatasetDefinition)):
+            reject_declaration(definition, "a dataset type extends DatasetDefinition.")
+            return definition
+        if not isinstance(name, str) or not name.strip():
+            reject_declaration(definition, "a dataset type needs a name.")
+            return definition
         definition.name = name
         definition.description = description
+        setattr(definition, DATASET_TYPE_MARK, (name, description))
         return definition
 
     return declare

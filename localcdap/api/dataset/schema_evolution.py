@@ -1,9 +1,9 @@
 """Which changes of a dataset's schema are compatible with the data that it has.
 
 A nullable field may be added, a number may get a wider type that holds every value of the old one, an enum
-may get more symbols, and a field may become nullable, inside of a nested type too. Everything else is
-refused, and so are dropping and renaming a field: rows that were written before would lose values or could
-not be read any more.
+may get more symbols, and a field may become nullable. Inside of a nested type, only nulls and symbols may be
+added. Everything else is refused, and so are dropping and
+renaming a field: rows that were written before would lose values or could not be read any more.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _WIDER: Final = {
     Type.FLOAT: (Type.DOUBLE,),
 }
 """The types that hold every value of a number type. A double holds no long over 2**53 exactly."""
+_NESTED: Final = (Type.ARRAY, Type.MAP, Type.RECORD)
 COMPATIBILITY_RULE: Final = (
     "Compatible are: a new nullable field, a number type that holds every value of the old one, more symbols "
     "of an enum, and null for a field that did not allow it."
@@ -194,10 +195,11 @@ def _compare(old: Field, new: Field) -> FieldChange | None:
     name = old.name
     tightens = allowed_null and not allows_null
     if inner != outer and not is_wider(inner, outer):
-        reason = (
-            f"field '{name}' cannot change from {before} to {after}, which does not hold every value of "
-            f"{format_field_type(inner)}."
-        )
+        if inner.type is outer.type and inner.type in _NESTED:
+            why = "inside of a nested type only nulls and symbols of an enum may be added."
+        else:
+            why = f"{after} does not hold every value of {format_field_type(inner)}."
+        reason = f"field '{name}' cannot change from {before} to {after}: {why}"
         return FieldChange(name, ChangeKind.RETYPED, before, after, reason)
     if tightens:
         reason = f"field '{name}' allows null ({before}) and cannot become {after}: rows may hold a null."

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from localcdap.api.schema import Schema
+from localcdap.decoders import decode_json
 
 SCHEMA: Final = "schema"
 """The property with the schema of the rows or records, as JSON. SQL, pipelines and the studio use it."""
 ROW_FIELD: Final = "schema.row.field"
 """The property that names the field of the schema that identifies a row."""
+
+
+class TypeOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where the type of a dataset comes from, and what is known without its code."""
+
+    artifact: str
+    """The artifact that has the type, as ``NAME VERSION``."""
+    layout: str
+    """What the type says of the place of the data; see :func:`encode_layout`."""
+    path: str = ""
+    """The path at which the user placed the artifact; empty for an embedded dataset."""
 
 
 class DatasetSpecification(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -31,6 +45,8 @@ class DatasetSpecification(msgspec.Struct, frozen=True, rename="camel", omit_def
     description: str | None = None
     embedded: dict[str, DatasetSpecification] = msgspec.field(default={}, name="datasetSpecs")
     """The embedded datasets by the name that the definition gave them."""
+    origin: TypeOrigin | None = None
+    """Set by localcdap for types of modules; None for a built-in type."""
 
     def get_schema(self) -> Schema | None:
         """Return the property ``schema``; None when it is not set.
@@ -87,9 +103,31 @@ class FolderLayout(msgspec.Struct, frozen=True):
     """Whether the files are deleted with the dataset."""
 
 
+def locate_folder(root: Path, folder: FolderLayout) -> Path:
+    """Return the path of a folder.
+
+    :param root: the folder of the namespace's file sets.
+    """
+    return Path(os.path.normpath(root / folder.path))
+
+
 class StorageLayout(msgspec.Struct, frozen=True):
     """Where the data of a dataset is, without that of embedded datasets."""
 
     tables: dict[str, TableLayout] = {}
     """By name. The table with the dataset's own name is the dataset in SQL."""
     folder: FolderLayout | None = None
+
+
+def encode_layout(layout: StorageLayout) -> str:
+    """Return a layout as JSON, with schemas as texts."""
+    return msgspec.json.encode(layout, enc_hook=str).decode()
+
+
+def decode_layout(text: str) -> StorageLayout:
+    """Return the layout of which :func:`encode_layout` made the text."""
+    return decode_json(text, type=StorageLayout, hook=_decode_schema)
+
+
+def _decode_schema(_type: type, text: str) -> Schema:
+    return Schema.parse(text)

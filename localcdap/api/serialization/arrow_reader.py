@@ -97,7 +97,7 @@ def _read_timestamps(column: pa.Array) -> list[Any]:
 
 def _build_list_reader(items: ColumnReader) -> ColumnReader:
     def read(column: pa.Array) -> list[Any]:
-        offsets = column.offsets.to_pylist()
+        offsets = column.offsets.to_numpy().tolist()
         first, last = offsets[0], offsets[-1]
         values = items(column.values.slice(first, last - first))
         return _set_nulls(column, [values[a - first : b - first] for a, b in pairwise(offsets)])
@@ -107,14 +107,13 @@ def _build_list_reader(items: ColumnReader) -> ColumnReader:
 
 def _build_map_reader(keys: ColumnReader, values: ColumnReader) -> ColumnReader:
     def read(column: pa.Array) -> list[Any]:
-        offsets = column.offsets.to_pylist()
+        offsets = column.offsets.to_numpy().tolist()
         first, last = offsets[0], offsets[-1]
         names = keys(column.keys.slice(first, last - first))
         items = values(column.items.slice(first, last - first))
         entries = list(zip(names, items, strict=True))
-        return _set_nulls(
-            column, [dict(entries[a - first : b - first]) for a, b in pairwise(offsets)]
-        )
+        made = [dict(entries[a - first : b - first]) if a < b else {} for a, b in pairwise(offsets)]
+        return _set_nulls(column, made)
 
     return read
 

@@ -76,6 +76,17 @@ def is_writable(value: Any, schema: Schema) -> bool:
     return isinstance(value, tuple(get_usual_types(schema)))
 
 
+def is_unicode(text: str) -> bool:
+    """Return whether UTF-8 can encode a text; it cannot encode half of a surrogate pair."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def find_deciding_types(alternatives: Sequence[Schema]) -> dict[type, int]:
     """Return the Python types whose values always match the same alternative first, with its index."""
     decided: dict[type, int] = {}

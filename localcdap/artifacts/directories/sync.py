@@ -21,11 +21,12 @@ from localcdap.artifacts.directories.contents import compute_digest, compute_sig
 from localcdap.artifacts.directories.identity import ArtifactIdentity, get_sidecar, read_identity
 from localcdap.artifacts.index import ArtifactContent, ArtifactEntry, ArtifactIndex
 from localcdap.artifacts.model import Inspection
+from localcdap.artifacts.module_rules import ModuleRules
 from localcdap.artifacts.parents import APP_VERSION
 from localcdap.store.store import Transaction
 
 _LOG: Final = logging.getLogger(__name__)
-_FORMAT: Final = f"4-{APP_VERSION}-{sys.implementation.cache_tag}"
+_FORMAT: Final = f"5-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection finds new information, so that everything is inspected again."""
 _PACKAGE: Final = Path(__file__).parents[2]
 _BASE_PACKAGES: Final = ("api", "java", "plugin_lib")
@@ -86,13 +87,19 @@ class ArtifactSynchronizer:
         retry_errors: bool = False,
         touched: Collection[str] | None = None,
         unfinished: Collection[str] = (),
+        forced: Collection[str] = (),
     ) -> ArtifactIndexState:
         """Return the new state of the index; ``old`` itself when nothing has changed.
 
         :param touched: paths that may have changed; of the others only new ones are read. None for all.
         :param unfinished: paths that are being written; their entries stay unchanged.
+        :param forced: paths of artifacts that may take dataset types from other modules.
         """
         work = _Synchronization(self._inspector, self._copies, old, self._deployer, retry_errors)
+        work.forced = forced
+        keys = [to_printable(place.path) for place in places]
+        current = {key: old.entries[key] for key in keys if key in old.entries}
+        work.rules = ModuleRules(current, work.contents, self._index.list_datasets)
         entries: dict[str, ArtifactEntry] = {}
         for place in places:
             key = to_printable(place.path)
@@ -104,7 +111,7 @@ class ArtifactSynchronizer:
             elif known is not None and as_before and _has_same_scope(known, place):
                 entries[key] = known
             else:
-                entries[key] = work.entry(key, place)
+                entries[key] = current[key] = work.entry(key, place)
         used = _collect_digests(entries)
         contents = {d: content for d, content in work.contents.items() if d in used}
         state = ArtifactIndexState(entries, contents)
@@ -150,6 +157,9 @@ class _Synchronization:
         self.contents = dict(old.contents)
         self.copied = False
         """Whether a content was copied that look-ups do not have yet."""
+        self.rules: ModuleRules | None = None
+        """The rules for dataset modules; None to accept all."""
+        self.forced: Collection[str] = ()
         self._old = old
         self._deployer = deployer
         self._inspector = inspector
@@ -194,7 +204,11 @@ class _Synchronization:
             )
         if found.errors:
             return self._make_broken_entry(key, place, old, identity, now, found.digest)
-        refusal = self._deploy(place, found)
+        may_take = key in self.forced or (old is not None and old.forced_digest == found.digest)
+        is_in_use = old is not None and old.good_digest == found.digest
+        refusal = (
+            None if is_in_use else self._check_types(place, identity, found, is_forced=may_take)
+        ) or self._deploy(place, found)
         if refusal is not None:
             refused = msgspec.structs.replace(identity, problem=refusal)
             # No signature, so that the next synchronization tries to deploy it again.
@@ -210,7 +224,21 @@ class _Synchronization:
             good_digest=found.digest,
             problem=None,
             parents=" ".join(identity.parents),
+            forced_digest=found.digest if may_take else "",
         )
+
+    def _check_types(
+        self,
+        place: ArtifactPath,
+        identity: ArtifactIdentity,
+        found: ArtifactContent,
+        *,
+        is_forced: bool,
+    ) -> str | None:
+        """Return why the artifact cannot have the dataset types of a content; None when it can."""
+        if self.rules is None:
+            return None
+        return self.rules.find_refusal(place.namespace, identity, found, is_forced=is_forced)
 
     def _is_current(self, old: ArtifactEntry, place: ArtifactPath, now: str) -> bool:
         return (
@@ -283,6 +311,7 @@ class _Synchronization:
             good_digest=good,
             problem=to_printable(identity.problem) if identity.problem else None,
             parents=parents,
+            forced_digest=old.forced_digest if old is not None and good else "",
         )
 
 

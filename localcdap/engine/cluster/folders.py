@@ -41,6 +41,10 @@ class ClusterFolders:
         ):
             raise create_occupied_error(*found)
 
+    def require_ready(self, moves: Sequence[Move]) -> None:
+        """See :meth:`Folders.require_ready`; that staging directories are there is not checked."""
+        self.require_free([move.final for move in moves])
+
     def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None:
         """See :meth:`Folders.prepare`."""
         action = folder_task.prepare_for_spark if written_by_spark else folder_task.prepare

@@ -23,6 +23,7 @@ from localcdap.engine.commit import (
     Folders,
     Move,
     Recovery,
+    create_load_messages,
     list_staging_directories,
     read_journal,
     recover_commit,
@@ -102,9 +103,8 @@ def _create_missing_messages(
         return [failed, create_status(RunStatus.FAILED)]
     known = {type(message) for message in reported}
     missing: list[Message] = []
-    if journal.table_loads and TableLoads not in known:
-        run_id = read_order(run_directory).run_id
-        missing.append(TableLoads(run_id, journal.table_loads))
+    if TableLoads not in known and (journal.table_loads or journal.partitions):
+        missing += create_load_messages(read_order(run_directory).run_id, journal)
     if Committed not in known:
         missing.append(Committed([move.final for move in journal.moves], journal.flows))
     if not journal.ends_run:
@@ -117,6 +117,8 @@ class _SettledFolders:
     """The file system of a cluster on which :func:`release_session` has done everything already."""
 
     def require_free(self, targets: Sequence[str]) -> None: ...
+
+    def require_ready(self, moves: Sequence[Move]) -> None: ...
 
     def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None: ...
 

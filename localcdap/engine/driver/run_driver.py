@@ -17,7 +17,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.decoders import convert
 from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.cluster.shipment import Shipment
-from localcdap.engine.commit import Journal, Staging
+from localcdap.engine.commit import Journal, Staging, create_load_messages
 from localcdap.engine.driver.cancellation import Cancellation, Killed
 from localcdap.engine.driver.operations import end_operations
 from localcdap.engine.driver.progress_report import ProgressReport, create_status, log_to_spool
@@ -27,6 +27,7 @@ from localcdap.engine.driver.workflow import Workflow
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.host_client import (
     RedactingSpoolWriter,
+    create_declarer,
     create_metadata_check,
     create_metadata_reader,
     create_table_source,
@@ -44,13 +45,13 @@ from localcdap.engine.messages.spool import (
     Message,
     MetadataOperations,
     RunStatus,
-    TableLoads,
 )
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import add_record, to_stage_error
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.tables import TableSource
+from localcdap.engine.run_transactions import RunTransactions
 from localcdap.engine.session import connect
 from localcdap.messaging.spool import SpoolWriter
 
@@ -77,6 +78,7 @@ class RunDriver:
         self._order: Final = order
         self._tables: Final = tables or create_table_source(order, run_directory)
         self._staging = Staging(run_directory, order.run_id)
+        self._transactions: Final = RunTransactions(order)
         self._cancellation: Final = Cancellation(order.run_id, self._block)
         self._workflow: Workflow | None = None
         self._has_ended = True
@@ -95,6 +97,7 @@ class RunDriver:
             spool.append(create_status(RunStatus.PENDING))
             try:
                 self._cancellation.install()
+                self._transactions.check_timeouts()
                 with self._hold_engine_lease():
                     spool.append(create_status(RunStatus.STARTING))
                     end = self._execute(spool)
@@ -104,6 +107,7 @@ class RunDriver:
                 is_killed = self._cancellation.take_request()
                 end = self._end_killed(spool) if is_killed else self._end_failed(spool, error)
             finally:
+                self._transactions.close()
                 self._cancellation.finish()
                 self._leave_engine()
         return end
@@ -165,12 +169,14 @@ class RunDriver:
             workflow.run_data()
         self._cancellation.disarm()
         ends_run = not workflow.has_ending_steps
-        journal = self._staging.commit(run.table_loads, workflow.list_flows(), ends_run=ends_run)
+        journal = self._staging.commit(
+            run.table_loads, workflow.list_flows(), run.partitions, ends_run=ends_run
+        )
         messages = create_commit_messages(order.run_id, journal)
         if workflow.has_ending:
             spool.append(*messages, durable=True)
             messages = []
-            if run.table_loads:
+            if run.table_loads or run.partitions:
                 # Stages after the sinks find their rows in the tables.
                 flush_to_host(order)
             self._cancellation.arm()
@@ -234,6 +240,8 @@ class RunDriver:
             table_directory=self._directory / TABLES,
             host_directory=order.host_directory,
             hide=get_secrets(order).hide,
+            transactions=self._transactions.open,
+            declare=create_declarer(order),
         )
 
     def _create_metadata(self, spool: SpoolWriter) -> RunMetadata:
@@ -290,8 +298,10 @@ def create_commit_messages(run_id: str, journal: Journal) -> list[Message]:
     """Return the messages of a commit: the host applies the table loads before the run counts as
     completed.
     """
-    loads = [TableLoads(run_id, journal.table_loads)] if journal.table_loads else []
-    return [*loads, Committed([move.final for move in journal.moves], journal.flows)]
+    return [
+        *create_load_messages(run_id, journal),
+        Committed([move.final for move in journal.moves], journal.flows),
+    ]
 
 
 def create_failed(error: Exception, hide: Callable[[str], str]) -> Failed:

@@ -10,10 +10,12 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles
 from localcdap.api.metadata import MetadataEntity, ScopedMetadata
 from localcdap.api.schema import Schema
 from localcdap.api.security import Permission
 from localcdap.api.tables import CreatedTable, TableShape, TableWrite
+from localcdap.artifacts.model import DatasetTypeRef
 from localcdap.rpc.methods import non_idempotent
 
 RUNS: Final = "runs"
@@ -22,12 +24,16 @@ TABLE_EXPORTS: Final = "table-exports"
 """Name of the service :class:`TableExports`."""
 TABLE_STATEMENTS: Final = "table-statements"
 """Name of the service :class:`TableStatements`."""
+ARTIFACTS: Final = "artifacts"
+"""Name of the service :class:`DatasetTypeReads`."""
 SECURE_KEYS: Final = "secure-keys"
 """Name of the service :class:`SecureKeys`."""
 METADATA: Final = "metadata"
 """Name of the service :class:`MetadataReads`."""
 SECURITY: Final = "security"
 """Name of the service :class:`PrivilegeChecks`."""
+RUN_DATASETS: Final = "run-datasets"
+"""Name of the service :class:`DatasetDeclarations`."""
 CONNECTIONS: Final = "connections"
 """Name of the service :class:`ConnectionProperties`."""
 
@@ -117,6 +123,14 @@ class TableStatements:
         raise NotImplementedError
 
 
+class DatasetTypeReads:
+    """The dataset types of modules."""
+
+    def find_dataset_type(self, namespace: str, name: str) -> DatasetTypeRef | None:
+        """Return a type; None when there is none of that name."""
+        raise NotImplementedError
+
+
 class SecureKeys:
     """The secure keys of a namespace."""
 
@@ -157,5 +171,19 @@ class PrivilegeChecks:
         """Check that the user has all permissions on an entity.
 
         :raises UnauthorizedError: when one is missing.
+        """
+        raise NotImplementedError
+
+
+class DatasetDeclarations:
+    """Datasets of sinks."""
+
+    @non_idempotent
+    def declare(
+        self, namespace: str, stage: str, declaration: DatasetDeclaration
+    ) -> DatasetFiles | None:
+        """Create a dataset, unless it exists and is as the sink of a stage declares it. Return its files.
+
+        :raises IncompatibleUpdateError: when it exists and is not.
         """
         raise NotImplementedError

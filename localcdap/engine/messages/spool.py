@@ -10,6 +10,7 @@ import enum
 
 import msgspec
 
+from localcdap.api.dataset.declaration import PartitionChange
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.lineage import StageLineage
 from localcdap.api.metadata import MetadataOperation
@@ -123,6 +124,8 @@ class TableLoads(msgspec.Struct, tag="tables", tag_field="kind"):
 
     run_id: str
     loads: list[TableLoad]
+    partitions: list[PartitionChange] = []
+    """The partitions of file sets that come and go with them."""
 
 
 class DatasetFlow(msgspec.Struct, frozen=True, order=True):

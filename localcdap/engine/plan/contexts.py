@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.errors import LocalcdapError, StageError
+from localcdap.api.app.transactions import TransactionRunner
+from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles, PartitionChange
+from localcdap.api.errors import HostError, LocalcdapError, StageError
 from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
@@ -90,6 +92,10 @@ class RunContext:
     shipment: Shipment | None = None
     """The code that was sent to a cluster; None on this machine, where workers read it from disk."""
     table_loads: list[TableLoad] = dataclasses.field(default_factory=list)
+    partitions: list[PartitionChange] = dataclasses.field(default_factory=list)
+    """The partitions of file sets that are added and dropped when the run commits."""
+    declare: Callable[[str, DatasetDeclaration], DatasetFiles | None] | None = None
+    """Creates a dataset for a stage; None where nothing is created."""
     numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
     """Numbers for names that must be unique in the run."""
     metrics: dict[str, CountingMetrics] = dataclasses.field(default_factory=dict)
@@ -106,6 +112,8 @@ class RunContext:
     """The operations that plugins recorded while they prepared the run, by stage."""
     tables_used: dict[str, list[tuple[TableUse, str]]] = dataclasses.field(default_factory=dict)
     """The tables that stages use, by stage."""
+    transactions: Callable[[str], TransactionRunner] | None = None
+    """Returns what runs the transactions of a stage; None when there is no host."""
     message_directory: str | None = None
     """Folder into which workers write log lines and counts; None for a cluster, which does not see it."""
 
@@ -123,6 +131,18 @@ class RunContext:
         :raises EngineError: when the workers of a cluster cannot run plugins.
         """
         return plugin if self.shipment is None else self.shipment.relocate(plugin)
+
+    def open_transactions(self, stage: str) -> TransactionRunner:
+        """Return what runs the transactions of a stage.
+
+        :raises HostError: when the run has no host.
+        """
+        if self.transactions is None:
+            raise HostError(
+                "Datasets cannot be opened: this run has no host.",
+                "Run the pipeline through localcdap.",
+            )
+        return self.transactions(stage)
 
     def note_table(self, stage: str, use: TableUse, table: str) -> None:
         """Remember that a stage uses a table."""
@@ -222,6 +242,11 @@ class DriverContext(WorkerStageContext):
         self._stage: Final = stage
         self._run: Final = run
         self._shared: Final = shared
+
+    @property
+    def transactions(self) -> TransactionRunner:
+        """See :attr:`localcdap.api.control.ControlContext.transactions`."""
+        return self._run.open_transactions(self.stage_name)
 
     @property
     def metrics_of_run(self) -> Mapping[str, CountingMetrics]:
@@ -332,6 +357,33 @@ class DriverContext(WorkerStageContext):
             return self._run.staging.create_directory(final, written_by_spark=written_by_spark)
         except LocalcdapError as error:
             raise self.fail(error.message, error.corrective_action) from None
+
+    def create_dataset(
+        self, name: str, type: str, properties: Mapping[str, str]
+    ) -> DatasetFiles | None:
+        """Create a dataset now, unless it exists and has these properties already."""
+        if self._run.declare is None:
+            return None
+        try:
+            return self._run.declare(
+                self.stage_name, DatasetDeclaration(name, type, dict(properties))
+            )
+        except LocalcdapError as error:
+            raise self.fail(error.message, error.corrective_action) from None
+
+    def add_partition(self, dataset: str, key: Mapping[str, str | int], path: str) -> None:
+        """Add a partition to a file set when the run commits."""
+        added = PartitionChange(self.namespace, dataset, dict(key), path)
+        for each in self._run.partitions:
+            if (each.dataset, each.key) == (dataset, added.key) and each.path is not None:
+                raise self.fail(
+                    f"two sinks write the partition {added.key} of dataset '{dataset}'."
+                )
+        self._run.partitions.append(added)
+
+    def drop_partition(self, dataset: str, key: Mapping[str, str | int]) -> None:
+        """Drop a partition of a file set, with its files, when the run commits."""
+        self._run.partitions.append(PartitionChange(self.namespace, dataset, dict(key)))
 
     def write_table(self, name: str, df: DataFrame, schema: Schema, key: str) -> None:
         """Upsert rows into a table when the run commits."""

@@ -12,6 +12,7 @@ from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
+from localcdap.pipeline.validation.datasets import StageDataset, list_stage_datasets
 from localcdap.pipeline.validation.schema_propagation import SchemaPropagation
 from localcdap.pipeline.validation.specification import pipeline_properties
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
@@ -78,6 +79,11 @@ class IncrementalValidator:
     def find_stage(self, stage: str) -> ConfiguredStage | None:
         """Return a configured stage; None when there is no such stage, or it was not configured."""
         return next(iter(self._group_by_name().get(stage, [])), None)
+
+    def list_datasets(self) -> list[StageDataset]:
+        """Return the datasets that the stages without failures declare."""
+        found = (each for group in self._group_by_name().values() for each in group)
+        return list_stage_datasets(each for each in found if not each.failures)
 
     def list_errors(self) -> list[ValidationFailure]:
         """Return the failures that belong to no stage."""

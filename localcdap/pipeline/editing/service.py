@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import secrets
 import threading
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.errors import ConflictError, NotFoundError
+from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
 from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.pipeline.editing.edits import Edit
 from localcdap.pipeline.editing.plugin_checks import PluginCheckQueue
 from localcdap.pipeline.editing.session import EditingContext, EditingSession
 from localcdap.pipeline.editing.stage_states import EditResult
 from localcdap.pipeline.environment import EnvironmentFactory
+from localcdap.pipeline.validation.datasets import (
+    DatasetPlan,
+    DatasetPlanner,
+    NoDatasets,
+    StageDataset,
+)
 from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 from localcdap.rpc.methods import non_idempotent
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 from localcdap.security.access import of_namespace, open_to_all, requires
 
+_LOG: Final = logging.getLogger(__name__)
 PATIENCE_S: Final = 0.006
 """Seconds for which an edit waits for plugins by default: with the edit itself it fits a frame of 16 ms."""
 _LONGEST_WAIT_S: Final = 60.0
@@ -60,9 +70,17 @@ class EditingService:
     """Holds editing sessions. A session ends when it is closed, unused for half an hour, or with the host.
 
     :param workers: configure stages, and remember the results.
+    :param datasets: says which datasets cannot be as stages declare them.
     """
 
-    def __init__(self, environments: EnvironmentFactory, workers: PluginWorkers) -> None:
+    def __init__(
+        self,
+        environments: EnvironmentFactory,
+        workers: PluginWorkers,
+        datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
+    ) -> None:
+        self._datasets = datasets
+        self._plans = ThreadPoolExecutor(1, "localcdap-editing-datasets")
         self._environments = environments
         self._workers = workers
         self._checks = PluginCheckQueue(workers.configure)
@@ -90,6 +108,7 @@ class EditingService:
             self._workers,
             self._checks,
             partial(self._connect, request.namespace),
+            partial(self._plan_datasets, request.namespace, name),
         )
         self._close_unused()
         with self._lock:
@@ -168,6 +187,7 @@ class EditingService:
     def close_all(self) -> None:
         """Close all sessions, and release the callers that wait for changes."""
         self._checks.close()
+        self._plans.shutdown(wait=False, cancel_futures=True)
         if self._has_frozen:
             gc.unfreeze()
         for key in list(self._sessions):
@@ -216,6 +236,26 @@ class EditingService:
             path_locations=environment.locations,
         )
         return EditingContext(configure, environment.secrets, environment.templates)
+
+    def _plan_datasets(
+        self,
+        namespace: str,
+        application: str | None,
+        declared: Sequence[StageDataset],
+        on_plan: Callable[[DatasetPlan], None],
+    ) -> None:
+        def plan() -> None:
+            try:
+                found = self._datasets.plan(namespace, declared, application)
+            except LocalcdapError as error:
+                _LOG.warning("datasets of an edited pipeline were not checked: %s", error.message)
+                return
+            on_plan(found)
+
+        if isinstance(self._datasets, NoDatasets):
+            return
+        with contextlib.suppress(RuntimeError):  # the host closes
+            self._plans.submit(plan)
 
     def _connect(self, namespace: str, request: ConfigureRequest) -> ConfigureRequest:
         """Return the request with the checks that need files, databases or a network."""

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.editing.edit_application import apply_edit
 from localcdap.pipeline.editing.edited_document import EditedDocument, EditHistory
@@ -19,6 +20,7 @@ from localcdap.pipeline.editing.incremental_validator import IncrementalValidato
 from localcdap.pipeline.editing.plugin_checks import PluginCheck, PluginCheckQueue
 from localcdap.pipeline.editing.stage_states import EditResult, StageStateLog
 from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.validation.datasets import DatasetPlan, StageDataset
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, expand_templates
 from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
@@ -43,6 +45,10 @@ class EditingContext(NamedTuple):
     templates: Sequence[PluginTemplate]
 
 
+PlanDatasets = Callable[[Sequence[StageDataset], Callable[[DatasetPlan], None]], None]
+"""Compares declarations with the datasets of the namespace in the background, and calls a function with the
+answer.
+"""
 CreateContext = Callable[[Configurer], EditingContext]
 _OWN_RESULTS: Final = 256
 Connect = Callable[[ConfigureRequest], ConfigureRequest]
@@ -60,6 +66,7 @@ class EditingSession:
     :param memory: holds results of plugins.
     :param checks: configures plugins in the background.
     :param connect: adds the connected checks to a request.
+    :param plan: says which datasets cannot be as stages declare them.
     """
 
     def __init__(
@@ -70,6 +77,7 @@ class EditingSession:
         memory: ResultMemory,
         checks: PluginCheckQueue,
         connect: Connect,
+        plan: PlanDatasets = lambda _declared, _on_plan: None,
     ) -> None:
         self.used = time.monotonic()
         """When the session was last used (``time.monotonic``)."""
@@ -90,6 +98,11 @@ class EditingSession:
         self._detecting: set[str] = set()
         self._detected_requests: dict[str, ConfigureRequest | None] = {}
         """By stage whose connected checks were asked for since the last edit, the last request."""
+        self._plan = plan
+        self._declared: list[StageDataset] = []
+        """The datasets of the last plan that was asked for."""
+        self._dataset_failures: dict[str, list[ValidationFailure]] = {}
+        """By stage."""
         self._closed = False
         with self._changed:
             configure, shown, self._templates = create_context(self._find_result)
@@ -159,6 +172,7 @@ class EditingSession:
                 configure, shown, self._templates = self._create_context(self._find_result)
                 self._validator.reset(configure, shown)
                 self._detected_requests.clear()
+                self._declared = []
                 self._document = self._read(self._history.current)
                 self._update()
 
@@ -191,10 +205,31 @@ class EditingSession:
         self._show(is_edited=is_edited)
         for request in self._new_requests:
             self._submit(request)
+        self._plan_datasets()
+
+    def _plan_datasets(self) -> None:
+        """Ask for the failures of datasets when the declarations have changed; those of before stay shown."""
+        declared = self._validator.list_datasets()
+        if declared != self._declared:
+            self._declared = declared
+            self._plan(declared, partial(self._on_plan, declared))
+
+    def _on_plan(self, declared: Sequence[StageDataset], plan: DatasetPlan) -> None:
+        with self._changed:
+            if self._closed or declared != self._declared:
+                return  # another plan is on its way
+            self._dataset_failures = {}
+            for each in plan.failures:
+                self._dataset_failures.setdefault(each.stage or "", []).append(each)
+            self._show()
 
     def _show(self, *, is_edited: bool = False) -> None:
         validator = self._validator
         states = validator.create_states(self._detected_at.get, self._detecting)
+        for name, failures in self._dataset_failures.items():
+            state = states.get(name)
+            if state is not None and not state.errors:
+                states[name] = msgspec.structs.replace(state, errors=failures)
         self._states.record(validator.list_errors(), states, is_edited=is_edited)
         self._changed.notify_all()
 

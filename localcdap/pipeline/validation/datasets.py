@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from localcdap.api.dataset.declaration import DatasetChange, DatasetDeclaration
+from localcdap.api.dataset.declaration import DatasetChange, DatasetDeclaration, PartitionChange
 from localcdap.api.failures import Cause, ValidationFailure
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.store.store import Transaction
@@ -64,6 +64,13 @@ class DatasetPlanner(Protocol):
 
         :param application: the pipeline that is being deployed; None for a run of a file.
         :raises IncompatibleUpdateError: when a dataset has changed since the plan and cannot follow any more.
+        """
+        ...
+
+    def change_partitions(self, tx: Transaction, changes: Sequence[PartitionChange]) -> None:
+        """Add and drop the partitions that a run has written and replaced, as part of a transaction.
+
+        :raises LocalcdapError: when a file set has changed so that it cannot have them.
         """
         ...
 
@@ -126,5 +133,7 @@ class NoDatasets:
         application: str | None,
     ) -> list[DatasetChange]:
         return []
+
+    def change_partitions(self, tx: Transaction, changes: Sequence[PartitionChange]) -> None: ...
 
     def forget(self, tx: Transaction, namespace: str, application: str) -> None: ...

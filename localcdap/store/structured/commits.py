@@ -1,4 +1,4 @@
-"""Detection of conflicts between transactions on structured tables.
+"""Detection of conflicts between transactions on structured tables and datasets.
 
 DuckDB detects that two transactions change the same field of one row. It does not detect that a row which
 one of them updates was deleted by the other, or that one read rows which the other changed. This module
@@ -34,10 +34,12 @@ class ReadWriteSet:
         """The tables of which it read or wrote ranges."""
         self.written_rows: Final[set[RowKey]] = set()
         self.written_tables: Final[set[str]] = set()
+        self.appended_tables: Final[set[str]] = set()
+        """The tables to which it added rows that have no key."""
 
     @property
     def wrote(self) -> bool:
-        return bool(self.written_rows or self.written_tables)
+        return bool(self.written_rows or self.written_tables or self.appended_tables)
 
     def add_keys(self, table: str, keys: Collection[tuple[Any, ...]], *, writes: bool) -> None:
         """Add an operation on the rows with these keys."""
@@ -54,6 +56,10 @@ class ReadWriteSet:
         self.tables.add(table)
         if writes:
             self.written_tables.add(table)
+
+    def add_appends(self, table: str) -> None:
+        """Add rows without a key, which conflict with readers of the table and not with each other."""
+        self.appended_tables.add(table)
 
 
 class Commits:
@@ -110,6 +116,18 @@ class Commits:
             with self._lock:
                 self._record(footprint)
 
+    def note_tables(self, tables: Collection[str]) -> None:
+        """Note that another transaction of the database, which is committed, has written into tables.
+
+        No transaction that uses one of them may be between its check and its commit.
+        """
+        if not tables:
+            return
+        with self._lock:
+            self._number += 1
+            for table in tables:
+                self._ranges[table] = self._tables[table] = self._number
+
     def wait(self) -> None:
         """Wait until the commit that is being made, if any, has ended."""
         with self._turn:
@@ -119,7 +137,7 @@ class Commits:
         self._number += 1
         for row in footprint.written_rows:
             self._rows[row] = self._tables[row[0]] = self._number
-        for table in footprint.written_tables:
+        for table in footprint.written_tables | footprint.appended_tables:
             self._ranges[table] = self._tables[table] = self._number
 
     def _check(self, footprint: ReadWriteSet, only_written: bool) -> None:

@@ -9,27 +9,35 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, TypeVar
+from contextvars import copy_context
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.app.transactions import TransactionContext, TransactionKind
+from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import (
-    BadRequestError,
     TransactionConflictError,
     TransactionError,
     TransactionTimeoutError,
 )
+from localcdap.store.rows.commit_actions import CommitActions
+from localcdap.store.rows.opened import FilesOnly, FindType, find_built_in, open_dataset
+from localcdap.store.rows.operations import RowOperation
+from localcdap.store.rows.session import OpenedDataset
+from localcdap.store.rows.table import TableInfo
 from localcdap.store.structured.operations import Operation, Result
 from localcdap.store.structured.session import TransactionSession
 from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.table import SessionContext
 
 T = TypeVar("T")
+MakeContext = Callable[[TransactionSession], SessionContext]
 Opener = Callable[[TransactionKind, float | None], TransactionSession]
 """Begins a transaction with a limit in seconds."""
-TIMEOUT_S: Final = 30.0
 _LONG_TRIES: Final = 5
 _FIRST_WAIT_S: Final = 0.002
 _LONGEST_WAIT_S: Final = 0.1
@@ -39,8 +47,24 @@ _WORKERS: Final = 4
 class RetryingTransactionRunner:
     """The :class:`localcdap.api.app.TransactionRunner` of any kind of session. Threads may share it."""
 
-    def __init__(self, open: Opener) -> None:
+    def __init__(
+        self,
+        open: Opener,
+        find_type: FindType = find_built_in,
+        namespace: str = "default",
+        get_limits: Callable[[], TransactionLimits] = TransactionLimits,
+    ) -> None:
+        """Create it.
+
+        :param find_type: returns dataset types.
+        :param namespace: that of datasets which are opened by name only.
+        :param get_limits: returns how long transactions may take.
+        """
         self._open = open
+        self._get_limits = get_limits
+        self._find_type = find_type
+        self._namespace = namespace
+        self._make_context = partial(SessionContext, find_type=find_type, namespace=namespace)
         self._local = threading.local()
         self._changing = threading.Lock()
         self._workers: ThreadPoolExecutor | None = None
@@ -53,20 +77,22 @@ class RetryingTransactionRunner:
         timeout_s: float | None = None,
     ) -> T:
         """See :meth:`localcdap.api.app.TransactionRunner.run`."""
-        if timeout_s is not None and not timeout_s > 0:
-            raise BadRequestError(
-                f"The timeout of a transaction must be above 0 s, not {timeout_s}."
-            )
+        limits = self._get_limits()
+        if timeout_s is not None:
+            timeout_s = limits.check(timeout_s)
+        elif kind is not TransactionKind.LONG:
+            timeout_s = limits.timeout_s
         if getattr(self._local, "is_inside", False):
             raise TransactionError(
-                "A transaction cannot be run inside the body of another one.",
+                "Attempted to start a transaction within active transaction.",
                 "Use the context of the outer transaction, or run one after the other.",
             )
         self._local.is_inside = True
         try:
             if kind is TransactionKind.NONE:
-                return _run_once(_SingleOperationSession(self._open, timeout_s), body)
-            return _Attempts(self._open, kind, timeout_s).run(body)
+                single = _SingleOperationSession(self._open, timeout_s, self._make_context)
+                return _run_once(self._make_context(single), single, body)
+            return _Attempts(self._open, kind, timeout_s, self._make_context).run(body)
         finally:
             self._local.is_inside = False
 
@@ -81,7 +107,18 @@ class RetryingTransactionRunner:
         with self._changing:
             if self._workers is None:
                 self._workers = ThreadPoolExecutor(_WORKERS, "transaction")
-            return self._workers.submit(self.run, body, kind=kind, timeout_s=timeout_s)
+            run = partial(self.run, body, kind=kind, timeout_s=timeout_s)
+            # The thread acts as the principal of the caller.
+            return self._workers.submit(copy_context().run, run)
+
+    def dataset(
+        self, name: str, *, namespace: str | None = None, arguments: Mapping[str, str] | None = None
+    ) -> Any:
+        """See :meth:`localcdap.api.app.TransactionRunner.dataset`."""
+        owner = self._namespace if namespace is None else namespace
+        single = _SingleOperationSession(self._open, None, self._make_context)
+        files = FilesOnly(single)
+        return open_dataset(files, self._find_type, owner, name, arguments or {})
 
     def close(self) -> None:
         """Wait for submitted transactions that have begun, and cancel the others."""
@@ -93,22 +130,28 @@ class RetryingTransactionRunner:
 class _Attempts:
     """The attempts of one transaction."""
 
-    def __init__(self, open: Opener, kind: TransactionKind, timeout_s: float | None) -> None:
+    def __init__(
+        self,
+        open: Opener,
+        kind: TransactionKind,
+        timeout_s: float | None,
+        make_context: MakeContext,
+    ) -> None:
         self._open = open
         self._kind = kind
-        if timeout_s is None and kind is not TransactionKind.LONG:
-            timeout_s = TIMEOUT_S
+        self._make_context = make_context
         self._timeout_s = timeout_s
         self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
 
-    def run(self, body: Callable[[TransactionContext], T]) -> T:
+    def run(self, body: Callable[[SessionContext], T]) -> T:
         """Call the body in a new transaction after each conflict, until it succeeds or its time is over."""
         number = 0
         conflict: TransactionConflictError | None = None
         while True:
             number += 1
             try:
-                return _run_once(self._open(self._kind, self._get_remaining_s()), body)
+                session = self._open(self._kind, self._get_remaining_s())
+                return _run_once(self._make_context(session), session, body)
             except TransactionConflictError as error:
                 conflict = error
             except TransactionTimeoutError:
@@ -141,36 +184,48 @@ class _Attempts:
 class _SingleOperationSession:
     """A session in which every operation is a separate transaction."""
 
-    def __init__(self, open: Opener, timeout_s: float | None) -> None:
+    def __init__(self, open: Opener, timeout_s: float | None, make_context: MakeContext) -> None:
+        self.commit_actions: Final = CommitActions()
         self._open = open
         self._timeout_s = timeout_s
+        self._make_context = make_context
 
     def get_specification(self, table: str) -> StructuredTableSpecification:
         return self._run(lambda context: context.table(table).specification)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
-        def body(context: TransactionContext) -> Result:
-            assert isinstance(context, SessionContext)
-            return context.perform(table, operation)
+        return self._run(lambda context: context.perform(table, operation))
 
-        return self._run(body)
+    def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
+        return self._run(lambda context: context.open_dataset(namespace, name))
+
+    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> Result:
+        return self._run(lambda context: context.perform_on_rows(table, operation))
+
+    def note_access(
+        self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind
+    ) -> None:
+        self._run(lambda context: context.note_access(namespace, dataset, access, recorded))
 
     def commit(self) -> None:
-        """Do nothing: every operation has been committed."""
+        """Do nothing else: every operation has been committed."""
+        self.commit_actions.run()
 
     def rollback(self) -> None:
         """Do nothing: operations that were committed cannot be undone."""
 
-    def _run(self, body: Callable[[TransactionContext], T]) -> T:
-        return _Attempts(self._open, TransactionKind.NONE, self._timeout_s).run(body)
+    def _run(self, body: Callable[[SessionContext], T]) -> T:
+        attempts = _Attempts(self._open, TransactionKind.NONE, self._timeout_s, self._make_context)
+        return attempts.run(body)
 
 
-def _run_once(session: TransactionSession, body: Callable[[TransactionContext], T]) -> T:
+def _run_once(
+    context: SessionContext, session: TransactionSession, body: Callable[[SessionContext], T]
+) -> T:
     """Call the body; commit if it returns, roll back if it raises.
 
     :raises TransactionConflictError: also when the body replaced such an error by another one.
     """
-    context = SessionContext(session)
     try:
         result = body(context)
         if context.has_conflicted:

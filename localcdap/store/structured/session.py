@@ -1,4 +1,4 @@
-"""One attempt of a transaction on structured tables."""
+"""One attempt of a transaction on structured tables and datasets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from localcdap.api.app.namespaces import is_namespaced
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
+from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import (
     ConflictError,
     StoreError,
@@ -18,6 +19,16 @@ from localcdap.api.errors import (
     TransactionError,
     TransactionTimeoutError,
 )
+from localcdap.store.rows.commit_actions import CommitActions
+from localcdap.store.rows.operations import RowOperation
+from localcdap.store.rows.session import (
+    DatasetAccesses,
+    DatasetSession,
+    KnownDatasets,
+    OpenedDataset,
+    UnopenedDatasets,
+)
+from localcdap.store.rows.table import TableInfo
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableRegistry, find_specification
 from localcdap.store.structured.commits import Commits
@@ -35,6 +46,11 @@ def accept_namespace(_namespace: str, _generation: int) -> None:
 class TransactionSession(Protocol):
     """A transaction in this process or in the host, as the runner and its tables use it."""
 
+    @property
+    def commit_actions(self) -> CommitActions:
+        """What is done after the commit."""
+        ...
+
     def get_specification(self, table: str) -> StructuredTableSpecification:
         """Return the specification of a table.
 
@@ -44,6 +60,23 @@ class TransactionSession(Protocol):
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
         """Execute an operation. Rows in the result are complete."""
+        ...
+
+    def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
+        """Return a dataset with its tables.
+
+        :raises NotFoundError: when there is no such dataset.
+        """
+        ...
+
+    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> Result:
+        """Execute an operation on a table of a dataset. Rows in the result are complete."""
+        ...
+
+    def note_access(
+        self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind
+    ) -> None:
+        """Check and record an access by a method, see :class:`localcdap.api.dataset.access.AccessGuard`."""
         ...
 
     def commit(self) -> None: ...
@@ -59,6 +92,8 @@ class LocalTransactionSession:
     :param timeout_s: seconds after which the transaction is rolled back; None for no limit.
     :param check_namespace: raises an error unless the namespace exists in this generation; called at commit
         for each that the transaction has added rows to (:func:`localcdap.api.app.namespaced_table`).
+    :param accesses: checks and records the accesses to datasets; None: there are none.
+    :param datasets: the datasets that transactions have opened.
     """
 
     def __init__(
@@ -69,7 +104,10 @@ class LocalTransactionSession:
         kind: TransactionKind,
         timeout_s: float | None,
         check_namespace: NamespaceCheck = accept_namespace,
+        accesses: DatasetAccesses | None = None,
+        datasets: KnownDatasets | None = None,
     ) -> None:
+        self.commit_actions: Final = CommitActions()
         # The transaction must not see tables that are created or changed later.
         self._known = registry.get_all()
         self._commits = commits
@@ -85,6 +123,10 @@ class LocalTransactionSession:
         """Set when the transaction is over: makes the error that later use raises."""
         self._expired: Callable[[], TransactionError] | None = None
         """Set when the running statement is interrupted: makes the error that says why."""
+        self._store = store
+        self._datasets = DatasetSession(self, accesses or UnopenedDatasets(), datasets)
+        self._has_written = False
+        """Whether structured tables were changed."""
         self._check_namespace = check_namespace
         self._is_adding = False
         self._namespaces: set[tuple[str, int]] = set()
@@ -107,15 +149,44 @@ class LocalTransactionSession:
         :raises TransactionError: when the transaction is over, or is read-only and the operation writes.
         """
         action = operation.prepare(table)
-        if operation.writes and self._kind is TransactionKind.READ_ONLY:
-            raise TransactionError(
-                f"Table {table.spec.table} cannot be changed in a read-only transaction.",
-                "Run it as another kind of transaction.",
-            )
+        if operation.writes:
+            self._require_writable(table.spec.table)
         with self._turn:
             self._require_open()
             self._is_adding = operation.adds
+            self._has_written |= operation.writes
             return action(self)
+
+    def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
+        with self._turn:
+            self._require_open()
+            return self._datasets.open(self._transaction, namespace, name)
+
+    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> Result:
+        """Execute an operation on a table of a dataset.
+
+        :raises TransactionError: when the transaction is over, or is read-only and the operation writes.
+        """
+        if operation.writes:
+            self._require_writable(table.ref.table)
+        with self._turn:
+            self._require_open()
+            self._is_adding = False
+            return self._datasets.perform(self._transaction, table.ref, operation)
+
+    def note_access(
+        self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind
+    ) -> None:
+        with self._turn:
+            self._require_open()
+            self._datasets.note_access(namespace, dataset, access, recorded)
+
+    def _require_writable(self, table: str) -> None:
+        if self._kind is TransactionKind.READ_ONLY:
+            raise TransactionError(
+                f"Table {table} cannot be changed in a read-only transaction.",
+                "Run it as another kind of transaction.",
+            )
 
     def commit(self) -> None:
         """Commit the transaction.
@@ -126,21 +197,45 @@ class LocalTransactionSession:
         with self._turn:
             self._require_open()
             self._mark_over(_over)
-            only_written = self._kind is TransactionKind.LONG
             try:
-                with (
-                    _translate_conflicts(),
-                    self._commits.check_and_hold(self._footprint, only_written=only_written),
-                ):
-                    # While it commits, deletions of namespaces wait (:meth:`Commits.wait`).
-                    for namespace, generation in self._namespaces:
-                        self._check_namespace(namespace, generation)
-                    self._block.__exit__(None, None, None)
+                with _translate_conflicts():
+                    if self._datasets.has_changes and not self._has_written:
+                        self._commit_datasets()
+                    else:
+                        self._commit_tables()
             except BaseException as error:
                 self._undo(error)
                 raise
             finally:
                 self._commits.end(self._footprint)
+        self.commit_actions.run()
+
+    def _commit_datasets(self) -> None:
+        """Make the changes of datasets in a new transaction, which sees the latest commits."""
+        self._block.__exit__(None, None, None)
+        with self._store.transaction(within=self._hold()) as tx:
+            self._datasets.apply(tx)
+            self._datasets.record_writes(tx)
+
+    def _commit_tables(self) -> None:
+        """Commit the changes of structured tables, and those of datasets with them."""
+        has_rows = self._datasets.has_changes
+        waiting = self._store.hold_writers() if has_rows else contextlib.nullcontext()
+        with waiting, self._hold():
+            # While it commits, deletions of namespaces wait (:meth:`Commits.wait`).
+            for namespace, generation in self._namespaces:
+                self._check_namespace(namespace, generation)
+            if has_rows:
+                self._datasets.apply(self._transaction)
+            self._transaction.has_only_read = not (has_rows or self._has_written)
+            self._block.__exit__(None, None, None)
+        if self._datasets.has_writes:
+            with self._store.transaction() as tx:
+                self._datasets.record_writes(tx)
+
+    def _hold(self) -> contextlib.AbstractContextManager[None]:
+        only_written = self._kind is TransactionKind.LONG
+        return self._commits.check_and_hold(self._footprint, only_written=only_written)
 
     def rollback(self) -> None:
         with self._turn:
@@ -177,14 +272,24 @@ class LocalTransactionSession:
 
     def execute(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]:
         """Run one statement of an operation."""
+        with self._translate_failure():
+            return self._transaction.execute(sql, params)
+
+    @contextlib.contextmanager
+    def _translate_failure(self) -> Iterator[None]:
         try:
             with _translate_conflicts():
-                return self._transaction.execute(sql, params)
+                yield
         except StoreError as error:
             if self._expired is not None:
                 self._end(self._expired)
                 raise self._expired() from error
             raise
+
+    def read_arrow(self, sql: str, params: Any = ()) -> Any:
+        """Run one query of an operation, and return its rows as Arrow."""
+        with self._translate_failure():
+            return self._transaction.read_arrow(sql, params)
 
     def add_keys(self, table: str, keys: Collection[tuple[Any, ...]], *, writes: bool) -> None:
         self._footprint.add_keys(table, keys, writes=writes)
@@ -193,6 +298,9 @@ class LocalTransactionSession:
 
     def add_table(self, table: str, *, writes: bool) -> None:
         self._footprint.add_table(table, writes=writes)
+
+    def add_appends(self, table: str) -> None:
+        self._footprint.add_appends(table)
 
     def _require_open(self) -> None:
         if self._over is None and self.deadline is not None and time.monotonic() > self.deadline:

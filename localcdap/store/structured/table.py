@@ -1,9 +1,10 @@
-"""The tables that the function of a transaction uses, on any kind of session."""
+"""The tables and datasets that the function of a transaction uses, on any kind of session."""
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from localcdap.api.app.rows import StructuredRow, StructuredRows, create_row_class
@@ -17,7 +18,12 @@ from localcdap.api.app.table import (
     SortOrder,
     StructuredTable,
 )
+from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import TransactionConflictError, TransactionError
+from localcdap.store.rows.opened import FindType, find_built_in, open_dataset
+from localcdap.store.rows.operations import RowOperation
+from localcdap.store.rows.session import OpenedDataset
+from localcdap.store.rows.table import TableInfo
 from localcdap.store.structured import operations as op
 from localcdap.store.structured.session import TransactionSession
 from localcdap.store.structured.sql import TableSql
@@ -30,8 +36,20 @@ _CHUNK = 10_000
 class SessionContext:
     """The :class:`localcdap.api.app.TransactionContext` of one attempt of a transaction."""
 
-    def __init__(self, session: TransactionSession) -> None:
+    def __init__(
+        self,
+        session: TransactionSession,
+        find_type: FindType = find_built_in,
+        namespace: str = "default",
+    ) -> None:
+        """Create it.
+
+        :param find_type: returns dataset types.
+        :param namespace: that of datasets which are opened by name only.
+        """
         self._session = session
+        self._find_type = find_type
+        self._namespace = namespace
         self._is_over = False
         self._rows: weakref.WeakSet[StructuredRows] = weakref.WeakSet()
         self.has_conflicted = False
@@ -42,11 +60,46 @@ class SessionContext:
         self.require_open()
         return _Table(self, TableSql(self._session.get_specification(table)))
 
+    def dataset(
+        self, name: str, *, namespace: str | None = None, arguments: Mapping[str, str] | None = None
+    ) -> Any:
+        """See :meth:`localcdap.api.app.TransactionContext.dataset`."""
+        owner = self._namespace if namespace is None else namespace
+        return open_dataset(self, self._find_type, owner, name, arguments or {})
+
     def perform(self, table: TableSql, operation: op.Operation) -> op.Result:
         """Execute an operation on a table."""
+        with self._note_conflicts():
+            return self._session.perform(table, operation)
+
+    def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
+        """See :class:`localcdap.store.structured.session.TransactionSession`, as the next two."""
+        with self._note_conflicts():
+            return self._session.open_dataset(namespace, name)
+
+    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> op.Result:
         self.require_open()
         try:
-            return self._session.perform(table, operation)
+            return self._session.perform_on_rows(table, operation)
+        except TransactionConflictError:
+            self.has_conflicted = True
+            raise
+
+    def note_access(
+        self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind
+    ) -> None:
+        with self._note_conflicts():
+            self._session.note_access(namespace, dataset, access, recorded)
+
+    def on_commit(self, action: Callable[[], None]) -> None:
+        """See :meth:`localcdap.api.dataset.dataset.DatasetContext.on_commit`."""
+        self._session.commit_actions.add(action)
+
+    @contextlib.contextmanager
+    def _note_conflicts(self) -> Iterator[None]:
+        self.require_open()
+        try:
+            yield
         except TransactionConflictError:
             self.has_conflicted = True
             raise

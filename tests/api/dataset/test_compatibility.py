@@ -172,7 +172,7 @@ def test_all_reasons_of_an_incompatible_schema_come_at_once(type):
         update(type, {"schema": OLD}, new)
 
     assert error.value.reasons == [
-        "Dataset 'd': field 'id' cannot change from int to string, which does not hold every value of int.",
+        "Dataset 'd': field 'id' cannot change from int to string: string does not hold every value of int.",
         "Dataset 'd': field 'n' (string or null) cannot be dropped.",
         "Dataset 'd': new field 'extra' (long) must allow null: the rows until now have no value of it.",
     ]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 from localcdap.api.lineage import EdgeKind
-from localcdap.api.metadata import WORKFLOW, WORKFLOW_NAME
+from localcdap.api.metadata import WORKFLOW, WORKFLOW_NAME, MetadataEntity
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
-from localcdap.metadata.accesses import AccessRecorder, DatasetUse
+from localcdap.metadata.accesses import AccessRecorder
 from localcdap.metadata.audit import AuditLog
+from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, Influence
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
 from localcdap.metadata.lineage.relations import DatasetId, ProgramId, ProgramRunId
@@ -34,13 +35,16 @@ USES = {
 def write_shop(cdap: Cdap, namespace: str = "default") -> dict[str, Run]:
     """Store the lineage, in the host of this process; return the run of each pipeline."""
     lineage = cdap.lineage._lineage
-    recorder = AccessRecorder(lineage, cdap.metadata._metadata, AuditLog(cdap.messaging._topics))
+    topics = cdap.messaging._topics
+    recorder = AccessRecorder(lineage, cdap.metadata._metadata, AuditLog(topics))
     runs = {}
     for pipeline, (sources, sink) in USES.items():
         run = runs[pipeline] = write_run(cdap, pipeline, RunStatus.COMPLETED, namespace=namespace)
         uses = [DatasetUse(name, False, _schema(name)) for name in sources]
         uses.append(DatasetUse(sink, True, _schema(sink)))
         with lineage._store.transaction() as tx:
+            for kind, name in keep_external_datasets(tx, namespace, uses):
+                topics.publish_entity_event(tx, kind, MetadataEntity.of_dataset(name, namespace))
             recorder.record(tx, namespace, pipeline, run.run, "ada", uses)
             lineage.replace_edges(tx, namespace, pipeline, _list_edges(pipeline, namespace))
     tidy = ProgramRunId(ProgramId(namespace, "tidy", WORKFLOW, WORKFLOW_NAME), runs["tidy"].run)

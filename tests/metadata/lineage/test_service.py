@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 
 import pytest
 
@@ -15,6 +16,7 @@ from localcdap.cli.main import run as run_command
 from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
 from localcdap.metadata.lineage.service import DatasetTrace, FieldTrace
 from tests.metadata.lineage.shop import write_shop
 
@@ -132,6 +134,23 @@ def test_relations_of_one_direction(cdap):
     assert find("clean", INCOMING) == {("clean", "tidy"), ("orders", "tidy")}
     assert find("sales", OUTGOING) == {("sales", "summary"), ("report", "summary")}
     assert find("orders", INCOMING) == set()
+
+
+def test_programs_without_stored_runs_are_shown(cdap):
+    """A system application has no runs."""
+    service = ProgramId("system", "dataprep", "service", "worker")
+    used = [("far", AccessType.READ), ("near", AccessType.WRITE)]
+    with cdap.lineage._lineage._store.transaction() as tx:
+        cdap.lineage._lineage.add_relations(
+            tx,
+            {
+                Relation(DatasetId("default", name), service, access, str(uuid.uuid1()))
+                for name, access in used
+            },
+        )
+    found = cdap.lineage.get(of("near")).relations
+    assert {each.data.split(".")[2] for each in found} == {"far", "near"}
+    assert {each.program.split(".")[2] for each in found} == {"dataprep"}
 
 
 def test_unknown_names_are_answered_with_similar_ones(cdap):

@@ -10,6 +10,7 @@ from typing import Any
 
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
+from localcdap.api.tables import TableShape
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from localcdap.testing import artifact_ref
@@ -47,6 +48,7 @@ def configure(
     macros: Sequence[str] = (),
     connected: bool = False,
     locations: Mapping[str, str] | None = None,
+    tables: Mapping[str, TableShape] | None = None,
 ) -> ConfigureResult:
     """Configure a stage, whose input is ``in`` unless it is a source."""
     request = ConfigureRequest(
@@ -56,6 +58,7 @@ def configure(
         macros=list(macros),
         input_schemas={} if type == "batchsource" else {"in": given},
         locations=Locations(dict(locations or {}), "/") if connected else None,
+        tables=dict(tables or {}),
     )
     return configure_stage(request)
 

@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+from localcdap.api.schema import Field, Schema
+from localcdap.datasets.model import DatasetUpdate
+from localcdap.datasets.sql import SqlRequest
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
@@ -96,6 +100,11 @@ def read(instance: TemporaryInstance, *sources: dict[str, Any]) -> list[list[dic
     return [_records(instance.home.path / out) for out in outs]
 
 
+def query_rows(instance: TemporaryInstance, sql: str) -> list[tuple[Any, ...]]:
+    found = instance.cdap.sql.query(SqlRequest(sql)).to_table()
+    return [tuple(row.values()) for row in found.to_pylist()]
+
+
 def _records(folder: Path) -> list[dict[str, Any]]:
     lines = [line for file in folder.iterdir() for line in file.read_text().splitlines()]
     return sorted((json.loads(line) for line in lines), key=str)
@@ -124,7 +133,7 @@ def test_partitions_of_the_time_are_read(instance):
 
 @pytest.mark.spark
 def test_partitions_are_named_after_their_time_and_old_ones_removed(instance):
-    folder = instance.home.path / "mine"
+    folder = instance.home.path / "filesets" / "default" / "mine"
     old = folder / "2015-01-20" / "20-42.1421786520000"
     old.mkdir(parents=True)
     before = _day_in_tokyo()
@@ -137,11 +146,21 @@ def test_partitions_are_named_after_their_time_and_old_ones_removed(instance):
         timeZone="Asia/Tokyo",
         cleanPartitionsOlderThan="30d",
     )
+    (instance.home.path / "wrong.csv").write_text("x,1\n")
+    given = {"referenceName": "r", "path": "wrong.csv", "format": "csv", "schema": SCHEMA}
+    failed = instance.run(pipeline((stage("batchsource", "File", **given), sink)))
+    assert failed.error is not None
+    assert old.exists(), "nothing is removed by a run that fails"
+
     write(instance, ("1,x\n", sink))
     assert not old.exists()
     assert any((folder / day).is_dir() for day in (before, _day_in_tokyo()))
     source = {"name": "t", "basePath": "mine", "duration": "1h", "schema": SCHEMA}
     assert read(instance, stage("batchsource", "TPFSOrc", **source)) == [[{"a": 1, "b": "x"}]]
+    assert instance.cdap.datasets.describe("default", "t").properties["data.use.existing"] == "true"
+
+    again = instance.run(pipeline((stage("batchsource", "File", **given), sink)))
+    assert "already has a partition with the key: {year=" in again.error.message
 
 
 def _day_in_tokyo() -> str:
@@ -160,6 +179,50 @@ def test_the_latest_snapshot_is_read(instance):
         [{"a": 3, "b": "z"}],
         [{"offset": 0, "body": "1|x"}],
     ]
+
+    query = "SELECT a, b, dense_rank() OVER (ORDER BY snapshot) FROM snap ORDER BY ALL"
+    assert query_rows(instance, query) == [(1, "x", 1), (2, "y", 1), (3, "z", 2)]
+    assert query_rows(instance, "SELECT a, b FROM lines") == [(1, "x")]
+    found = instance.cdap.datasets.describe("default", "snap")
+    assert (found.type, found.rows) == ("partitionedFileSet", 2)
+    usage = instance.cdap.datasets.list_usage("default", "snap")
+    assert sorted((each.access.name, each.runs) for each in usage) == [("READ", 1), ("WRITE", 2)]
+
+    # A source without a schema reads with that of the dataset, as it is now.
+    fields = [*Schema.parse(SCHEMA), Field("c", Schema.LONG.as_nullable)]
+    wider = {"schema": str(Schema.record("r", fields))}
+    instance.cdap.datasets.update(DatasetUpdate("snap", wider, replaces=False))
+    assert read(instance, stage("batchsource", "SnapshotAvro", name="snap")) == [
+        [{"a": 3, "b": "z", "c": None}]
+    ]
+
+
+@pytest.mark.spark
+def test_a_file_set_without_a_dataset_has_the_partitions_that_its_folders_name(instance):
+    folder = instance.home.path / "filesets" / "default" / "copied"
+    for name, text in (("1421786520000", "1"), ("1421786530000", "2")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "part-0").write_text(f"{text}\n")
+    assert read(instance, stage("batchsource", "SnapshotText", name="copied")) == [
+        [{"offset": 0, "body": "2"}]
+    ]
+    found = instance.cdap.datasets.describe("default", "copied")
+    assert (found.type, found.folder) == ("externalDataset", None)
+
+
+def test_a_deployment_creates_the_file_set(instance):
+    given = {"referenceName": "r", "path": "in.csv", "format": "csv", "schema": SCHEMA}
+    source = stage("batchsource", "File", **given)
+    for format, answer in (("Avro", []), ("Parquet", ["Out"])):
+        sink = stage("batchsink", f"TPFS{format}", name="deployed")
+        found = instance.cdap.studio.validate_pipeline(PipelineRequest(pipeline((source, sink))))
+        assert [each.stage for each in found.errors] == answer
+        if not answer:
+            request = DeployRequest(pipeline((source, sink)), name="timed")
+            assert not instance.cdap.applications.deploy(request).errors
+    found = instance.cdap.datasets.describe("default", "deployed")
+    assert (found.type, found.files) == ("timePartitionedFileSet", 0)
+    assert found.schema == Schema.parse(SCHEMA)
 
 
 @pytest.mark.spark
@@ -207,7 +270,12 @@ def files(folder: Path, *texts: str) -> list[Path]:
 def test_wrong_times_formats_and_zones_are_reported_at_once(instance):
     source = stage("batchsource", "Stream", name="s", duration="day", delay="1x", format="grok")
     sink = stage(
-        "batchsink", "TPFSAvro", name="t", partitionOffset="1", timeZone="Mars", filePathFormat="b"
+        "batchsink",
+        "TPFSAvro",
+        name="wrong",
+        partitionOffset="1",
+        timeZone="Mars",
+        filePathFormat="b",
     )
     answer = instance.cdap.studio.validate_pipeline(PipelineRequest(pipeline((source, sink))))
     assert [(failure.stage, failure.message.split(":")[0]) for failure in answer.errors] == [

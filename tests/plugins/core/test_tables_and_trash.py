@@ -106,9 +106,6 @@ def test_table_sink_takes_simple_types_only():
 
 
 def test_table_source_configure():
-    assert messages(configure("batchsource", "Table", {"name": "t"})) == [
-        "Schema must be specified."
-    ]
     good = configure(
         "batchsource", "Table", {"name": "t", "schema": str(ROW), "schema.row.field": "id"}
     )
@@ -117,6 +114,34 @@ def test_table_source_configure():
         given = {"name": "t", "schema": str(ROW), "schema.row.field": key}
         (failure,) = configure("batchsource", "Table", given).failures
         assert failure.field == "schema.row.field"
+
+
+@pytest.mark.parametrize("name", ["Table", "SnapshotAvro"])
+def test_a_source_without_a_schema_takes_that_of_its_dataset(name):
+    held = record(id="int", tags={"type": "array", "items": "int"})
+    tables = {"t": TableShape(held, has_table=name == "Table")}
+    given = {"name": "t"}
+    simple = configure("batchsource", name, given)
+    assert (simple.failures, simple.output_schema) == ([], None)
+    found = configure("batchsource", name, given, connected=True, tables=tables)
+    expected = ["id"] if name == "Table" else ["id", "tags"]
+    assert found.output_schema.field_names == expected
+    (missing,) = configure("batchsource", name, given, connected=True).failures
+    assert missing.message.startswith("Schema must be specified, because there is no ")
+    assert missing.field == "schema"
+    if name == "Table":
+        other = {"t": TableShape(held, has_table=False)}
+        (no_table,) = configure("batchsource", name, given, connected=True, tables=other).failures
+        assert "there is no table 't'" in no_table.message
+    later = {"name": "${n}"}
+    assert not configure("batchsource", name, later, macros=["name"], connected=True).failures
+
+
+def test_the_key_of_a_found_schema_is_checked():
+    given = {"name": "t", "schema.row.field": "key"}
+    tables = {"t": TableShape(record(id="int"))}
+    (failure,) = configure("batchsource", "Table", given, connected=True, tables=tables).failures
+    assert failure.message == "Row field 'key' must exist in the schema."
 
 
 def test_trash_takes_anything():

@@ -16,14 +16,15 @@ from localcdap.api.app import (
     StructuredTableSpecification,
     TransactionRunner,
 )
-from localcdap.datasets.names import ADMIN, TRANSACTIONS
-from localcdap.datasets.transactions import HostTransactionRunner, TransactionService
+from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
 from localcdap.store.store import Store
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.transactions.client import HostTransactionRunner
+from localcdap.transactions.names import ADMIN, TRANSACTIONS
 
 SIMPLE = StructuredTableSpecification(
     "simpleTable",

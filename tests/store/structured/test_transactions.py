@@ -20,10 +20,11 @@ from localcdap.api.app import (
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError, StoreError
 from localcdap.api.serialization.structs import pack
 from localcdap.datasets import transactions
-from localcdap.datasets.transactions import HostTransactionRunner, TransactionService
+from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.frames import Call
 from localcdap.store.structured.operations import Operation, Upsert
 from localcdap.store.structured.sql import TableSql
+from localcdap.transactions.client import HostTransactionRunner
 
 from .conftest import SIMPLE, Instance, Simple
 
@@ -146,7 +147,7 @@ def test_a_scan_shows_the_rows_of_its_moment(simple: Simple):
 def test_a_transaction_inside_another_is_refused(simple: Simple):
     def outer(context) -> None:
         put(context)
-        with pytest.raises(TransactionError, match="inside the body of another"):
+        with pytest.raises(TransactionError, match="within active transaction"):
             simple.transactions.run(put)
 
     for kind in TransactionKind:

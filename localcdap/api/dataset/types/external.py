@@ -15,6 +15,7 @@ from localcdap.api.dataset.specification import (
     build_specification,
 )
 
+EXTERNAL_TYPE: Final = "externalDataset"
 TABLE: Final = "table"
 """The property with the name of the table that stands in for the data of the other system."""
 
@@ -26,10 +27,20 @@ class ExternalDatasetAdmin(DatasetAdmin):
 
     def create(self) -> None: ...
 
+    def truncate(self) -> None:
+        if self._has_own_table():
+            super().truncate()
 
-@dataset_type(
-    "externalDataset", description="Data of another system, named for lineage and metadata."
-)
+    def drop(self) -> None:
+        if self._has_own_table():
+            super().drop()
+
+    def _has_own_table(self) -> bool:
+        """Return whether the table has its name. Another table may also stand in for other datasets."""
+        return self.specification.properties.get(TABLE) == self.specification.name
+
+
+@dataset_type(EXTERNAL_TYPE, description="Data of another system, named for lineage and metadata.")
 class ExternalDatasetDefinition(DatasetDefinition):
     """Every change of its properties is compatible."""
 

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
+from localcdap.api.dataset.classes.file_sets import (
+    FileSet,
+    PartitionedFileSet,
+    TimePartitionedFileSet,
+)
+from localcdap.api.dataset.dataset import Dataset
 from localcdap.api.dataset.definition import DatasetDefinition, dataset_type
+from localcdap.api.dataset.partition_fields import (
+    FIELD_TYPES,
+    PARTITIONING_FIELD_PREFIX,
+    PARTITIONING_FIELDS,
+    format_partitioning,
+    read_partitioning,
+)
 from localcdap.api.dataset.properties import (
     PropertyReader,
     parse_record_property,
@@ -30,9 +43,6 @@ POSSESS_EXISTING: Final = "data.possess.existing"
 FORMAT: Final = "format"
 """The format of the files for SQL and pipelines: avro, csv, json, orc, parquet or text."""
 FORMATS: Final = ("avro", "csv", "json", "orc", "parquet", "text")
-PARTITIONING_FIELDS: Final = "partitioning.fields."
-PARTITIONING_FIELD_PREFIX: Final = "partitioning.field."
-_FIELD_TYPES: Final = {"STRING": Schema.STRING, "LONG": Schema.LONG, "INT": Schema.INT}
 _EXCLUSIVE: Final = (
     (EXTERNAL, USE_EXISTING),
     (EXTERNAL, POSSESS_EXISTING),
@@ -46,6 +56,8 @@ _WITHOUT_EFFECT: Final = ("dataset.files.permissions", "dataset.files.group")
 @dataset_type("fileSet", description="Files in one folder.")
 class FileSetDefinition(DatasetDefinition):
     """The rules of CDAP 6 ``FileSetDefinition``, and those for the schema."""
+
+    dataset_class: ClassVar[type[Dataset]] = FileSet
 
     def configure(self, name: str, properties: Mapping[str, str]) -> DatasetSpecification:
         reader = PropertyReader(properties)
@@ -110,46 +122,13 @@ def _compare_files(name: str, old: PropertyReader, new: PropertyReader) -> list[
     return list_reasons(find_field_changes(before, after), name)
 
 
-def read_partitioning(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a partition's key, in order, and their types: STRING, LONG or INT.
-
-    :raises DatasetPropertiesError: when they are missing or have another type.
-    """
-    text = properties.get(PARTITIONING_FIELDS)
-    if not text:
-        raise DatasetPropertiesError(
-            "Properties do not contain partitioning",
-            f"Set '{PARTITIONING_FIELDS}' to the names of the fields, and "
-            f"'{PARTITIONING_FIELD_PREFIX}NAME' to the type of each: {', '.join(_FIELD_TYPES)}.",
-            property=PARTITIONING_FIELDS,
-        )
-    fields: dict[str, str] = {}
-    for name in text.split(","):
-        key = f"{PARTITIONING_FIELD_PREFIX}{name}"
-        type = properties.get(key)
-        if type is None:
-            raise DatasetPropertiesError(f"Type of field '{name}' is missing", property=key)
-        if type not in _FIELD_TYPES:
-            raise DatasetPropertiesError(
-                f"Type of field '{name}' is invalid: '{type}'", property=key
-            )
-        if not name or name in fields:
-            problem = "already exists in partitioning" if name else "has no name"
-            raise DatasetPropertiesError(f"Field '{name}' {problem}.", property=PARTITIONING_FIELDS)
-        fields[name] = type
-    return fields
-
-
-def format_partitioning(fields: Mapping[str, str]) -> str:
-    """Return a partitioning for messages, as Java prints it."""
-    return "{" + ", ".join(f"{name}={type}" for name, type in fields.items()) + "}"
-
-
 @dataset_type(
     "partitionedFileSet", description="Files in partitions, each with a key of several fields."
 )
 class PartitionedFileSetDefinition(FileSetDefinition):
     """The table ``<name>.partitions`` lists the partitions: their key, folder, metadata and creation time."""
+
+    dataset_class: ClassVar[type[Dataset]] = PartitionedFileSet
 
     def configure(self, name: str, properties: Mapping[str, str]) -> DatasetSpecification:
         read_partitioning(properties)
@@ -164,7 +143,7 @@ class PartitionedFileSetDefinition(FileSetDefinition):
 
     def lay_out(self, specification: DatasetSpecification) -> StorageLayout:
         keys = read_partitioning(specification.properties)
-        fields = [(name, _FIELD_TYPES[type]) for name, type in keys.items()]
+        fields = [(name, FIELD_TYPES[type]) for name, type in keys.items()]
         fields += [
             ("$path", Schema.STRING),
             ("$created", Schema.LONG),
@@ -178,6 +157,8 @@ class PartitionedFileSetDefinition(FileSetDefinition):
 @dataset_type("timePartitionedFileSet", description="Files in partitions, each with a time.")
 class TimePartitionedFileSetDefinition(PartitionedFileSetDefinition):
     """A key has the fields year, month, day, hour and minute."""
+
+    dataset_class: ClassVar[type[Dataset]] = TimePartitionedFileSet
 
     def configure(self, name: str, properties: Mapping[str, str]) -> DatasetSpecification:
         fixed = {PARTITIONING_FIELDS: ",".join(_TIME_FIELDS)}

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from localcdap.api.dataset.classes.objects import (
+    IndexedObjectStore,
+    ObjectMappedTable,
+    ObjectStore,
+)
 from localcdap.api.dataset.definition import dataset_type
 from localcdap.api.dataset.properties import PropertyReader, parse_record_property
 from localcdap.api.dataset.specification import (
@@ -29,6 +34,8 @@ _KEY_TYPES: Final = {"BYTES": Schema.BYTES, "STRING": Schema.STRING}
 class ObjectStoreDefinition(TableRules):
     """The property ``schema`` is that of an object, of any type; without it, objects are bytes."""
 
+    dataset_class = ObjectStore
+
     def check(self, name: str, properties: PropertyReader) -> None:
         text = properties.get(SCHEMA)
         try:
@@ -41,23 +48,27 @@ class ObjectStoreDefinition(TableRules):
     def lay_out(self, specification: DatasetSpecification) -> StorageLayout:
         value = specification.get_schema() or Schema.BYTES
         rows = Schema.record("object", [("key", Schema.BYTES), ("value", value)])
-        return StorageLayout({specification.name: TableLayout(rows, "key")})
+        return StorageLayout({specification.name: TableLayout(rows, "key", ("key",))})
 
 
 @dataset_type("indexedObjectStore", description="Objects by key, and by secondary keys.")
 class IndexedObjectStoreDefinition(ObjectStoreDefinition):
     """The table ``<name>.index`` says which keys belong to a secondary key."""
 
+    dataset_class = IndexedObjectStore
+
     def lay_out(self, specification: DatasetSpecification) -> StorageLayout:
         objects = super().lay_out(specification).tables
         pairs = Schema.record("index", [("secondaryKey", Schema.BYTES), ("key", Schema.BYTES)])
-        index = TableLayout(pairs, None, ("secondaryKey",))
+        index = TableLayout(pairs, None, ("secondaryKey", "key"))
         return StorageLayout({**objects, f"{specification.name}.index": index})
 
 
 @dataset_type("objectMappedTable", description="Objects by key, with one column for each field.")
 class ObjectMappedTableDefinition(TableRules):
     """See CDAP 6 ``ObjectMappedTableDefinition``; the key is a column of its own."""
+
+    dataset_class = ObjectMappedTable
 
     def check(self, name: str, properties: PropertyReader) -> None:
         for required in (OBJECT_TYPE, OBJECT_SCHEMA):
@@ -99,4 +110,4 @@ class ObjectMappedTableDefinition(TableRules):
         type = _KEY_TYPES[properties.get(ROW_KEY_TYPE, "BYTES")]
         fields = [(key, type), *((each.name, each.schema) for each in objects)]
         rows = Schema.record("record", fields)
-        return StorageLayout({specification.name: TableLayout(rows, key)})
+        return StorageLayout({specification.name: TableLayout(rows, key, (key,))})

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
+from localcdap.api.dataset.classes.tables import CellTable, IndexedTable, KeyValueTable, Table
+from localcdap.api.dataset.classes.time_series import CounterTimeseriesTable, TimeseriesTable
+from localcdap.api.dataset.dataset import Dataset, DatasetContext
 from localcdap.api.dataset.definition import DatasetDefinition, dataset_type
 from localcdap.api.dataset.properties import (
     PropertyReader,
@@ -102,6 +105,13 @@ def _compare_table_flags(old: PropertyReader, new: PropertyReader) -> list[str]:
 class TableDefinition(TableRules):
     """The property ``schema.row.field`` names the key of a row; without it, rows are only added."""
 
+    dataset_class: ClassVar[type[Dataset]] = Table
+
+    def get_dataset(self, context: DatasetContext, specification: DatasetSpecification) -> Dataset:
+        if specification.get_schema() is None:
+            return CellTable(context, specification)
+        return self.dataset_class(context, specification)
+
     def check(self, name: str, properties: PropertyReader) -> None:
         super().check(name, properties)
         schema, key = parse_record_property(properties, SCHEMA), properties.get(ROW_FIELD)
@@ -135,6 +145,8 @@ class TableDefinition(TableRules):
 class KeyValueTableDefinition(TableRules):
     """Keys and values are bytes; a schema with the fields ``key`` and ``value`` may say string instead."""
 
+    dataset_class = KeyValueTable
+
     def check(self, name: str, properties: PropertyReader) -> None:
         schema = parse_record_property(properties, SCHEMA)
         if schema is None:
@@ -153,12 +165,14 @@ class KeyValueTableDefinition(TableRules):
     def lay_out(self, specification: DatasetSpecification) -> StorageLayout:
         given = specification.get_schema()
         fields = given or Schema.record("keyValue", [(KEY, Schema.BYTES), (VALUE, Schema.BYTES)])
-        return _lay_out_one(specification, fields, KEY)
+        return StorageLayout({specification.name: TableLayout(fields, KEY, (KEY,))})
 
 
 @dataset_type("indexedTable", description="A table whose rows are also found by other columns.")
 class IndexedTableDefinition(TableDefinition):
     """The property ``columnsToIndex`` names the columns, separated by commas."""
+
+    dataset_class: ClassVar[type[Dataset]] = IndexedTable
 
     def check(self, name: str, properties: PropertyReader) -> None:
         super().check(name, properties)
@@ -184,7 +198,12 @@ class IndexedTableDefinition(TableDefinition):
     def lay_out(self, specification: DatasetSpecification) -> StorageLayout:
         table = super().lay_out(specification).tables[specification.name]
         columns = _parse_columns(PropertyReader(specification.properties))
-        indexes = tuple(each for each in columns if table.schema.field(each) is not None)
+        keyed = [table.key] if table.key is not None else []
+        indexes = tuple(
+            dict.fromkeys(
+                each for each in (*keyed, *columns) if table.schema.field(each) is not None
+            )
+        )
         return StorageLayout({specification.name: TableLayout(table.schema, table.key, indexes)})
 
 
@@ -218,11 +237,13 @@ class _TimeSeriesRules(TableRules):
 
 @dataset_type("timeseriesTable", description="Values by key, time and tags.")
 class TimeseriesTableDefinition(_TimeSeriesRules):
+    dataset_class = TimeseriesTable
     value = Schema.BYTES
 
 
 @dataset_type("counterTimeseriesTable", description="Counters by key, time and tags.")
 class CounterTimeseriesTableDefinition(_TimeSeriesRules):
+    dataset_class = CounterTimeseriesTable
     value = Schema.LONG
 
 

@@ -96,14 +96,15 @@ def _make_writer(
         from itertools import chain
         from pathlib import Path
 
+        from localcdap.api.arrow import RecordCodec
+        from localcdap.api.schema import Schema
+
+        # Before fastavro: on a cluster, localcdap adds the folder of the packages that were sent to sys.path.
+        record_codec = RecordCodec(Schema.parse(schema))
         import fastavro
         import pyarrow as pa
         from pyspark import TaskContext
 
-        from localcdap.api.arrow import RecordCodec
-        from localcdap.api.schema import Schema
-
-        record_codec = RecordCodec(Schema.parse(schema))
         count = 0
 
         def to_plain(value: Any) -> Any:

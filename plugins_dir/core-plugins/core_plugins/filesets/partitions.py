@@ -1,29 +1,28 @@
 """Partitions of file sets of CDAP 3 to 5: folders that one run writes, identified by a time.
 
-The folder of file set ``name`` is ``filesets/NAMESPACE/name`` in the instance's folder, or the property
-``basePath``. A partition is a folder in it with the file ``.partition.json``, which contains its time.
-Without this file, the time is the end of the folder's name, as CDAP writes it:
-``2015-01-20/20-42.1421786520000``, for a snapshot ``1421786520000``.
+A pipeline that writes makes the file set a dataset, which lists its partitions. A folder without a dataset,
+such as one copied from CDAP, has the partitions that the names of its folders tell.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-import shutil
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import msgspec
+from localcdap.api import FailureCollector, NotFoundError, SparkContext, StageConfigurer
+from localcdap.api.app.transactions import TransactionContext, TransactionKind
+from localcdap.api.dataset.classes.file_sets import PartitionedFileSet
+from localcdap.api.dataset.partition_folders import list_partition_folders
+from localcdap.api.errors import HostError
 
-from localcdap.api import FailureCollector, SparkContext, StageConfigurer
-
-MARK: Final = ".partition.json"
 _DURATION: Final = re.compile(r"\s*(\d+)\s*([smhd])\s*")
+_TIME_FIELDS: Final = ("year", "month", "day", "hour", "minute")
+SNAPSHOT: Final = "snapshot"
+"""The field of the key of a snapshot: its time in milliseconds since 1970 (CDAP ``SnapshotFileSet``)."""
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_NAMED: Final = re.compile(r"(?:.*\.)?(\d{10,})")
-"""A partition's name; its end is the time in milliseconds since 1970."""
 DURATION_ACTION: Final = "Write an integer and s, m, h or d, such as 30m or 1d."
 
 
@@ -33,10 +32,6 @@ class Partition(NamedTuple):
     time_ms: int
     """Milliseconds since 1970."""
     directory: str
-
-
-class _Mark(msgspec.Struct):
-    time: int
 
 
 def parse_duration(text: str) -> datetime.timedelta:
@@ -62,11 +57,14 @@ def check_duration(stage: StageConfigurer, name: str, text: str | None) -> None:
 
 
 def resolve_folder(context: SparkContext, name: str, base_path: str | None) -> str:
-    """Return the folder of a file set.
+    """Return the folder of a file set without a dataset.
 
+    :param base_path: is relative to the folder of the namespace's file sets, as in CDAP.
     :raises StageError: when the base path is not on this machine.
     """
-    written = base_path or f"filesets/{context.namespace}/{name}"
+    written = base_path or name
+    if not written.startswith("/") and "://" not in written:
+        written = f"filesets/{context.namespace}/{written}"
     return context.resolve_path(written).rstrip("/")
 
 
@@ -74,43 +72,47 @@ def to_milliseconds(moment: datetime.datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def write_mark(directory: str, time_ms: int) -> None:
-    """Write the time of a partition into its folder."""
-    Path(directory, MARK).write_bytes(msgspec.json.encode(_Mark(time_ms)))
+def make_timed_key(moment: datetime.datetime) -> dict[str, str | int]:
+    """Return the key of a partition in a dataset of the type ``timePartitionedFileSet``."""
+    utc = moment.astimezone(datetime.UTC)
+    values = (utc.year, utc.month, utc.day, utc.hour, utc.minute)
+    return dict(zip(_TIME_FIELDS, values, strict=True))
 
 
-def list_partitions(folder: str) -> list[Partition]:
-    """Return the partitions of a file set, oldest first; none if the folder does not exist."""
-    return sorted(_find_partitions(Path(folder)))
+def read_time(key: Mapping[str, str | int]) -> int:
+    """Return the time of a key, of a timed partition or a snapshot, in milliseconds since 1970."""
+    if SNAPSHOT in key:
+        return int(key[SNAPSHOT])
+    values = [int(key[name]) for name in _TIME_FIELDS]
+    return to_milliseconds(datetime.datetime(*values, tzinfo=datetime.UTC))  # type: ignore[arg-type, misc]
 
 
-def _find_partitions(directory: Path) -> Iterator[Partition]:
-    if not directory.is_dir():
-        return
-    for each in directory.iterdir():
-        if not each.is_dir() or each.name.startswith((".", "_")):
-            continue
-        time_ms = _read_time(each)
-        if time_ms is not None:
-            yield Partition(time_ms, str(each))
-        else:
-            yield from _find_partitions(each)
-
-
-def _read_time(directory: Path) -> int | None:
+def list_partitions(context: SparkContext, name: str, base_path: str | None) -> list[Partition]:
+    """Return the partitions of a file set, oldest first, of the dataset if there is one."""
     try:
-        return msgspec.json.decode((directory / MARK).read_bytes(), type=_Mark).time
-    except (OSError, msgspec.DecodeError):
-        named = _NAMED.fullmatch(directory.name)
-        return int(named[1]) if named else None
+        found = context.transactions.run(
+            lambda tx: _read_partitions(tx, name), kind=TransactionKind.READ_ONLY
+        )
+    except (NotFoundError, HostError):
+        folder = resolve_folder(context, name, base_path)
+        return [
+            Partition(time_ms, str(path)) for time_ms, path in list_partition_folders(Path(folder))
+        ]
+    if found is None:
+        raise context.fail(
+            f"dataset '{name}' has no partitions by time, or snapshots.",
+            "Use the name of a file set that a TPFS or Snapshot sink writes.",
+        )
+    return sorted(found)
 
 
-def remove_older(folder: str, limit_ms: int) -> int:
-    """Remove the partitions before a time. Return their number."""
-    old = [each for each in list_partitions(folder) if each.time_ms < limit_ms]
-    for each in old:
-        shutil.rmtree(each.directory, ignore_errors=True)
-    return len(old)
+def _read_partitions(tx: TransactionContext, name: str) -> list[Partition] | None:
+    dataset = tx.dataset(name)
+    if not isinstance(dataset, PartitionedFileSet):
+        return None
+    if list(dataset.partitioning) not in (list(_TIME_FIELDS), [SNAPSHOT]):
+        return None
+    return [Partition(read_time(each.key), each.location) for each in dataset.get_partitions()]
 
 
 def ignore_failures() -> FailureCollector:

@@ -1,9 +1,14 @@
-"""The sinks of file sets: TPFSAvro, TPFSParquet, TPFSOrc, SnapshotAvro, SnapshotParquet, SnapshotText."""
+"""The sinks of file sets: TPFSAvro, TPFSParquet, TPFSOrc, SnapshotAvro, SnapshotParquet, SnapshotText.
+
+Their datasets have the properties that CDAP gives them (hydrator-plugins ``TimePartitionedFileSetSink``,
+``SnapshotFileBatchSink``, ``SnapshotFileSet``), with ``format`` in place of Hadoop's classes.
+"""
 
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from localcdap.api import (
     BatchSink,
@@ -27,10 +32,14 @@ if TYPE_CHECKING:
 _DEFAULT_PATH: Final = "yyyy-MM-dd/HH-mm"
 _ANY: Final = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 _ZERO: Final = datetime.timedelta()
+_FORMATS: Final = {"delimited": "csv"}
+"""The formats of datasets whose names differ from those of files."""
 _NAME: Final = "Name of the file set: a folder in 'filesets/NAMESPACE' of the instance's folder."
-_BASE: Final = "Folder of the file set, instead of the one named after it."
+_BASE: Final = (
+    "Folder of the file set, instead of one of its name; absolute, or in 'filesets/NAMESPACE'."
+)
 _CLEAN: Final = (
-    "Age of partitions that are removed before a new one is written, as 30d; by default, none are."
+    "Age of partitions that are removed when the run succeeds, as 30d; by default, none are."
 )
 
 
@@ -104,31 +113,86 @@ class FilesetSink(BatchSink):
     config: Any
     format: str
 
-    def configure(self, stage: StageConfigurer) -> None:
-        partitions.check_duration(stage, "cleanPartitionsOlderThan", self.config.clean)
-        if not self.config.contains_macro("schema"):
-            self._make_files_sink("").configure(stage)
+    dataset_type: ClassVar[str] = "partitionedFileSet"
 
-    def name_partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
-        """Return the time of a run's partition, and the name of its folder."""
-        return at, str(partitions.to_milliseconds(at))
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        partitions.check_duration(stage, "cleanPartitionsOlderThan", config.clean)
+        if config.contains_macro("schema"):
+            return
+        self._make_files_sink("").configure(stage)
+        macros = (config.contains_macro(name) for name in ("name", "basePath", "delimiter"))
+        # Only the run knows the folder that stands for a path such as gs://sales.
+        if not stage.failures and not any(macros) and not _is_url(config.base_path):
+            properties = self._make_properties(stage.input_schema, config.base_path)
+            stage.create_dataset(config.name, self.dataset_type, properties, config_property="name")
+
+    def name_partition(self, at: datetime.datetime) -> tuple[Mapping[str, str | int], str]:
+        """Return the key of a run's partition, and the path of its folder in the file set."""
+        time_ms = partitions.to_milliseconds(at)
+        return {partitions.SNAPSHOT: time_ms}, str(time_ms)
+
+    def make_partitioning(self) -> dict[str, str]:
+        """Return the properties of the dataset that declare the key."""
+        field = f"partitioning.field.{partitions.SNAPSHOT}"
+        return {"partitioning.fields.": partitions.SNAPSHOT, field: "LONG"}
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         if context.is_remote:
             raise context.fail(
                 "file sets are folders of this machine.", "Use a File sink on a cluster."
             )
-        folder = partitions.resolve_folder(context, self.config.name, self.config.base_path)
-        at, name = self.name_partition(context.logical_start_time)
-        if self.config.clean:
-            limit = context.logical_start_time - partitions.parse_duration(self.config.clean)
-            removed = partitions.remove_older(folder, partitions.to_milliseconds(limit))
-            context.logger.info("Removed %d old partitions of '%s'", removed, self.config.name)
-        written = self._make_files_sink(f"{folder}/{name}").write_files(df, context)
-        partitions.write_mark(written, partitions.to_milliseconds(at))
+        config = self.config
+        base = (
+            context.resolve_path(config.base_path)
+            if _is_url(config.base_path)
+            else config.base_path
+        )
+        files = context.create_dataset(
+            config.name, self.dataset_type, self._make_properties(context.input_schema, base)
+        )
+        key, path = self.name_partition(context.logical_start_time)
+        if files is None:
+            folder, held = partitions.resolve_folder(context, config.name, config.base_path), []
+        else:
+            folder, held = files.folder, [each.key for each in files.partitions]
+        if key in held:
+            raise context.fail(
+                f"dataset '{config.name}' already has a partition with the key: {_show(key)}",
+                f"Run it later, or drop that partition: localcdap datasets partitions {config.name}",
+            )
+        self._make_files_sink(f"{folder}/{path}").write_files(df, context)
+        context.add_partition(config.name, key, path)
+        self._drop_old_partitions(held, context)
+
+    def _drop_old_partitions(
+        self, keys: Iterable[Mapping[str, str | int]], context: SinkContext
+    ) -> None:
+        if not self.config.clean:
+            return
+        limit = context.logical_start_time - partitions.parse_duration(self.config.clean)
+        old = [key for key in keys if partitions.read_time(key) < partitions.to_milliseconds(limit)]
+        for key in old:
+            context.drop_partition(self.config.name, key)
+        context.logger.info("%d old partitions of '%s' are removed", len(old), self.config.name)
+
+    def _make_properties(self, given: Schema | None, base_path: str | None) -> dict[str, str]:
+        """Return the properties of the dataset.
+
+        :param given: the schema of the input.
+        """
+        schema = self.config.schema or given
+        properties = {"format": _FORMATS.get(self.format, self.format), **self.make_partitioning()}
+        if schema is not None:
+            properties["schema"] = str(schema)
+        if base_path:
+            properties["base.path"] = base_path
+        if isinstance(self.config, TextSinkConfig):
+            properties["explore.format.property.delimiter"] = self.config.delimiter
+        return properties
 
     def preview(self, df: DataFrame, context: SinkContext) -> None:
-        # Unlike write, without removing old partitions.
+        # Unlike write, without a dataset.
         self._make_files_sink("preview").write_files(df, context)
 
     def _make_files_sink(self, path: str) -> FilesSink:
@@ -147,6 +211,7 @@ class TimedSink(FilesetSink):
     """Writes the partition of the run's time."""
 
     Config = TimedSinkConfig
+    dataset_type: ClassVar[str] = "timePartitionedFileSet"
 
     def configure(self, stage: StageConfigurer) -> None:
         super().configure(stage)
@@ -163,16 +228,26 @@ class TimedSink(FilesetSink):
             except ValueError as error:
                 stage.failures.add(f"Invalid '{name}': {error}.").with_config_property(name)
 
-    def name_partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
+    def name_partition(self, at: datetime.datetime) -> tuple[Mapping[str, str | int], str]:
         before = partitions.parse_duration(self.config.offset) if self.config.offset else _ZERO
         moment = at - before
+        key = partitions.make_timed_key(moment)
         in_zone = moment.astimezone(parse_zone(self.config.time_zone))
         if self.config.path_format:
-            return moment, format_simple_date(in_zone, self.config.path_format)
-        return (
-            moment,
-            f"{format_simple_date(in_zone, _DEFAULT_PATH)}.{partitions.to_milliseconds(moment)}",
-        )
+            return key, format_simple_date(in_zone, self.config.path_format)
+        name = format_simple_date(in_zone, _DEFAULT_PATH)
+        return key, f"{name}.{partitions.to_milliseconds(moment)}"
+
+    def make_partitioning(self) -> dict[str, str]:
+        return {}
+
+
+def _is_url(path: str | None) -> bool:
+    return path is not None and "://" in path
+
+
+def _show(key: Mapping[str, str | int]) -> str:
+    return "{" + ", ".join(f"{name}={value}" for name, value in key.items()) + "}"
 
 
 def _describe(what: str, format: str) -> str:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _NAME: Final = "Name of the file set: a folder in 'filesets/NAMESPACE' of the instance's folder."
 _BASE: Final = "Folder of the file set, instead of the one named after it."
+_SOURCES: Final = ("schema", "name")
+"""The properties that decide on the schema."""
 _TEXT: Final = Schema.record("textfile", [("offset", Schema.LONG), ("body", Schema.STRING)])
 
 
@@ -38,7 +40,9 @@ class FilesetSourceConfig(PluginConfig, macros=True, rename="camel"):
         default=None,
         form="{folder}",
     )
-    schema: Schema | None = field("Schema of the records.", default=None)
+    schema: Schema | None = field(
+        "Schema of the records; without one, that of the dataset.", default=None
+    )
     file_properties: str | None = field(
         "Hadoop properties; without effect on this machine.", default=None, syntax="json"
     )
@@ -64,9 +68,15 @@ class FilesetSource(BatchSource):
 
     def configure(self, stage: StageConfigurer) -> None:
         stage.output_schema = _TEXT if self.format == "text" else self.config.schema
-        if stage.output_schema is None and not self.config.contains_macro("schema"):
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        if stage.output_schema is not None or any(map(self.config.contains_macro, _SOURCES)):
+            return
+        stage.output_schema = stage.find_dataset_schema(self.config.name)
+        if stage.output_schema is None:
             stage.failures.add(
-                "Schema must be specified.", "Set it to the fields to read."
+                f"Schema must be specified, because there is no dataset '{self.config.name}' that has one.",
+                "Set it to the fields to read, or run the pipeline that writes the dataset.",
             ).with_config_property("schema")
 
     def choose_partitions(
@@ -83,7 +93,7 @@ class FilesetSource(BatchSource):
                 "file sets are folders of this machine.", "Use a File source on a cluster."
             )
         place = partitions.resolve_folder(context, self.config.name, self.config.base_path)
-        found = partitions.list_partitions(place)
+        found = partitions.list_partitions(context, self.config.name, self.config.base_path)
         if not found:
             raise context.fail(
                 f"file set '{self.config.name}' has no partitions in '{place}'.",

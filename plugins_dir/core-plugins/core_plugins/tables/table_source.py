@@ -20,6 +20,9 @@ from localcdap.plugin_lib.spark.conversion import conform_columns
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_SOURCES = ("schema", "name")
+"""The properties that decide on the schema."""
+
 
 @plugin(
     name="Table",
@@ -30,7 +33,7 @@ class TableSource(BatchSource):
         name: str = field("Name of the table. It must exist; 'localcdap tables' lists all tables.")
         schema: Schema | None = field(
             "Schema of the records: columns of the table, of simple types. Other columns are not read; "
-            "a field that the table lacks is null.",
+            "a field that the table lacks is null. Without a schema, all columns of simple types are read.",
             default=None,
         )
         row_field: str | None = field(
@@ -46,14 +49,26 @@ class TableSource(BatchSource):
         config = self.config
         check_table_name(stage, config)
         schema = stage.output_schema = config.schema
-        if schema is None:
-            if not config.contains_macro("schema"):
-                stage.failures.add(
-                    "Schema must be specified.", "Set it to the columns to read."
-                ).with_config_property("schema")
+        if schema is not None:
+            check_simple_fields(stage, schema)
+            self._check_key(stage, schema)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        if stage.output_schema is not None or any(map(self.config.contains_macro, _SOURCES)):
             return
-        check_simple_fields(stage, schema)
-        key = config.row_field
+        table = stage.find_table(self.config.name)
+        if table is None:
+            stage.failures.add(
+                f"Schema must be specified, because there is no table '{self.config.name}'.",
+                "Set it to the columns to read, or create the table.",
+            ).with_config_property("schema")
+            return
+        fields = [each for each in table.schema if each.schema.is_simple]
+        stage.output_schema = Schema.record(table.schema.name or self.config.name, fields)
+        self._check_key(stage, stage.output_schema)
+
+    def _check_key(self, stage: StageConfigurer, schema: Schema) -> None:
+        key = self.config.row_field
         if key is not None:
             found = schema.field(key)
             if found is None:

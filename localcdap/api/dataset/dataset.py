@@ -1,0 +1,88 @@
+"""What dataset classes extend: an opened dataset, and what it gets from the framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from localcdap.api.dataset.access import AccessGuard, insert_checks
+from localcdap.api.dataset.rows import RowTable
+from localcdap.api.dataset.specification import DatasetSpecification, FolderLayout
+from localcdap.api.schema import Schema
+
+
+class DatasetContext(Protocol):
+    """The tables and folders of a dataset that a program has opened."""
+
+    namespace: str
+    arguments: Mapping[str, str]
+    """The arguments that the program has opened the dataset with."""
+    guard: AccessGuard
+
+    def table(self, name: str) -> RowTable:
+        """Return a table of the dataset, as :meth:`DatasetDefinition.lay_out` names it.
+
+        :raises TransactionError: outside of a transaction.
+        :raises NotFoundError: when there is no such table.
+        """
+
+    def locate(self, folder: FolderLayout) -> Path:
+        """Return the path of the dataset's folder."""
+
+    def on_commit(self, action: Callable[[], None]) -> None:
+        """Register a function to be called when the transaction has been committed.
+
+        What it raises cannot undo the commit; it is logged. It is not called after a rollback.
+        """
+
+
+class Dataset:
+    """A dataset that a program has opened. Each dataset type has a class that extends this one.
+
+    Public methods are what programs call. Each says with an annotation of
+    :mod:`localcdap.api.dataset.access` what it does with the data.
+    """
+
+    guard: AccessGuard
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        insert_checks(cls)
+
+    def __new__(cls, context: DatasetContext, *_: Any, **__: Any) -> Dataset:
+        # The check of a constructor needs the guard.
+        made = super().__new__(cls)
+        made.guard = context.guard
+        return made
+
+    def __init__(
+        self,
+        context: DatasetContext,
+        specification: DatasetSpecification,
+        embedded: Mapping[str, Dataset] | None = None,
+    ) -> None:
+        """Create it; :meth:`DatasetDefinition.get_dataset` does so.
+
+        :param embedded: the embedded datasets by the names that the definition gave them.
+        """
+        self.context: Final = context
+        self.specification: Final = specification
+        self.embedded: Final = dict(embedded or {})
+
+    @property
+    def name(self) -> str:
+        """The name of the dataset."""
+        return self.specification.name
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema of its rows or records, as far as the type has one."""
+        return self.specification.get_schema()
+
+    def _open_table(self, suffix: str = "") -> RowTable:
+        """Return the dataset's own table, or the one called ``<name>.<suffix>``."""
+        return self.context.table(f"{self.name}.{suffix}" if suffix else self.name)
+
+
+insert_checks(Dataset)

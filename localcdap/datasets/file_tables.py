@@ -1,0 +1,106 @@
+"""The file sets of an instance as tables of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from localcdap.api.dataset.partition_fields import PARTITIONING_FIELDS, read_partitioning
+from localcdap.api.dataset.properties import PropertyReader
+from localcdap.api.dataset.specification import SCHEMA, DatasetSpecification, locate_folder
+from localcdap.api.dataset.types.file_sets import FORMAT
+from localcdap.datasets.specifications import lay_out
+from localcdap.store import dataset_catalog, table_catalog
+from localcdap.store.columns import quote_identifier
+from localcdap.store.dataset_catalog import StoredDataset
+from localcdap.store.file_tables import FilePart, FileTable
+from localcdap.store.query_tables import QueryTable
+from localcdap.store.store import Transaction
+
+DELIMITER: Final = "explore.format.property.delimiter"
+"""The property with the character between the values of CSV files."""
+HEADER: Final = "explore.table.property.skip.header.line.count"
+"""The property that is 1 when CSV files begin with a line of names."""
+
+
+class FileSetTables:
+    """Finds the file sets that have a format and columns. Threads may share it.
+
+    :param folder: of the file sets of all namespaces.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def list_tables(
+        self,
+        tx: Transaction,
+        tables: Sequence[QueryTable],
+        sql: Sequence[str] = (),
+        namespace: str | None = None,
+    ) -> list[QueryTable]:
+        """See :class:`localcdap.store.query_tables.FileTables`. Partitions only of named ones are listed."""
+        texts = " ".join([*sql, *(each.query for each in tables if each.query)]).lower()
+        taken = {(each.schema.lower(), each.name.lower()) for each in tables}
+        return [
+            _make_table(tx, dataset, files, is_named=_may_be_named(dataset.name, texts))
+            for dataset, files in self._list_files(tx, namespace)
+            if (dataset.namespace.lower(), dataset.name.lower()) not in taken
+        ]
+
+    def _list_files(
+        self, tx: Transaction, namespace: str | None
+    ) -> Iterator[tuple[StoredDataset, FileTable]]:
+        for dataset in dataset_catalog.list_datasets(tx, namespace):
+            files = describe_files(dataset.specification, self._folder / dataset.namespace)
+            if files is not None and files.has_columns:
+                yield dataset, files
+
+
+def _may_be_named(name: str, texts: str) -> bool:
+    """Return whether statements may name a dataset."""
+    return '"' in name or name.lower() in texts
+
+
+def _make_table(
+    tx: Transaction, dataset: StoredDataset, files: FileTable, *, is_named: bool
+) -> QueryTable:
+    namespace, name = dataset.namespace, dataset.name
+    if is_named and files.key:
+        parts = tuple(_list_parts(tx, namespace, name, files))
+        files = msgspec.structs.replace(files, parts=parts)
+    source = quote_identifier(namespace, name)
+    return QueryTable(namespace, name, source, files=files, is_named=is_named)
+
+
+def describe_files(specification: DatasetSpecification, folder: Path) -> FileTable | None:
+    """Return the files of a file set as a table, without its partitions; None for a dataset of another type.
+
+    :param folder: of the file sets of its namespace.
+    """
+    place = lay_out(specification).folder
+    properties = PropertyReader(specification.properties)
+    format = properties.get(FORMAT)
+    if place is None or format is None:
+        return None
+    key: tuple[tuple[str, str], ...] = ()
+    if properties.get(PARTITIONING_FIELDS) is not None:
+        key = tuple(read_partitioning(specification.properties).items())
+    return FileTable(
+        str(locate_folder(folder, place)),
+        format,
+        properties.get(SCHEMA),
+        key,
+        delimiter=properties.get(DELIMITER) or ",",
+        has_header=properties.get(HEADER, "0") != "0",
+    )
+
+
+def _list_parts(tx: Transaction, namespace: str, name: str, files: FileTable) -> Iterator[FilePart]:
+    table = table_catalog.to_identifier(namespace, f"{name}.partitions")
+    fields = ", ".join(quote_identifier(each) for each, _ in files.key)
+    for path, *key in tx.execute(f'SELECT "$path", {fields} FROM {table} ORDER BY "$path"'):  # noqa: S608
+        yield FilePart(path, tuple(key))

@@ -1,0 +1,271 @@
+"""Files of a dataset as a table of a query: Arrow reads what DuckDB needs of their columns and partitions.
+
+A Parquet, ORC, CSV or JSON file is opened only when conditions on the fields of the partition key allow its
+partition. Avro and text files are all read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from localcdap.api.errors import QueryError
+from localcdap.api.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TEXT: Final = Schema.record("line", [("body", Schema.STRING)])
+"""The schema of a file of text: one row for each line."""
+_SELF_DESCRIBING: Final = ("parquet", "orc", "avro")
+_BATCH: Final = 10_000
+"""Rows of an Avro or text file that are read at once."""
+
+
+class FilePart(msgspec.Struct, frozen=True):
+    """A partition, or all files when there are none."""
+
+    path: str
+    """Relative to the folder; a folder or a file."""
+    key: tuple[str | int, ...] = ()
+
+
+class FileTable(msgspec.Struct, frozen=True):
+    """The files of a dataset as a table."""
+
+    folder: str
+    format: str
+    """avro, csv, json, orc, parquet or text."""
+    document: str | None
+    """The schema of the records as JSON; None for that of the files."""
+    key: tuple[tuple[str, str], ...] = ()
+    """The names and types, STRING, LONG or INT, of the fields of the partition key."""
+    parts: tuple[FilePart, ...] = (FilePart("."),)
+    delimiter: str = ","
+    """Between the values of a CSV file."""
+    has_header: bool = False
+    """Whether the first line of a CSV file has names."""
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether the columns are known, or files can say what they are."""
+        return self.document is not None or self.format in (*_SELF_DESCRIBING, "text")
+
+
+def open_files(table: FileTable) -> Any:
+    """Return what DuckDB reads as a table: a ``pyarrow.dataset.Dataset``, or an Arrow stream.
+
+    :raises QueryError: when a file leads out of the folder, or says no schema.
+    """
+    if table.format in ("avro", "text"):
+        return RecordFiles(table)
+    return _open_dataset(table)
+
+
+def describe_columns(table: FileTable) -> pa.Schema:
+    """Return the columns, all nullable: those of the records, then those of the partition key.
+
+    :raises QueryError: when only the files say what they are, and the first one cannot be read.
+    """
+    import pyarrow as pa
+
+    from localcdap.api.arrow import to_arrow_schema
+
+    types = {"STRING": pa.string(), "LONG": pa.int64(), "INT": pa.int32()}
+    keys = [pa.field(name, types[type]) for name, type in table.key]
+    if table.format == "text":
+        fields = list(to_arrow_schema(TEXT))
+    elif table.document is not None:
+        fields = list(to_arrow_schema(Schema.parse(table.document)))
+    else:
+        fields = list(_read_file_schema(table))
+    return pa.schema([*(each.with_nullable(True) for each in fields), *keys])
+
+
+def _open_dataset(table: FileTable) -> Any:
+    import pyarrow.compute as pc
+    from pyarrow.dataset import FileSystemDataset
+    from pyarrow.fs import LocalFileSystem
+
+    schema = describe_columns(table)
+    file_format, files = _make_format(table, schema), LocalFileSystem()
+    fragments = []
+    for part in table.parts:
+        condition = None
+        for (name, _), value in zip(table.key, part.key, strict=True):
+            equal = pc.field(name) == value
+            condition = equal if condition is None else condition & equal
+        for file in _list_files(table, part):
+            more = {} if condition is None else {"partition_expression": condition}
+            fragments.append(file_format.make_fragment(file, files, **more))
+    return FileSystemDataset(fragments, schema, file_format, files)
+
+
+def _make_format(table: FileTable, schema: pa.Schema) -> Any:
+    import pyarrow.csv as pc
+    import pyarrow.dataset as pd
+    import pyarrow.json as pj
+
+    own = schema.names[: len(schema.names) - len(table.key)]
+    match table.format:
+        case "parquet":
+            return pd.ParquetFileFormat()
+        case "orc":
+            return pd.OrcFileFormat()
+        case "json":
+            import pyarrow as pa
+
+            records = pa.schema([schema.field(name) for name in own])
+            return pd.JsonFileFormat(read_options=None, parse_options=pj.ParseOptions(records))
+        case _:
+            return pd.CsvFileFormat(
+                parse_options=pc.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
+                read_options=pc.ReadOptions(
+                    column_names=own, skip_rows=1 if table.has_header else 0
+                ),
+                convert_options=pc.ConvertOptions(
+                    column_types={name: schema.field(name).type for name in own},
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+
+
+class RecordFiles:
+    """Avro and text files as an Arrow stream; each scan reads the files again."""
+
+    def __init__(self, table: FileTable) -> None:
+        self._table = table
+        self._schema = describe_columns(table)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        import pyarrow as pa
+
+        batches = pa.RecordBatchReader.from_batches(self._schema, self._read())
+        return batches.__arrow_c_stream__(requested_schema)
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
+        for part in self._table.parts:
+            for file in _list_files(self._table, part):
+                try:
+                    yield from self._read_file(file, part)
+                except (OSError, ValueError, StopIteration) as error:
+                    raise QueryError(f"The file {file} cannot be read: {error}") from error
+
+    def _read_file(self, file: str, part: FilePart) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        keys = dict(zip((name for name, _ in self._table.key), part.key, strict=True))
+        reader = _read_lines if self._table.format == "text" else _read_avro
+        for rows in _divide(reader(file)):
+            columns = [
+                pa.array([keys[f.name]] * len(rows), f.type)
+                if f.name in keys
+                else pa.array([row.get(f.name) for row in rows], f.type)
+                for f in self._schema
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+def _read_lines(file: str) -> Iterator[dict[str, Any]]:
+    with Path(file).open(encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            yield {"body": line.rstrip("\r\n")}
+
+
+def _read_avro(file: str) -> Iterator[dict[str, Any]]:
+    import fastavro
+
+    with Path(file).open("rb") as stream:
+        yield from fastavro.reader(stream)
+
+
+def _divide(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    chunk: list[dict[str, Any]] = []
+    for row in rows:
+        chunk.append(row)
+        if len(chunk) == _BATCH:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _read_file_schema(table: FileTable) -> pa.Schema:
+    import pyarrow as pa
+
+    if table.format not in _SELF_DESCRIBING:
+        raise QueryError(
+            f"The columns of the files in {table.folder} are not known.",
+            f"Declare the property 'schema' of the dataset: {table.format} files have none.",
+        )
+    file = next((each for part in table.parts for each in _list_files(table, part)), None)
+    if file is None:
+        return pa.schema([])
+    try:
+        if table.format == "avro":
+            return _read_avro_schema(file)
+        import pyarrow.dataset as pd
+
+        found: pa.Schema = pd.dataset(file, format=table.format).schema
+        return found
+    except (OSError, ValueError) as error:
+        raise QueryError(f"The file {file} cannot be read: {error}") from error
+
+
+def _read_avro_schema(file: str) -> pa.Schema:
+    import fastavro
+
+    from localcdap.api.arrow import to_arrow_schema
+
+    with Path(file).open("rb") as stream:
+        document = fastavro.reader(stream).writer_schema
+    return to_arrow_schema(Schema.parse(msgspec.json.encode(document).decode()))
+
+
+def _list_files(table: FileTable, part: FilePart) -> Sequence[str]:
+    """Return the files of a part, without those that begin with a dot or an underscore.
+
+    :raises QueryError: when one leads out of the dataset's folder.
+    """
+    root = Path(os.path.realpath(table.folder))
+    path = root / part.path
+    found = [str(path)] if path.is_file() else sorted(_walk(path))
+    for file in found:
+        if not Path(os.path.realpath(file)).is_relative_to(root):
+            raise QueryError(
+                f"The file {file} is not in the folder {root} of its dataset.",
+                "Remove the link, or copy the file into the folder.",
+            )
+    return found
+
+
+def _walk(folder: Path) -> Iterator[str]:
+    for place, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if not each.startswith((".", "_"))]
+        for file in files:
+            if not file.startswith((".", "_")):
+                yield str(Path(place) / file)
+
+
+class UnnamedFiles:
+    """Files that no statement or view names: they are listed with their columns, and cannot be read."""
+
+    def __init__(self, name: str, read_columns: Callable[[], pa.Schema]) -> None:
+        self._name = name
+        self._read_columns = read_columns
+
+    def __arrow_c_schema__(self) -> object:
+        return self._read_columns().__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        raise QueryError(
+            f"File set '{self._name}' cannot be read.", "Write its name as it is in the statement."
+        )

@@ -1,0 +1,1 @@
+"""The rows of datasets in transactions: operations, and changes that are not committed yet."""
