@@ -26,7 +26,10 @@ class Worker(Protocol):
         request: MethodRequest,
         plugin: PluginRef,
         who: str,
+        session: str,
     ) -> MethodAnswer: ...
+
+    def end_session(self, session: str) -> None: ...
 
 
 class MethodPlugin(msgspec.Struct):
@@ -49,6 +52,12 @@ class MethodCall(msgspec.Struct):
     namespace: str = "default"
     arguments: dict[str, str] = {}
     """Values of macros, which override the preferences."""
+    session: str = ""
+    """The session to which the call belongs, by a name that the caller chooses; "" for none.
+
+    The calls of a session have a process of their own. What a method keeps there stays until the session
+    ends, but for a process that is lost, or is not used for long while there are many sessions.
+    """
 
 
 class MethodResult(msgspec.Struct):
@@ -91,5 +100,11 @@ class MethodService:
             plugin, evaluated.properties, evaluated.macros, call.method, call.request
         )
         who = f"Method '{call.method}' of plugin '{use.name}'"
-        done = self._worker.do(call_method, request, plugin, who)
+        session = f"{call.namespace}/{call.session}" if call.session else ""
+        done = self._worker.do(call_method, request, plugin, who, session)
         return MethodResult(done.answer, plugin.artifact)
+
+    @requires(of_namespace("namespace"), Permission.EXECUTE)
+    def end_session(self, session: str, namespace: str = "default") -> None:
+        """End a session, if there is one, and its process."""
+        self._worker.end_session(f"{namespace}/{session}")

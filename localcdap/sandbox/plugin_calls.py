@@ -67,10 +67,19 @@ class TransformResult(msgspec.Struct):
 class JobRunner:
     """The common interface of a plugin worker and the pool of workers: the jobs that use one plugin."""
 
-    def do(self, job: Callable[[_R], _T], request: _R, plugin: PluginRef, who: str) -> _T:
+    def do(
+        self,
+        job: Callable[[_R], _T],
+        request: _R,
+        plugin: PluginRef,
+        who: str,
+        session: str = "",
+    ) -> _T:
         """Run a job that calls a plugin's code.
 
         :param who: the subject of the message when the plugin hung, crashed or took too much memory.
+        :param session: the name of a session: its calls have a process of their own, in which what they keep
+            stays from one call to the next, until the process is lost or the session ends.
         :raises PluginError: when it did.
         :raises HostLostError: when the worker was closed meanwhile.
         :raises LocalcdapError: what the job raised.

@@ -78,11 +78,22 @@ class PluginWorkers(JobRunner):
         """Return the last result of connected checks of the same stage; None when there were none."""
         return self._cache.find_connected(request)
 
-    def do(self, job: Callable[[_R], _T], request: _R, plugin: PluginRef, who: str) -> _T:
+    def do(
+        self,
+        job: Callable[[_R], _T],
+        request: _R,
+        plugin: PluginRef,
+        who: str,
+        session: str = "",
+    ) -> _T:
         """See :meth:`JobRunner.do`."""
         key = (_get_class_key(plugin), job, getattr(request, "method", None))
         with self._use_worker(key) as worker:
-            return worker.do(job, request, plugin, who)
+            return worker.do(job, request, plugin, who, session)
+
+    def end_session(self, session: str) -> None:
+        """End the processes of a session."""
+        self._processes.end_session(session)
 
     def close(self) -> None:
         """End the processes, even while other threads wait for calls in them."""

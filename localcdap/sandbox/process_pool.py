@@ -13,9 +13,12 @@ from localcdap.sandbox.launchers import WorkerLauncher, make_launcher
 from localcdap.sandbox.process import WorkerProcess
 
 ArtifactDigests = tuple[str, ...]
-"""The digests of the artifacts whose code runs in a process, sorted."""
+"""The digests of the artifacts whose code runs in a process, sorted; for a session, its name follows."""
 _MOST_IDLE: Final = 8
 """The most processes that wait for a call; each takes about 10 MB of its own."""
+_MOST_SESSIONS: Final = 16
+"""The most processes of sessions. The one that was used least recently ends when there are more."""
+_SESSION: Final = "session:"
 
 
 class ProcessPool:
@@ -58,15 +61,26 @@ class ProcessPool:
     def give_back(self, artifacts: ArtifactDigests, process: WorkerProcess) -> None:
         """Keep a process for the next call. The one that was used least recently ends when there are many."""
         spare = []
+        is_session = _is_session(artifacts)
         with self._lock:
             if self._closed or artifacts in self._idle:
                 spare.append(process)
             else:
                 self._idle[artifacts] = process
-            while len(self._idle) > _MOST_IDLE:
-                spare.append(self._idle.popitem(last=False)[1])
+            alike = [each for each in self._idle if _is_session(each) is is_session]
+            most = _MOST_SESSIONS if is_session else _MOST_IDLE
+            spare += [self._idle.pop(each) for each in alike[: max(0, len(alike) - most)]]
         for each in spare:
             self.end_soon(each)
+
+    def end_session(self, session: str) -> None:
+        """End the idle processes of a session."""
+        name = _SESSION + session
+        with self._lock:
+            found = [each for each in self._idle if name in each]
+            ended = [self._idle.pop(each) for each in found]
+        for process in ended:
+            self.end_soon(process)
 
     def end_soon(self, process: WorkerProcess) -> None:
         """End a process that is not needed any more, without waiting for it."""
@@ -85,11 +99,18 @@ class ProcessPool:
         self._launcher.close()
 
 
-def get_digests(plugin: PluginRef) -> ArtifactDigests:
-    """Return the digests of the artifacts whose code a stage runs: of its plugin and of those it uses."""
+def _is_session(artifacts: ArtifactDigests) -> bool:
+    return any(each.startswith(_SESSION) for each in artifacts)
+
+
+def get_digests(plugin: PluginRef, session: str = "") -> ArtifactDigests:
+    """Return the digests of the artifacts whose code a stage runs: of its plugin and of those it uses.
+
+    :param session: the name of the session whose process it is; "" for none.
+    """
     found, waiting = {plugin.digest}, [*plugin.uses]
     while waiting:
         used = waiting.pop()
         found.add(used.digest)
         waiting += used.uses
-    return tuple(sorted(found))
+    return (*sorted(found), *([_SESSION + session] if session else []))

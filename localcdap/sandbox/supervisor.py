@@ -112,10 +112,17 @@ class PluginWorker(JobRunner):
             result.warnings += _create_damage_warning(request.stage, plugin.name, damage)
         return result
 
-    def do(self, job: Callable[[_R], _T], request: _R, plugin: PluginRef, who: str) -> _T:
+    def do(
+        self,
+        job: Callable[[_R], _T],
+        request: _R,
+        plugin: PluginRef,
+        who: str,
+        session: str = "",
+    ) -> _T:
         """See :meth:`JobRunner.do`."""
         with self._turn, self._raise_host_lost_if_closed():
-            return self._run(job, request, get_digests(plugin), plugin.path, who)[0]
+            return self._run(job, request, get_digests(plugin, session), plugin.path, who)[0]
 
     def close(self) -> None:
         """End the process, even while another thread waits for a call in it."""

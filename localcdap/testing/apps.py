@@ -235,8 +235,12 @@ class InProcessRunner:
         request: MethodRequest,
         _plugin: PluginRef,
         _who: str,
+        _session: str = "",
     ) -> MethodAnswer:
         return job(request)
+
+    def end_session(self, session: str) -> None:
+        """Keep what methods have kept: this process goes on."""
 
     def transform(self, request: TransformRequest) -> TransformResult:
         return transform_records(request)

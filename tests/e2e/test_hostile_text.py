@@ -197,6 +197,8 @@ def list_calls_about_pipelines(documents: dict[str, str]) -> list[tuple[str, ...
         ("diff", valid, invalid),
         ("test", invalid),
         ("test", HOSTILE),
+        ("prep", "apply", HOSTILE, invalid),
+        ("prep", "apply", invalid, HOSTILE),
         ("new", "plugin", HOSTILE),
         ("new", HOSTILE),
     ]

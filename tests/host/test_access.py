@@ -51,7 +51,7 @@ CHECKED = {
     "EXECUTE on application system/{name}": "apps.call",
     "EXECUTE on namespace {call.namespace}": "methods.call",
     "EXECUTE on namespace {namespace}": (
-        "previews.get previews.list_previews previews.stop previews.wait runs.warm_up"
+        "methods.end_session previews.get previews.list_previews previews.stop previews.wait runs.warm_up"
     ),
     "EXECUTE on namespace {query.namespace}": "paths.list_entries paths.peek",
     "EXECUTE on namespace {request.namespace}": "cases.start debugging.debug previews.start",

@@ -14,6 +14,13 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.methods import MethodContext
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.stage import FindPlugin, SampleContext
+from localcdap.plugin_lib.wrangler.files.jobs import (
+    FileProgress,
+    FileTask,
+    continue_job,
+    end_job,
+    start_job,
+)
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
@@ -85,6 +92,19 @@ class ExecutionRequest(msgspec.Struct):
     """How many rows are shown."""
 
 
+class ApplicationRequest(msgspec.Struct):
+    """A step of the application of the recipe to a file."""
+
+    job: str
+    """The name of the job in its session."""
+    task: FileTask | None = None
+    """What begins the job; None to continue it."""
+    seconds: float = 1.0
+    """How long the step may take, approximately."""
+    ends: bool = False
+    """Whether the job ends, and what it has not completed is removed."""
+
+
 def list_directives(context: MethodContext) -> list[DirectiveInfo]:
     """Return the shipped directives, and the user-defined ones of the namespace."""
     names = context.list_plugins(DIRECTIVE)
@@ -126,6 +146,28 @@ def execute_recipe(request: ExecutionRequest, context: MethodContext) -> Workspa
     _require_complete(recipe)
     records = decode_json_records(request.schema, request.records, "records")
     return execute(recipe, records, to_columns(request.schema), request.limit)
+
+
+def apply_to_file(
+    config: WranglerConfig, request: ApplicationRequest, context: MethodContext
+) -> FileProgress:
+    """Begin, continue or end the application of the recipe to a file.
+
+    :raises BadRequestError: for a recipe with errors, a row that fails, or a file that cannot be read or
+        written.
+    """
+    try:
+        if request.ends:
+            end_job(request.job)
+            return FileProgress()
+        if request.task is not None:
+            names = dict.fromkeys([*config.udd, *context.list_plugins(DIRECTIVE)])
+            recipe = load_recipe(config.directives or "", list(names), context.find_plugin)
+            _require_complete(recipe)
+            start_job(request.job, request.task, recipe)
+        return continue_job(request.job, request.seconds)
+    except StageError as error:
+        raise BadRequestError(error.message, error.corrective_action) from None
 
 
 def transform_sample(

@@ -17,6 +17,7 @@ from localcdap.api import (
 )
 from localcdap.api.methods import MethodContext
 from localcdap.api.stage import SampleContext
+from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows
 
@@ -27,11 +28,13 @@ from .lineage import record_recipe
 from .methods import (
     DIRECTIVE,
     LOADED_BY_PRAGMA,
+    ApplicationRequest,
     ExecutionRequest,
     RecipeAnswer,
     RecipeRequest,
     RecipeSampleRequest,
     SampleAnswer,
+    apply_to_file,
     check_recipe,
     execute_recipe,
     list_directives,
@@ -98,3 +101,11 @@ class Wrangler(Transform):
     )
     def execute_recipe(self, request: ExecutionRequest, context: MethodContext) -> WorkspaceRows:
         return execute_recipe(request, context)
+
+    @plugin_method(
+        "apply",
+        "Applies the recipe to a file without Spark, in steps that the calls of one session continue.",
+        all_of=[DIRECTIVE],
+    )
+    def apply_to_file(self, request: ApplicationRequest, context: MethodContext) -> FileProgress:
+        return apply_to_file(self.config, request, context)

@@ -59,26 +59,84 @@ def run_sample(
 
 
 def infer_schema(rows: Sequence[Row], columns: Columns) -> Schema | None:
-    """Infer the schema of rows: first the known columns, then the other columns of the rows.
+    """Infer the schema of rows; see :class:`SchemaInference`."""
+    inference = SchemaInference(columns)
+    inference.add(rows)
+    return inference.find_schema()
 
-    A column without a known type that no row has is left out.
+
+class SchemaInference:
+    """The schema of rows that come in parts.
+
+    The columns have the order of the rows where rows may have more than the known ones; else the known ones
+    come first. A column without a known type that no row has is left out, but for columns of no rows at all.
+
+    :param columns: what is known of the columns of the rows.
     """
-    present = {name.lower() for row in rows for name in row}
-    names = {
-        name.lower(): name
-        for name in columns
-        if not rows or name.lower() in present or columns.schema(name) is not None
-    }
-    for row in rows:
-        for name in row:
-            names.setdefault(name.lower(), name)
-    if not names:
-        return None
-    fields = [
-        (name, columns.schema(name) or _replace_null(_infer_type(row.value(name) for row in rows)))
-        for name in names.values()
-    ]
-    return Schema.record("etlSchemaBody", fields)
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._names: dict[str, str] = {}
+        """The names of the rows' columns by their lower case, as first seen."""
+        self._types: dict[str, Schema] = {}
+        """The types of these columns so far; the null type for one without values."""
+        self._is_empty = True
+
+    def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Take the types of more rows."""
+        self._is_empty = self._is_empty and not rows
+        values: dict[str, list[Any]] = {}
+        for row in rows:
+            for name, value in row.items():
+                values.setdefault(name, []).append(value)
+        for name, each in values.items():
+            key = name.lower()
+            self._names.setdefault(key, name)
+            if self._columns.schema(name) is None:
+                self._types[key] = _merge_values(self._types.get(key, Schema.NULL), each)
+
+    def find_schema(self) -> Schema | None:
+        """Return the schema of the rows so far; None when there are no columns."""
+        known = {
+            name.lower(): name
+            for name in self._columns
+            if self._is_empty
+            or name.lower() in self._names
+            or self._columns.schema(name) is not None
+        }
+        first, second = (self._names, known) if self._columns.open else (known, self._names)
+        names = {key: known.get(key) or self._names[key] for key in {**first, **second}}
+        fields = [
+            (name, self._columns.schema(name) or self._find_type(key))
+            for key, name in names.items()
+        ]
+        return Schema.record("etlSchemaBody", fields) if fields else None
+
+    def _find_type(self, key: str) -> Schema:
+        return _replace_null(self._types.get(key, Schema.NULL).as_nullable)
+
+
+_SIMPLE: Final[dict[type, Schema]] = {
+    type(None): Schema.NULL,
+    bool: Schema.BOOLEAN,
+    int: Schema.LONG,  # of what JSON holds, however small the samples are
+    float: Schema.DOUBLE,
+    str: Schema.STRING,
+    bytes: Schema.BYTES,
+}
+"""The types of values whose class determines them."""
+
+
+def _merge_values(found: Schema, values: Sequence[Any]) -> Schema:
+    """Return the type of values that follow others of a type."""
+    classes = set(map(type, values))
+    if classes <= _SIMPLE.keys():
+        for cls in classes:
+            found = _merge(found, _SIMPLE[cls])
+        return found
+    for value in values:
+        found = _merge(found, _infer_value_type(value))
+    return found
 
 
 def _infer_type(values: Iterable[Any]) -> Schema:
@@ -106,15 +164,10 @@ def _replace_null(schema: Schema) -> Schema:
 
 
 def _infer_value_type(value: Any) -> Schema:
+    simple = next((schema for cls, schema in _SIMPLE.items() if isinstance(value, cls)), None)
+    if simple is not None:
+        return simple
     match value:
-        case None:
-            return Schema.NULL
-        case bool():
-            return Schema.BOOLEAN
-        case int():
-            return Schema.LONG  # of what JSON holds, however small the samples are
-        case float():
-            return Schema.DOUBLE
         case decimal.Decimal():
             exponent = value.as_tuple().exponent
             return Schema.decimal(

@@ -50,11 +50,13 @@ def test_the_type_of_a_column_is_one_that_its_values_fit(values, expected):
     assert schema == Schema.record("etlSchemaBody", [("c", expected.as_nullable)])
 
 
-def test_what_is_known_of_columns_comes_first():
-    columns = Columns([("B", Schema.LONG), ("a", None)], open=True)
-    schema = infer_schema([Row(a=1, b=1, c="x")], columns)
+def test_columns_have_the_order_of_the_rows_unless_all_are_known():
+    known = [("B", Schema.LONG), ("a", None)]
+    row = Row(a=1, b=1, c="x")
+    schema = infer_schema([row], Columns(known, open=True))
 
-    assert schema.field_names == ["B", "a", "c"]
+    assert schema.field_names == ["a", "B", "c"]
+    assert infer_schema([row], Columns(known)).field_names == ["B", "a", "c"]
     assert schema.field("B").schema == Schema.LONG
     assert schema.field("a").schema == LONG
     assert infer_schema([], Columns()) is None
@@ -63,5 +65,5 @@ def test_what_is_known_of_columns_comes_first():
 def test_a_column_that_no_row_has_is_left_out_when_only_data_show_it():
     columns = Columns([("body", None), ("id", Schema.LONG)], open=True)
 
-    assert infer_schema([Row(body_a=1)], columns).field_names == ["id", "body_a"]
+    assert infer_schema([Row(body_a=1)], columns).field_names == ["body_a", "id"]
     assert infer_schema([], columns).field_names == ["body", "id"]

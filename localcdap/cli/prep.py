@@ -1,0 +1,254 @@
+"""``localcdap prep``: prepare data with recipes, without a pipeline."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from localcdap.api.errors import BadRequestError
+from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
+from localcdap.cli.output import echo, is_terminal, print_json, secho
+from localcdap.pipeline.methods import MethodCall, MethodPlugin
+from localcdap.text import plural
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+
+_STEP_S: Final = 0.5
+"""How long one call of the plugin worker takes: until a Ctrl-C has an effect, and the progress moves."""
+_CLEAR: Final = "\r\x1b[K"
+"""Moves the cursor to the beginning of the line, and clears it."""
+_BINARY: Final = ("parquet", "excel")
+
+
+@click.group("prep")
+def command() -> None:
+    """Prepare data with recipes of directives, without a pipeline."""
+
+
+@command.command("apply", short_help="Apply a recipe to a file.")
+@click.argument("recipe")
+@click.argument("input_", metavar="INPUT")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the result into FILE instead of printing it."
+)
+@click.option(
+    "--from",
+    "input_format",
+    metavar="FORMAT",
+    help="The format of INPUT: csv, tsv, json, parquet, orc, avro, excel, text (its lines), document or blob "
+    "(all of it in one row). Default: what its name, its beginning and the recipe suggest.",
+)
+@click.option(
+    "--to",
+    "output_format",
+    metavar="FORMAT",
+    help="The format of the result: csv, tsv, json (an object on each line), parquet or excel. "
+    "Default: that of the name of FILE, or csv.",
+)
+@click.option("--delimiter", metavar="CHARACTER", help="What separates the values of a line.")
+@click.option("--header/--no-header", default=None, help="Whether the first line has names.")
+@click.option("--encoding", help="The encoding of the text, such as Windows-1252.")
+@click.option("--sheet", help="The sheet of a workbook. Default: the first one.")
+@click.option("--stage", help="The stage with the recipe, if RECIPE is a pipeline with several.")
+@click.option("--skip-failures", is_flag=True, help="Leave out rows that fail, and go on.")
+@click.option(
+    "--errors",
+    metavar="FILE",
+    help="Write the rows that are left out into FILE: a JSON object with row, message, code and record on "
+    "each line.",
+)
+@arguments_option
+@instance_options
+def apply(
+    instance: Instance,
+    recipe: str,
+    input_: str,
+    output: str | None,
+    output_format: str | None,
+    stage: str | None,
+    skip_failures: bool,
+    errors: str | None,
+    arguments: tuple[str, ...],
+    **how: Any,
+) -> None:
+    """Apply RECIPE to the file INPUT, row by row and without Spark.
+
+    RECIPE is a file of directives, or a pipeline file with a Wrangler stage. '-' as INPUT reads stdin.
+
+    A file of values becomes rows with its columns: texts if it is text, names without blanks and punctuation.
+    If the first directive reads the column 'body', it gets lines as it does from a source of text.
+
+    Example: localcdap prep apply clean.recipe customers.csv -o customers.parquet
+
+    A row that fails ends the command; nothing is written then.
+    """
+    text = _read_recipe(recipe, stage)
+    format = output_format or (None if output else "csv")
+    if output is None and format in _BINARY and sys.stdout.isatty():
+        raise click.UsageError(f"Give --output FILE: a terminal cannot show {format}.")
+    with contextlib.ExitStack() as undo:
+        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="localcdap-")))
+        result = Path(output).absolute() if output else folder / "output"
+        task = {
+            "input": {
+                "path": str(_find_input(input_, folder)),
+                "format": how.pop("input_format"),
+                **how,
+            },
+            "output": str(result),
+            "output_format": format,
+            "errors": None if errors is None else str(Path(errors).absolute()),
+            "skips_failures": skip_failures,
+        }
+        plugin = MethodPlugin(
+            "transform", "Wrangler", properties={"directives": text, "field": "*"}
+        )
+        call = MethodCall(
+            plugin,
+            "apply",
+            {"job": "job", "task": task},
+            instance.namespace,
+            parse_pairs(arguments, "-a"),
+            session=str(uuid.uuid4()),
+        )
+        with instance.connect() as cdap:
+            progress = _run_steps(cdap, call)
+        if output is None and not instance.json:
+            _copy_to_stdout(result)
+    _print_result(instance, progress, output)
+
+
+def _read_recipe(name: str, stage: str | None) -> str:
+    """Return the directives of a file of directives, of a recipe in JSON, or of a pipeline.
+
+    :raises BadRequestError: when the file cannot be read, or has no recipe.
+    """
+    try:
+        text = Path(name).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise BadRequestError(f"{name}: there is no such file.", "Correct RECIPE.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequestError(f"{name} cannot be read: {error}.") from None
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise BadRequestError(f"{name} is not JSON: {error}.") from None
+    directives = document.get("directives")
+    if isinstance(directives, list):
+        return "\n".join(map(str, directives))
+    return _find_stage(name, document, stage)
+
+
+def _find_stage(name: str, document: dict[str, Any], wanted: str | None) -> str:
+    stages = document.get("config", {}).get("stages", [])
+    found = {
+        each.get("name"): each.get("plugin", {}).get("properties", {}).get("directives", "")
+        for each in stages
+        if each.get("plugin", {}).get("name") == "Wrangler"
+    }
+    if wanted is not None and wanted in found:
+        return str(found[wanted])
+    if wanted is None and len(found) == 1:
+        return str(next(iter(found.values())))
+    names = ", ".join(f"'{each}'" for each in found) or "none"
+    asked = f"has no Wrangler stage '{wanted}'" if wanted is not None else "is not one recipe"
+    raise BadRequestError(
+        f"{name} {asked}; its Wrangler stages: {names}.", "Choose one of them with --stage."
+    )
+
+
+def _find_input(name: str, folder: Path) -> Path:
+    if name != "-":
+        return Path(name).absolute()
+    path = folder / "input"
+    with path.open("wb") as stream:
+        shutil.copyfileobj(sys.stdin.buffer, stream)
+    return path
+
+
+def _run_steps(cdap: Cdap, call: MethodCall) -> dict[str, Any]:
+    """Call the method until the recipe is applied, and return the last answer."""
+    session, namespace = call.session, call.namespace
+    try:
+        with _show_progress() as show:
+            while True:
+                progress: dict[str, Any] = cdap.methods.call(call).answer
+                show(progress)
+                if progress["is_done"]:
+                    return progress
+                call.request = {"job": "job", "seconds": _STEP_S}
+    except BaseException:
+        with contextlib.suppress(Exception):
+            call.request = {"job": "job", "ends": True}
+            cdap.methods.call(call)
+        raise
+    finally:
+        cdap.methods.end_session(session, namespace)
+
+
+@contextlib.contextmanager
+def _show_progress() -> Iterator[Any]:
+    """Show the progress in one line of stderr while the recipe runs, if that is a terminal."""
+    if not is_terminal():
+        yield lambda _progress: None
+        return
+
+    def show(progress: dict[str, Any]) -> None:
+        share = progress["share"]
+        part = "" if share is None else f"{share:.0%}, "
+        sys.stderr.write(f"{_CLEAR}  {part}{plural(progress['rows_in'], 'row')} read")
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        sys.stderr.write(_CLEAR)
+
+
+def _copy_to_stdout(path: Path) -> None:
+    if sys.stdout.isatty():
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                echo(line.rstrip("\n"))
+        return
+    with path.open("rb") as stream:
+        shutil.copyfileobj(stream, sys.stdout.buffer)
+    sys.stdout.flush()
+
+
+def _print_result(instance: Instance, progress: dict[str, Any], output: str | None) -> None:
+    if instance.json:
+        print_json(progress)
+        return
+    for warning in progress["warnings"]:
+        secho(f"! {warning}", fg="yellow", err=True)
+    if progress["replaced_bytes"]:
+        count = plural(progress["replaced_bytes"], "byte")
+        secho(f"! {count} outside of UTF-8 became Windows-1252.", fg="yellow", err=True)
+    for problem in progress["problems"]:
+        mark = "→" if problem["is_sent"] else "✗"
+        secho(f"{mark} row {problem['row']}: {problem['message']}", fg="yellow", err=True)
+    left_out = progress["failed"] + progress["sent"]
+    more = left_out - len(progress["problems"])
+    if more:
+        echo(f"… and {more:,} more rows that are left out", err=True)
+    counts = f"{plural(progress['rows_in'], 'row')} read as {progress['format']}"
+    result = f"{progress['rows_out']:,} written" + (f" to {output}" if output else "")
+    parts = [counts, result]
+    if progress["failed"]:
+        parts.append(f"{progress['failed']:,} failed")
+    if progress["sent"]:
+        parts.append(f"{progress['sent']:,} sent to error by the recipe")
+    echo("; ".join(parts) + ".", err=True)

@@ -1,0 +1,265 @@
+"""Writers of files of rows: each takes records of one schema, and leaves a whole file or none."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import datetime
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol, Self
+
+import msgspec
+
+from localcdap.api import LogicalType, Schema, StageError, Type
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.record_json import encode_json_record
+from localcdap.java.strings import to_java_string
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+Records = Sequence[dict[str, Any]]
+_MOST_SHEET_ROWS: Final = 2**20
+_MOST_CELL: Final = 32_767
+"""Characters of a cell in a workbook."""
+
+
+class _Writer(Protocol):
+    def write(self, records: Records) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class OutputFile:
+    """A file that appears under its name when it is complete.
+
+    :param path: where it will be; a file that is there is replaced.
+    :param format: one of :data:`.formats.OUTPUT_FORMATS`.
+    :raises StageError: when it cannot be written.
+    """
+
+    def __init__(self, path: str, format: str, schema: Schema, delimiter: str = ",") -> None:
+        final = Path(path)
+        self._final = final.resolve() if final.is_symlink() else final
+        self._partial = self._final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
+        try:
+            stream = self._partial.open("xb")
+        except OSError as error:
+            raise StageError(f"'{path}' cannot be written: {error.strerror or error}.") from None
+        self._stream: IO[bytes] = stream
+        try:
+            self._writer = _make_writer(stream, format, schema, delimiter)
+        except BaseException:
+            self.discard()
+            raise
+
+    def write(self, records: Records) -> None:
+        """Append records."""
+        try:
+            self._writer.write(records)
+        except OSError as error:
+            raise StageError(
+                f"'{self._final}' cannot be written: {error.strerror or error}."
+            ) from None
+
+    def finish(self) -> None:
+        """Complete the file, and give it its name."""
+        try:
+            self._writer.close()
+            self._stream.close()
+            os.replace(self._partial, self._final)  # noqa: PTH105
+        except OSError as error:
+            self.discard()
+            raise StageError(
+                f"'{self._final}' cannot be written: {error.strerror or error}."
+            ) from None
+
+    def discard(self) -> None:
+        """Remove what is written."""
+        self._stream.close()
+        self._partial.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.discard()
+
+
+def _make_writer(stream: IO[bytes], format: str, schema: Schema, delimiter: str) -> _Writer:
+    match format:
+        case "csv":
+            return _DelimitedWriter(stream, schema, delimiter)
+        case "tsv":
+            return _DelimitedWriter(stream, schema, "\t")
+        case "json":
+            return _JsonWriter(stream)
+        case "parquet":
+            return _ParquetWriter(stream, schema)
+        case _:
+            return _SheetWriter(stream, schema)
+
+
+class _DelimitedWriter:
+    """A line of names, and a line for each record; null is an empty text."""
+
+    def __init__(self, stream: IO[bytes], schema: Schema, delimiter: str) -> None:
+        self._stream = stream
+        self._formats = [(field.name, make_text_format(field.schema)) for field in schema]
+        self._csv = csv.writer(_Utf8Lines(stream), delimiter=delimiter, lineterminator="\n")
+        self._csv.writerow(schema.field_names)
+
+    def write(self, records: Records) -> None:
+        formats = self._formats
+        self._csv.writerows(
+            ["" if row[name] is None else format(row[name]) for name, format in formats]
+            for row in records
+        )
+
+    def close(self) -> None:
+        pass
+
+
+class _Utf8Lines:
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(text.encode("utf-8", "replace"))
+
+
+class _JsonWriter:
+    """A JSON object on each line."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def write(self, records: Records) -> None:
+        lines = [encode_json_record(record) for record in records]
+        self._stream.write(msgspec.json.Encoder().encode_lines(lines))
+
+    def close(self) -> None:
+        pass
+
+
+class _ParquetWriter:
+    def __init__(self, stream: IO[bytes], schema: Schema) -> None:
+        import pyarrow.parquet as pq
+
+        self._codec = RecordCodec(schema)
+        self._file: pq.ParquetWriter = pq.ParquetWriter(stream, self._codec.arrow)
+
+    def write(self, records: Records) -> None:
+        self._file.write_batch(self._codec.encode(records))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _SheetWriter:
+    """One sheet of a workbook with a row of names. Texts stay texts, also those that look like formulas."""
+
+    def __init__(self, stream: IO[bytes], schema: Schema) -> None:
+        try:
+            from openpyxl import Workbook
+        except ImportError:
+            raise StageError(
+                "The library openpyxl is missing.",
+                "Install it with: pip install 'localcdap[excel]'.",
+            ) from None
+        self._stream = stream
+        self._book = Workbook(write_only=True)
+        self._sheet = self._book.create_sheet("Sheet1")
+        self._formats = [(field.name, make_text_format(field.schema)) for field in schema]
+        self._rows = 0
+        self._append(schema.field_names)
+
+    def write(self, records: Records) -> None:
+        for record in records:
+            self._append([_to_cell(record[name], format) for name, format in self._formats])
+
+    def close(self) -> None:
+        self._book.save(self._stream)
+
+    def _append(self, values: Sequence[Any]) -> None:
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.utils.exceptions import IllegalCharacterError
+
+        self._rows += 1
+        if self._rows > _MOST_SHEET_ROWS:
+            raise StageError(
+                f"A sheet has at most {_MOST_SHEET_ROWS:,} rows, that of the names included.",
+                "Write csv or parquet.",
+            )
+        cells = []
+        for value in values:
+            try:
+                cell = WriteOnlyCell(self._sheet, value=value)
+            except IllegalCharacterError:
+                raise StageError(
+                    f"Row {self._rows}: a cell cannot have the text {value!r:.80}.",
+                    "Remove its control characters in the recipe, or write csv or parquet.",
+                ) from None
+            if isinstance(value, str):
+                cell.data_type = "s"
+            cells.append(cell)
+        self._sheet.append(cells)
+
+
+def _to_cell(value: Any, format: Callable[[Any], str]) -> Any:
+    if value is None or isinstance(value, bool | int) or type(value) is datetime.date:
+        return value
+    if isinstance(value, float) and value - value == 0:
+        return value
+    if isinstance(value, datetime.datetime) and value.year >= 1900:
+        return (
+            value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
+        )
+    text = format(value)
+    if len(text) > _MOST_CELL:
+        raise StageError(
+            f"A cell of a workbook has at most {_MOST_CELL:,} characters; a value has {len(text):,}.",
+            "Write csv or parquet.",
+        )
+    return text
+
+
+def make_text_format(schema: Schema) -> Callable[[Any], str]:
+    """Return what formats a value of a type, not null, as sinks write it in delimited text.
+
+    Bytes are Base64, times ISO 8601, values with parts JSON.
+    """
+    inner = schema.non_nullable
+    match inner.logical_type or inner.type:
+        case Type.STRING | Type.ENUM:
+            return str
+        case Type.BYTES:
+            return lambda value: base64.b64encode(value).decode()
+        case LogicalType.DATE | LogicalType.TIME_MILLIS | LogicalType.TIME_MICROS:
+            return lambda value: value.isoformat()
+        case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS:
+            return _format_instant
+        case LogicalType.DATETIME:
+            return _format_moment
+        case LogicalType.DECIMAL:
+            return lambda value: f"{value:f}"
+        case Type.ARRAY | Type.MAP | Type.RECORD | Type.UNION:
+            return _format_json
+    return to_java_string
+
+
+def _format_instant(value: datetime.datetime) -> str:
+    return _format_moment(value.astimezone(datetime.UTC).replace(tzinfo=None)) + "Z"
+
+
+def _format_moment(value: datetime.datetime) -> str:
+    text = value.isoformat()
+    return text.rstrip("0") if value.microsecond else text
+
+
+def _format_json(value: Any) -> str:
+    return msgspec.json.encode(encode_json_record(value)).decode()

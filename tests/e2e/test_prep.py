@@ -1,0 +1,97 @@
+"""``localcdap prep``: recipes on files, with the installed plugins."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from localcdap.cli.main import run
+
+CONTENT = "Customer ID;Name;City\n1; ada ;Köln\n2;bob;\nx;eve;Bonn\n"
+RECIPE = "trim :Name\nset-type :Customer_ID int\nfill-null-or-empty :City 'none'\n"
+
+
+class Shell:
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._capsys = capsys
+        self.input = folder / "in.csv"
+        self.input.write_text(CONTENT, encoding="utf-8")
+        self.recipe = folder / "r.recipe"
+        self.recipe.write_text(RECIPE)
+
+    def apply(self, *arguments: str) -> tuple[int, str, str]:
+        code = run(["prep", "apply", *arguments, "--home", str(self.folder / "home")])
+        output = self._capsys.readouterr()
+        return code, output.out, output.err
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(tmp_path, capsys)
+
+
+def test_a_recipe_is_applied_to_a_file(shell: Shell) -> None:
+    given = (str(shell.recipe), str(shell.input))
+    code, output, errors = shell.apply(*given)
+    assert (code, output) == (2, "")
+    assert "Row 3: directive 2" in errors
+
+    code, output, errors = shell.apply(*given, "--skip-failures")
+    assert (code, output) == (0, "Customer_ID,Name,City\n1,ada,Köln\n2,bob,none\n")
+    assert "3 rows read as csv with ';', names in the first line; 2 written; 1 failed." in errors
+
+    left_out, result = shell.folder / "errors.json", shell.folder / "out.json"
+    more = ("--skip-failures", "--errors", str(left_out), "-o", str(result), "--json")
+    code, output, _ = shell.apply(*given, *more)
+    assert code == 0
+    answer = json.loads(output)
+    assert (answer["rows_in"], answer["rows_out"], answer["failed"]) == (3, 2, 1)
+    assert json.loads(left_out.read_text())["record"]["Customer_ID"] == "x"
+    assert json.loads(result.read_text().splitlines()[0]) == {
+        "Customer_ID": 1,
+        "Name": "ada",
+        "City": "Köln",
+    }
+
+
+def test_stdin_macros_and_lines(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.recipe.write_text("parse-as-csv :body ';' true\ndrop :body\nkeep ${column}\n")
+    content = io.TextIOWrapper(io.BytesIO(CONTENT.encode()))
+    monkeypatch.setattr("sys.stdin", content)
+    code, output, errors = shell.apply(
+        str(shell.recipe), "-", "-a", "column=:Name", "--from", "text"
+    )
+    assert (code, output) == (0, "Name\n ada \nbob\neve\n")
+    assert "read as text" in errors
+
+
+def test_the_recipe_of_a_pipeline(shell: Shell) -> None:
+    def make_stage(name: str, directives: str) -> object:
+        plugin = {"name": "Wrangler", "properties": {"directives": directives}}
+        return {"name": name, "plugin": plugin}
+
+    stages = [make_stage("one", "keep :Name"), make_stage("two", "keep :City")]
+    shell.recipe.write_text(json.dumps({"config": {"stages": stages}}))
+    code, _, errors = shell.apply(str(shell.recipe), str(shell.input))
+    assert code == 2
+    assert "'one', 'two'" in errors
+    code, output, _ = shell.apply(str(shell.recipe), str(shell.input), "--stage", "two")
+    assert (code, output.splitlines()[0]) == (0, "City")
+    shell.recipe.write_text(json.dumps({"recipeName": "r", "directives": ["keep :Name"]}))
+    code, output, _ = shell.apply(str(shell.recipe), str(shell.input))
+    assert (code, output.splitlines()[0]) == (0, "Name")
+
+
+def test_what_cannot_be_done_says_why(shell: Shell) -> None:
+    for arguments, message in (
+        (("none.recipe", str(shell.input)), "there is no such file"),
+        ((str(shell.recipe), "none.csv"), "does not exist"),
+        ((str(shell.recipe), str(shell.input), "--to", "pdf"), "can be written"),
+    ):
+        code, _, errors = shell.apply(*arguments)
+        assert code == 2, arguments
+        assert message in errors
