@@ -28,6 +28,13 @@ from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_sh
 from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run_sample
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
+from localcdap.plugin_lib.wrangler.workspaces.views import (
+    SampleSource,
+    ViewRequest,
+    WorkspaceView,
+    open_workspace,
+    view_workspace,
+)
 
 from .config import FAIL, SEND, WranglerConfig
 from .configuration import ALL_FIELDS, find_row_schema
@@ -105,6 +112,16 @@ class ApplicationRequest(msgspec.Struct):
     """Whether the job ends, and what it has not completed is removed."""
 
 
+class WorkspaceRequest(msgspec.Struct):
+    """Rows of a workspace after the recipe of the stage's properties."""
+
+    workspace: str
+    """The name of the workspace in its session."""
+    source: SampleSource | None = None
+    """Opens the workspace; None for one that is open."""
+    view: ViewRequest = ViewRequest()
+
+
 def list_directives(context: MethodContext) -> list[DirectiveInfo]:
     """Return the shipped directives, and the user-defined ones of the namespace."""
     names = context.list_plugins(DIRECTIVE)
@@ -166,6 +183,23 @@ def apply_to_file(
             _require_complete(recipe)
             start_job(request.job, request.task, recipe)
         return continue_job(request.job, request.seconds)
+    except StageError as error:
+        raise BadRequestError(error.message, error.corrective_action) from None
+
+
+def view_rows(
+    config: WranglerConfig, request: WorkspaceRequest, context: MethodContext
+) -> WorkspaceView:
+    """Run what has changed of the recipe on the sample of a workspace, and return some of the rows.
+
+    :raises BadRequestError: when the sample cannot be read.
+    """
+    names = dict.fromkeys([*config.udd, *context.list_plugins(DIRECTIVE)])
+    recipe = load_recipe(config.directives or "", list(names), context.find_plugin)
+    try:
+        if request.source is not None:
+            open_workspace(request.workspace, request.source, recipe)
+        return view_workspace(request.workspace, recipe, request.view)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
 

@@ -20,6 +20,7 @@ from localcdap.api.stage import SampleContext
 from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows
+from localcdap.plugin_lib.wrangler.workspaces.views import WorkspaceView
 
 from .config import WranglerConfig
 from .configuration import ConfigurationCheck
@@ -34,12 +35,14 @@ from .methods import (
     RecipeRequest,
     RecipeSampleRequest,
     SampleAnswer,
+    WorkspaceRequest,
     apply_to_file,
     check_recipe,
     execute_recipe,
     list_directives,
     sample_recipe,
     transform_sample,
+    view_rows,
 )
 
 if TYPE_CHECKING:
@@ -109,3 +112,11 @@ class Wrangler(Transform):
     )
     def apply_to_file(self, request: ApplicationRequest, context: MethodContext) -> FileProgress:
         return apply_to_file(self.config, request, context)
+
+    @plugin_method(
+        "workspace",
+        "Runs what has changed of the recipe on a sample that its session keeps, and returns rows.",
+        all_of=[DIRECTIVE],
+    )
+    def view_rows(self, request: WorkspaceRequest, context: MethodContext) -> WorkspaceView:
+        return view_rows(self.config, request, context)

@@ -16,6 +16,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.readers.line_format import open_input
 from localcdap.plugin_lib.files.readers.lines import COMPRESSED
+from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 
 TEXT: Final = "text"
 DOCUMENT: Final = "document"
@@ -98,10 +99,18 @@ def find_output_format(path: str, asked: str | None) -> str:
     return found
 
 
+def find_first_directive(recipe: BuiltRecipe) -> tuple[str, bool] | None:
+    """Return the name of the first directive, and whether it reads the column ``body``; None without one."""
+    step = next(iter(recipe.steps), None)
+    if step is None or step.directive is None:
+        return None
+    return step.name, BODY in (name.lower() for name in step.directive.reads_columns())
+
+
 def detect_format(given: FileInput, first: tuple[str, bool] | None = None) -> FileFormat:
     """Return how a file is read.
 
-    :param first: the name of the recipe's first directive, and whether it reads the column ``body``. Unless
+    :param first: see :func:`find_first_directive`. Unless
         the format is given, such a recipe gets the lines of a text file, or the whole file where the
         directive parses one.
     :raises BadRequestError: when the file cannot be read, or its format is unknown.

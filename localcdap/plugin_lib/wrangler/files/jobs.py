@@ -17,9 +17,9 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.plugin_lib.wrangler.files.formats import (
-    BODY,
     FileInput,
     detect_format,
+    find_first_directive,
     find_output_format,
 )
 from localcdap.plugin_lib.wrangler.files.readers import Item, RowReader, UnreadableRow
@@ -100,11 +100,8 @@ class FileJob:
 
     def __init__(self, task: FileTask, recipe: BuiltRecipe) -> None:
         self._task = task
-        self._names = [step.name for step in recipe.steps]
         self._output_format = find_output_format(task.output, task.output_format)
-        first = recipe.steps[0].directive if recipe.steps else None
-        asks_body = first is not None and BODY in (n.lower() for n in first.reads_columns())
-        format = detect_format(task.input, (self._names[0], asks_body) if self._names else None)
+        format = detect_format(task.input, find_first_directive(recipe))
         if Path(task.input.path).resolve() == Path(task.output).resolve():
             raise BadRequestError(
                 f"'{task.output}' is the input, too.", "Choose another name for the output."

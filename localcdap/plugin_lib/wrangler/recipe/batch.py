@@ -43,6 +43,15 @@ class _NoMetrics:
         """Ignore the count: metrics of single directives are not stored."""
 
 
+def make_row_context(
+    arguments: Mapping[str, str] = MappingProxyType({}),
+    metrics: Any = None,
+    lookups: Mapping[str, Lookup] = MappingProxyType({}),
+) -> RowContext:
+    """Return what directives get with a row; without ``metrics``, what they count is ignored."""
+    return RowContext(metrics or _NoMetrics(), arguments, lookups)
+
+
 class RecipeExecutor:
     """Runs directives on one record after another.
 
@@ -58,10 +67,10 @@ class RecipeExecutor:
         metrics: Any = None,
         lookups: Mapping[str, Lookup] = MappingProxyType({}),
     ) -> None:
-        self.context: Final = RowContext(metrics or _NoMetrics(), arguments, lookups)
+        self.context: Final = make_row_context(arguments, metrics, lookups)
         self._directives: Final = list(directives)
         self._converter: Final = None if output is None else OutputConverter(output)
-        self._steps: Final = [_find_calls(directive) for directive in directives]
+        self._steps: Final = [find_calls(directive) for directive in directives]
         self._step: _Calls | None = None
         """The step that runs; None after the last one."""
 
@@ -94,13 +103,8 @@ class RecipeExecutor:
                 self._step = None
                 convert = self._converter.convert
                 return [convert(row) for row in rows]
-        except ErrorRow as error:
-            return RowFailure(SENT, error.code, _shorten(error.message))
-        except DirectiveError as error:
-            return _make_failure(format_failure_prefix(self._name) + str(error))
         except (Exception, SystemExit) as error:
-            message = str(error) or type(error).__name__
-            return _make_failure(format_failure_prefix(self._name) + message)
+            return describe_failure(error, self._name)
         return rows
 
     def _apply(self, row: Row) -> list[Row]:
@@ -122,10 +126,23 @@ class RecipeExecutor:
         return rows
 
 
+def describe_failure(error: BaseException, directive: str) -> RowFailure:
+    """Return what an exception of a directive says of its row.
+
+    :param directive: the name; "" for the conversion to the output.
+    """
+    if isinstance(error, ErrorRow):
+        return RowFailure(SENT, error.code, _shorten(error.message))
+    message = str(error)
+    if not isinstance(error, DirectiveError):
+        message = message or type(error).__name__
+    return _make_failure(format_failure_prefix(directive) + message)
+
+
 _Calls = tuple[str, Any, Any]
 
 
-def _find_calls(directive: Directive) -> _Calls:
+def find_calls(directive: Directive) -> _Calls:
     """Return a directive's name, its ``change`` if each row becomes one row, and its ``expand``."""
     cls = type(directive)
     changes = cls.expand is Directive.expand

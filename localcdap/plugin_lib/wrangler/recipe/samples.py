@@ -116,6 +116,11 @@ class SchemaInference:
         return _replace_null(self._types.get(key, Schema.NULL).as_nullable)
 
 
+def infer_column_type(values: Sequence[Any]) -> Schema:
+    """Infer the nullable type of the values of a column; text if they have nothing in common, or are null."""
+    return _replace_null(_merge_values(Schema.NULL, values).as_nullable)
+
+
 _SIMPLE: Final[dict[type, Schema]] = {
     type(None): Schema.NULL,
     bool: Schema.BOOLEAN,

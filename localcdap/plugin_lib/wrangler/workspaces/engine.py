@@ -1,0 +1,147 @@
+"""The engine of a workspace: a sample, and the rows after each step of its recipe.
+
+A change of step k runs the directives from k on; what the steps before it made is kept. When the kept rows
+take too much memory, those of the oldest steps are given up, and made again when a change needs them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.directive import Directive
+from localcdap.api.directive.rows import Columns
+from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
+from localcdap.plugin_lib.wrangler.recipe.propagation import propagate
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
+from localcdap.plugin_lib.wrangler.workspaces.steps import StepFailure, run_step
+from localcdap.plugin_lib.wrangler.workspaces.tables import ColumnTable
+
+MEMORY: Final = 512 * 2**20
+"""Bytes that the kept steps of a workspace may take."""
+
+
+class StepCounts(msgspec.Struct):
+    """What a step made of the rows before it."""
+
+    directive: str
+    rows_in: int
+    rows_out: int
+    failed: int
+    """Records that are left out because the directive failed."""
+    sent: int
+    """Records that the directive sent to the error port."""
+
+
+class _KeptStep(msgspec.Struct):
+    counts: StepCounts
+    failures: tuple[StepFailure, ...]
+    table: ColumnTable | None
+    """None when the rows were given up."""
+
+
+class WorkspaceEngine:
+    """A sample, and a recipe on it. One thread uses it at a time.
+
+    :param columns: of the sample, as far as they are known.
+    :param memory: bytes that kept steps may take; those of the newest step and of the sample are always kept.
+    """
+
+    def __init__(
+        self, rows: Sequence[Mapping[str, Any]], columns: Columns, memory: int = MEMORY
+    ) -> None:
+        self.sample: Final = ColumnTable.from_rows(rows)
+        self._columns = columns
+        self._memory = memory
+        self._steps: list[_KeptStep] = []
+        self._directives: Sequence[Directive] = ()
+
+    @property
+    def counts(self) -> list[StepCounts]:
+        """The counts of the steps that ran."""
+        return [each.counts for each in self._steps]
+
+    @property
+    def failures(self) -> list[tuple[int, StepFailure]]:
+        """The records that are left out, each with the number of the step, from 1."""
+        return [
+            (number, each) for number, step in enumerate(self._steps, 1) for each in step.failures
+        ]
+
+    def run(self, recipe: BuiltRecipe, seconds: float = 5.0) -> bool:
+        """Make the rows after each step that is known, as far as the time suffices.
+
+        :returns: whether all known steps ran. A later call goes on.
+        """
+        until = time.monotonic() + seconds
+        steps = _list_known(recipe)
+        same = 0
+        for kept, step in zip(self._steps, steps, strict=False):
+            if kept.counts.directive != step.call.source:
+                break
+            same += 1
+        del self._steps[same:]
+        self._directives = directives = propagate(steps, self._columns).directives
+        for number in range(same, len(steps)):
+            if number > same and time.monotonic() > until:
+                return False
+            before = self._require_table(number, directives)
+            result = run_step(directives[number], before)
+            sent = sum(each.failure.kind == SENT for each in result.failures)
+            counts = StepCounts(
+                steps[number].call.source,
+                len(before),
+                len(result.table),
+                len(result.failures) - sent,
+                sent,
+            )
+            self._steps.append(_KeptStep(counts, result.failures, result.table))
+            self._give_up()
+        return True
+
+    def get_table(self, step: int | None = None) -> ColumnTable:
+        """Return the rows after a step.
+
+        :param step: the number of the step, from 1; 0 for the sample; None for the last one.
+        """
+        number = len(self._steps) if step is None else min(step, len(self._steps))
+        return self._require_table(max(0, number), self._directives)
+
+    def _require_table(self, number: int, directives: Sequence[Directive]) -> ColumnTable:
+        """Return the rows after so many steps; those that were given up are made again."""
+        first = number
+        while first and self._steps[first - 1].table is None:
+            first -= 1
+        table = self._steps[first - 1].table if first else self.sample
+        assert table is not None
+        for index in range(first, number):
+            table = run_step(directives[index], table).table
+        if number:
+            self._steps[number - 1].table = table
+        return table
+
+    def _give_up(self) -> None:
+        """Give up the rows of the oldest steps while all take too much memory."""
+        while self._measure() > self._memory:
+            kept = [each for each in self._steps[:-1] if each.table is not None]
+            if not kept:
+                return
+            kept[0].table = None
+
+    def _measure(self) -> int:
+        seen: set[int] = set()
+        tables = (each.table for each in self._steps if each.table is not None)
+        return sum(table.measure(seen) for table in (self.sample, *tables))
+
+
+def _list_known(recipe: BuiltRecipe) -> list[RecipeStep]:
+    """Return the steps before the first one that is wrong, or whose macros have no values."""
+    steps: list[RecipeStep] = []
+    for step in recipe.known_steps:
+        if step.directive is None:
+            break
+        steps.append(step)
+    return steps

@@ -1,0 +1,154 @@
+"""What the values of a column are like: its profile, from Arrow."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from localcdap.api import Schema, Type
+from localcdap.api.record_json import encode_json_record
+from localcdap.java.strings import to_java_string
+from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PROFILE: Final = "profile"
+_TOP: Final = 20
+_BARS: Final = 10
+_LONGEST: Final = 200
+"""Characters of a value that is shown."""
+_PATTERN_VALUES: Final = 1000
+"""Values whose patterns are counted."""
+_RUNS: Final = (
+    (re.compile(r"[A-ZÀ-ÖØ-Þ]+"), "A"),
+    (re.compile(r"[a-zß-öø-ÿ]+"), "a"),
+    (re.compile(r"[0-9]+"), "9"),
+)
+
+
+class ValueCount(msgspec.Struct):
+    """A value, and in how many rows it is."""
+
+    value: str
+    count: int
+
+
+class ColumnProfile(msgspec.Struct):
+    """What the values of a column are like."""
+
+    rows: int
+    nulls: int
+    """Null, or not there."""
+    empty: int
+    """Texts without a character other than blanks."""
+    distinct: int
+    """Different values, null not counted."""
+    lowest: str | None = None
+    highest: str | None = None
+    bars: list[int] = []
+    """How many values are in each tenth of the range of numbers and times; for texts, the counts of the most
+    frequent values."""
+    top: list[ValueCount] = []
+    """The most frequent values, at most 20."""
+    patterns: list[ValueCount] = []
+    """The most frequent forms of texts: ``A`` for capital letters, ``a`` for small ones, ``9`` for digits."""
+
+
+def profile_column(column: Column) -> ColumnProfile:
+    """Return the profile of a column; that of a column which steps share is found once."""
+    found: ColumnProfile | None = column.facts.get(_PROFILE)
+    if found is None:
+        found = column.facts[_PROFILE] = _profile(column)
+    return found
+
+
+def format_value(value: Any) -> str | None:
+    """Return a value as cells show it; None for null and a missing value."""
+    if value is None or value is MISSING:
+        return None
+    if isinstance(value, list | tuple | dict):
+        text = msgspec.json.encode(encode_json_record(value)).decode()
+    else:
+        text = value if isinstance(value, str) else to_java_string(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def describe_type(schema: Schema) -> str:
+    """Return the name of a type, as headers show it."""
+    return schema.non_nullable.display_name
+
+
+def _profile(column: Column) -> ColumnProfile:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array, kind = column.array, column.schema.non_nullable
+    if kind.type in (Type.ARRAY, Type.MAP, Type.RECORD, Type.UNION):
+        array = pa.array([format_value(each) for each in column.values], pa.string())
+        kind = Schema.STRING
+    counted = pc.value_counts(array.drop_null())
+    values, counts = counted.field("values"), counted.field("counts")
+    profile = ColumnProfile(len(array), array.null_count, 0, len(values))
+    order = pc.sort_indices(counts, sort_keys=[("", "descending")])[:_TOP]
+    profile.top = [
+        ValueCount(format_value(value) or "", count)
+        for value, count in zip(
+            values.take(order).to_pylist(), counts.take(order).to_pylist(), strict=True
+        )
+    ]
+    if kind == Schema.STRING:
+        blank = pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(array)), 0)
+        profile.empty = pc.sum(blank).as_py() or 0
+        profile.bars = [each.count for each in profile.top[:_BARS]]
+        profile.patterns = _count_patterns(array)
+    if len(values):
+        _add_range(profile, array, kind)
+    return profile
+
+
+def _add_range(profile: ColumnProfile, array: pa.Array, kind: Schema) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_binary(array.type) or pa.types.is_boolean(array.type):
+        return
+    range = pc.min_max(array).as_py()
+    profile.lowest, profile.highest = format_value(range["min"]), format_value(range["max"])
+    if kind != Schema.STRING:
+        profile.bars = _count_bars(array)
+
+
+def _count_bars(array: pa.Array) -> list[int]:
+    """Return how many values are in each tenth of their range; NaN and infinite ones in none."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_decimal(array.type) or pa.types.is_floating(array.type):
+        numbers = pc.cast(array, pa.float64(), safe=False)
+    elif pa.types.is_date32(array.type) or pa.types.is_time(array.type):
+        numbers = array.cast(pa.int32() if array.type.bit_width == 32 else pa.int64())
+    else:
+        numbers = array.cast(pa.int64())
+    found = numbers.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
+    found = found[np.isfinite(found)]
+    if not len(found):
+        return []
+    low, high = float(found.min()), float(found.max())
+    if low == high or not np.isfinite(high - low):
+        return [len(found)]
+    return [int(each) for each in np.histogram(found, _BARS)[0]]
+
+
+def _count_patterns(array: pa.Array) -> list[ValueCount]:
+    counts: dict[str, int] = {}
+    for value in array.drop_null()[:_PATTERN_VALUES].to_pylist():
+        text = value[:_LONGEST]
+        for run, letter in _RUNS:
+            text = run.sub(letter, text)
+        counts[text] = counts.get(text, 0) + 1
+    order = sorted(counts.items(), key=lambda each: -each[1])
+    return [ValueCount(text, count) for text, count in order[:5]]

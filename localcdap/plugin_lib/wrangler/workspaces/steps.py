@@ -1,0 +1,246 @@
+"""One directive on the rows of a workspace, by column.
+
+A directive gets rows with the columns that its arguments name, and a mark behind them. What it makes of these
+rows says what becomes of all columns: the others stay as they are, or follow their rows where a directive
+drops or repeats rows. Columns before the mark stay in place, those behind it are appended. A row without the
+mark is a new one, which has nothing of the other columns. The results are those of
+:class:`~localcdap.plugin_lib.wrangler.recipe.batch.RecipeExecutor`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.directive import Directive
+from localcdap.api.directive.rows import Row, RowContext
+from localcdap.plugin_lib.wrangler.recipe.batch import (
+    RowFailure,
+    describe_failure,
+    find_calls,
+    make_row_context,
+)
+from localcdap.plugin_lib.wrangler.recipe.column_usage import list_named_columns
+from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
+from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
+
+_MARK: Final = "\0"
+"""The name of the mark; no column of a recipe can have it."""
+
+
+class StepFailure(msgspec.Struct, frozen=True):
+    """Why a record of the sample is not among the rows any more."""
+
+    record: int
+    """Its index in the sample, from 0."""
+    failure: RowFailure
+
+
+class StepResult(msgspec.Struct, frozen=True):
+    """The rows after a directive."""
+
+    table: ColumnTable
+    failures: tuple[StepFailure, ...] = ()
+
+
+def run_step(directive: Directive, table: ColumnTable) -> StepResult:
+    """Run a directive on all rows.
+
+    :param directive: as :func:`~localcdap.plugin_lib.wrangler.recipe.propagation.propagate` has left it; it
+        stays as it is.
+    """
+    with _pause_collection():
+        used = _list_used(directive, table)
+        while used is not None:
+            run = _Run(directive, table, used, has_mark=True)
+            more = run.find_touched()
+            if more is None:
+                return run.finish()
+            used = None if not more else used + more
+        return _Run(directive, table, list(table.columns), has_mark=False).finish()
+
+
+@contextlib.contextmanager
+def _pause_collection() -> Iterator[None]:
+    """Stop the garbage collector: rows have no cycles, but it looks at each of them again and again.
+
+    Measured: 100,000 rows of 50 columns take 8.7 s for 20 directives with it, and 4.4 s without.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _list_used(directive: Directive, table: ColumnTable) -> list[str] | None:
+    """Return the columns that a directive names; None when it may use any, as those of users do."""
+    name = directive.directive_name()
+    shipped = load_shipped_directives()
+    named = list_named_columns(directive)
+    if named is None or name not in shipped or not isinstance(directive, shipped[name]):
+        return None
+    lower = {each.lower() for each in named}
+    return [name for name in table.columns if name.lower() in lower]
+
+
+class _Run:
+    """A directive on rows with some of the columns.
+
+    :param has_mark: whether the rows have the mark; without it, they have all columns.
+    """
+
+    def __init__(
+        self, directive: Directive, table: ColumnTable, used: Sequence[str], *, has_mark: bool
+    ) -> None:
+        self._table = table
+        self._used = list(used)
+        self._has_mark = has_mark
+        self._rows: list[Row] = []
+        self._index: list[int] = []
+        """For each row, that of the table from which it comes."""
+        self._failures: dict[int, RowFailure] = {}
+        """By the index of the record."""
+        self._variables = table.variables
+        self._call(copy.copy(directive))
+        self._names = self._list_names()
+
+    def _call(self, directive: Directive) -> None:
+        context = make_row_context()
+        directive.start(context)
+        given = self._table.make_rows(self._used, *([(_MARK, None)] if self._has_mark else []))
+        sets = any(directive.sets_variables())
+        if sets or self._variables is not None:
+            self._call_with_variables(directive, given, context, sets=sets)
+        else:
+            self._call_plainly(directive, given, context)
+        directive.end()
+        self._drop_failed()
+
+    def _call_plainly(self, directive: Directive, given: list[Row], context: RowContext) -> None:
+        name, change, expand = find_calls(directive)
+        rows, index = self._rows, self._index
+        for position, row in enumerate(given):
+            try:
+                if change is not None:
+                    change(row, context)
+                    rows.append(row)
+                    index.append(position)
+                else:
+                    made = list(expand(row, context))
+                    rows += made
+                    index += [position] * len(made)
+            except (Exception, SystemExit) as error:
+                self._fail(position, error, name)
+
+    def _call_with_variables(
+        self, directive: Directive, given: list[Row], context: RowContext, *, sets: bool
+    ) -> None:
+        """Call the directive for each row with the transient variables of its record."""
+        name, _, expand = find_calls(directive)
+        before, origins = self._variables or {}, self._table.origins
+        after = {record: dict(each) for record, each in before.items()} if sets else before
+        for position, row in enumerate(given):
+            variables = after.setdefault(origins[position], {})
+            context.variables.clear()
+            context.variables.update(variables)
+            try:
+                made = list(expand(row, context))
+            except (Exception, SystemExit) as error:
+                self._fail(position, error, name)
+                continue
+            self._rows += made
+            self._index += [position] * len(made)
+            if sets:
+                variables.update(context.variables)
+        self._variables = after
+
+    def _fail(self, position: int, error: BaseException, name: str) -> None:
+        record = self._table.origins[position]
+        self._failures.setdefault(record, describe_failure(error, name))
+
+    def _drop_failed(self) -> None:
+        """Drop the rows of records of which another row fails."""
+        if not self._failures:
+            return
+        origins, failed = self._table.origins, self._failures
+        kept = [n for n, position in enumerate(self._index) if origins[position] not in failed]
+        if len(kept) == len(self._index):
+            return
+        self._rows = [self._rows[n] for n in kept]
+        self._index = [self._index[n] for n in kept]
+
+    def _list_names(self) -> dict[str, None]:
+        """Return the columns of the rows, in order of appearance, the mark included."""
+        names: dict[str, None] = {}
+        last: Any = None
+        for row in self._rows:
+            keys = row.keys()
+            if keys != last:
+                names.update(dict.fromkeys(keys))
+                last = keys
+        return names
+
+    def find_touched(self) -> list[str] | None:
+        """Return the other columns of the table that the directive would have found; None without any.
+
+        An empty list says that it needs all of them: it has made rows of its own.
+        """
+        if any(_MARK not in row for row in self._rows):
+            return []
+        made = {name.lower() for name in self._names if name != _MARK}
+        used = set(self._used)
+        touched = [n for n in self._table.columns if n not in used and n.lower() in made]
+        return touched or None
+
+    def finish(self) -> StepResult:
+        """Return the result."""
+        table, index = self._table, self._index
+        is_same = len(index) == len(table) and index == list(range(len(table)))
+        own = {name: self._make_column(name, is_same) for name in self._names if name != _MARK}
+        columns: dict[str, Column] = {}
+        for name in self._order():
+            made = own.get(name)
+            if made is None:
+                column = table.columns[name]
+                made = column if is_same else column.take(index)
+            columns[name] = made
+        origins = table.origins if is_same else [table.origins[each] for each in index]
+        failures = (StepFailure(record, each) for record, each in self._failures.items())
+        return StepResult(ColumnTable(columns, origins, self._variables), tuple(failures))
+
+    def _make_column(self, name: str, is_same: bool) -> Column:
+        values = [row.get(name, MISSING) for row in self._rows]
+        before = self._table.columns.get(name)
+        if is_same and before is not None and before.is_same(values):
+            return before
+        return Column(values)
+
+    def _order(self) -> Iterable[str]:
+        """Return the names of all columns in order."""
+        names = list(self._names)
+        if not self._has_mark:
+            return names
+        if not self._rows:
+            return [name for name in self._table.columns if name not in self._used] + names
+        end = names.index(_MARK)
+        first, appended = names[:end], names[end + 1 :]
+        renamed = (
+            dict(zip(self._used, first, strict=False)) if len(first) == len(self._used) else {}
+        )
+        order: dict[str, None] = {}
+        for name in self._table.columns:
+            if name not in self._used:
+                order[name] = None
+            elif renamed:
+                order[renamed[name]] = None
+            elif name in first:
+                order[name] = None
+        return [*order, *(each for each in [*first, *appended] if each not in order)]

@@ -1,0 +1,132 @@
+"""What a screen sees of a workspace: rows, headers with profiles, failures, and samples of files."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localcdap.api import Schema
+from localcdap.api.errors import BadRequestError
+from localcdap.plugin_lib.wrangler.files.formats import FileInput
+from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
+from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, profile_column
+from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
+from localcdap.plugin_lib.wrangler.workspaces.views import (
+    SampleSource,
+    ViewRequest,
+    WorkspaceView,
+    open_workspace,
+    view_workspace,
+)
+from tests.plugin_lib.wrangler.recipe.test_lineage import VALUES
+
+SCHEMA = Schema.record("r", [("city", Schema.STRING.as_nullable), ("n", Schema.LONG.as_nullable)])
+RECORDS = [
+    {"city": "Rome", "n": 3},
+    {"city": " ", "n": None},
+    {"city": None, "n": 1},
+    {"city": "Rome", "n": 10},
+]
+
+
+def open(source: SampleSource, recipe: str = "", **view: Any) -> WorkspaceView:
+    loaded = load_recipe(recipe)
+    open_workspace("w", source, loaded)
+    return view_workspace("w", loaded, ViewRequest(**view))
+
+
+def test_rows_and_profiles() -> None:
+    view = open(SampleSource(schema=SCHEMA, records=RECORDS, total=99), "uppercase :city")
+    assert [(each.name, each.type) for each in view.columns] == [("city", "string"), ("n", "long")]
+    assert view.rows[0] == ["ROME", "3"]
+    assert (view.row_count, view.record_count, view.total_count) == (4, 4, 99)
+    city, number = (each.profile for each in view.columns)
+    assert city is not None
+    assert number is not None
+    assert (city.nulls, city.empty, city.distinct) == (1, 1, 2)
+    assert city.top[0] == ValueCount("ROME", 2)
+    assert city.patterns[0] == ValueCount("A", 2)
+    assert (number.nulls, number.lowest, number.highest) == (1, "1", "10")
+    assert sum(number.bars) == 3
+    assert [each.rows_out for each in view.steps] == [4]
+
+
+def test_rows_of_a_step_sorted_and_in_parts() -> None:
+    source = SampleSource(schema=SCHEMA, records=RECORDS)
+    recipe = "filter-row exp:{n == null} true\nrename :n :m"
+    view = open(source, recipe, step=1, sort="n", is_descending=True, offset=1, limit=1)
+    assert (view.row_count, view.rows) == (3, [["Rome", "3"]])
+    assert open(source, recipe, step=0).row_count == 4
+    assert [each.name for each in open(source, recipe).columns] == ["city", "m"]
+    assert [row[1] for row in open(source, sort="n").rows] == ["1", "3", "10", None]
+    shown = open(source, profiles=["n"]).columns
+    assert [each.profile is None for each in shown] == [True, False]
+
+
+def test_failing_records_are_shown_with_what_they_had() -> None:
+    view = open(SampleSource(schema=SCHEMA, records=RECORDS), "fail exp:{n == 10}")
+    (failure,) = view.failures
+    assert (failure.step, failure.record, failure.is_sent) == (1, 4, False)
+    assert failure.values == {"city": "Rome", "n": "10"}
+
+
+def test_problems_of_the_recipe_are_shown() -> None:
+    view = open(SampleSource(schema=SCHEMA, records=RECORDS), "uppercase :city\nnonsense :x")
+    assert [each.is_warning for each in view.problems] == [False]
+    assert view.rows[0] == ["ROME", "3"]
+    warned = open(SampleSource(schema=SCHEMA, records=RECORDS), "uppercase :town")
+    assert [each.is_warning for each in warned.problems] == [True]
+
+
+def test_samples_of_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("n\n" + "".join(f"{n}\n" for n in range(5000)) + "1,2\n")
+    first = open(SampleSource(FileInput(str(path)), limit=10))
+    assert [row[0] for row in first.rows] == [str(n) for n in range(10)]
+    assert (first.record_count, first.total_count, first.source) == (10, None, "csv")
+    chosen = [open(SampleSource(FileInput(str(path)), limit=10, seed=seed)) for seed in (1, 1, 2)]
+    assert chosen[0].rows == chosen[1].rows != chosen[2].rows
+    assert chosen[0].total_count == 5000
+    assert len(chosen[0].unreadable) == 1
+    assert max(int(row[0] or 0) for row in chosen[0].rows) > 1000
+    lines = open(SampleSource(FileInput(str(path)), limit=3), "parse-as-csv :body ',' true")
+    assert (lines.source, lines.record_count, lines.row_count) == ("text", 3, 2)
+
+
+def test_a_workspace_that_is_not_open_says_so() -> None:
+    assert not view_workspace("other", load_recipe(""), ViewRequest()).is_open
+    with pytest.raises(BadRequestError, match="needs a file, or records"):
+        open(SampleSource())
+
+
+@given(
+    st.lists(st.sampled_from([*VALUES, math.nan, math.inf, 2**70, decimal.Decimal("1.5"), MISSING]))
+)
+def test_any_values_have_a_profile(values: list[Any]) -> None:
+    profile = profile_column(Column(values))
+    assert profile.rows == len(values)
+    assert profile.nulls >= sum(each is None or each is MISSING for each in values)
+    assert sum(each.count for each in profile.top) <= len(values) - profile.nulls
+
+
+@pytest.mark.parametrize(
+    ("values", "lowest", "highest"),
+    [
+        ([datetime.date(2024, 1, 2), datetime.date(2025, 1, 2)], "2024-01-02", "2025-01-02"),
+        ([datetime.time(1), datetime.time(2, 3)], "01:00", "02:03"),
+        ([decimal.Decimal("1.50"), decimal.Decimal("10.25")], "1.50", "10.25"),
+        ([1, 2.5], "1.0", "2.5"),
+        ([True, False], None, None),
+        ([[1], {"a": 1}], "[1]", '{"a":1}'),
+    ],
+)
+def test_ranges(values: list[Any], lowest: str | None, highest: str | None) -> None:
+    profile = profile_column(Column(values))
+    assert (profile.lowest, profile.highest) == (lowest, highest)
