@@ -36,7 +36,7 @@ class ValueCount(msgspec.Struct):
     count: int
 
 
-class ColumnProfile(msgspec.Struct):
+class ValueSummary(msgspec.Struct):
     """What the values of a column are like."""
 
     rows: int
@@ -57,9 +57,9 @@ class ColumnProfile(msgspec.Struct):
     """The most frequent forms of texts: ``A`` for capital letters, ``a`` for small ones, ``9`` for digits."""
 
 
-def profile_column(column: Column) -> ColumnProfile:
+def summarize_column(column: Column) -> ValueSummary:
     """Return the profile of a column; that of a column which steps share is found once."""
-    found: ColumnProfile | None = column.facts.get(_PROFILE)
+    found: ValueSummary | None = column.facts.get(_PROFILE)
     if found is None:
         found = column.facts[_PROFILE] = _profile(column)
     return found
@@ -81,7 +81,7 @@ def describe_type(schema: Schema) -> str:
     return schema.non_nullable.display_name
 
 
-def _profile(column: Column) -> ColumnProfile:
+def _profile(column: Column) -> ValueSummary:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -91,7 +91,7 @@ def _profile(column: Column) -> ColumnProfile:
         kind = Schema.STRING
     counted = pc.value_counts(array.drop_null())
     values, counts = counted.field("values"), counted.field("counts")
-    profile = ColumnProfile(len(array), array.null_count, 0, len(values))
+    profile = ValueSummary(len(array), array.null_count, 0, len(values))
     order = pc.sort_indices(counts, sort_keys=[("", "descending")])[:_TOP]
     profile.top = [
         ValueCount(format_value(value) or "", count)
@@ -109,7 +109,7 @@ def _profile(column: Column) -> ColumnProfile:
     return profile
 
 
-def _add_range(profile: ColumnProfile, array: pa.Array, kind: Schema) -> None:
+def _add_range(profile: ValueSummary, array: pa.Array, kind: Schema) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 

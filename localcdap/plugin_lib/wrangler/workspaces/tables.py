@@ -72,7 +72,7 @@ class Column:
             try:
                 self._array = self._encode(self.schema)
             except (LocalcdapError, DirectiveError, pa.ArrowException, ValueError, OverflowError):
-                # Such as a whole number that is no long.
+                # Such as a whole number that does not fit a long.
                 self._schema = Schema.STRING.as_nullable
                 self._array = self._encode(self._schema)
         return self._array

@@ -14,6 +14,7 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import decode_json_records
 from localcdap.plugin_lib.wrangler.files.formats import (
+    FileFormat,
     FileInput,
     detect_format,
     find_first_directive,
@@ -25,10 +26,10 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_colum
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
 from localcdap.plugin_lib.wrangler.workspaces.engine import StepCounts, WorkspaceEngine
 from localcdap.plugin_lib.wrangler.workspaces.profiles import (
-    ColumnProfile,
+    ValueSummary,
     describe_type,
     format_value,
-    profile_column,
+    summarize_column,
 )
 from localcdap.plugin_lib.wrangler.workspaces.tables import ColumnTable
 
@@ -50,7 +51,7 @@ class SampleSource(msgspec.Struct):
     """Takes random records of the whole file; None takes the first ones."""
 
 
-class ViewRequest(msgspec.Struct):
+class ViewRequest(msgspec.Struct, frozen=True):
     """Which rows and columns are shown."""
 
     step: int | None = None
@@ -69,7 +70,7 @@ class ColumnView(msgspec.Struct):
 
     name: str
     type: str
-    profile: ColumnProfile | None = None
+    profile: ValueSummary | None = None
 
 
 class FailureView(msgspec.Struct):
@@ -100,8 +101,10 @@ class WorkspaceView(msgspec.Struct):
     """Of the sample."""
     total_count: int | None = None
     """Of the data from which the sample comes; None when it is not known."""
-    source: str = ""
-    """How the records were read."""
+    format: FileFormat | None = None
+    """How the file was read; None for records."""
+    schema: Schema | None = None
+    """Of the rows after the step; None without columns."""
     steps: list[StepCounts] = []
     problems: list[RecipeProblem] = []
     failures: list[FailureView] = []
@@ -119,7 +122,7 @@ class Workspace:
 
     def __init__(self, source: SampleSource, first: tuple[str, bool] | None = None) -> None:
         self._unreadable: list[str] = []
-        self._source = "records"
+        self._format: FileFormat | None = None
         self._total = source.total
         if source.file is not None:
             rows, columns = self._read_file(source, source.file, first)
@@ -145,7 +148,8 @@ class Workspace:
             row_count=len(table),
             record_count=len(self._engine.sample),
             total_count=self._total,
-            source=self._source,
+            format=self._format,
+            schema=_find_schema(table),
             steps=self._engine.counts,
             problems=problems,
             failures=self._show_failures(),
@@ -175,7 +179,7 @@ class Workspace:
         else:
             self._total = count
         reader.close()
-        self._source = format.format
+        self._format = format
         return rows, to_columns(reader.schema) if reader.schema else Columns(open=True)
 
     def _show_failures(self) -> list[FailureView]:
@@ -197,10 +201,17 @@ def _describe_columns(table: ColumnTable, profiles: Sequence[str] | None) -> lis
         ColumnView(
             name,
             describe_type(column.schema),
-            profile_column(column) if profiles is None or name in profiles else None,
+            summarize_column(column) if profiles is None or name in profiles else None,
         )
         for name, column in table.columns.items()
     ]
+
+
+def _find_schema(table: ColumnTable) -> Schema | None:
+    if not table.columns:
+        return None
+    fields = [(name, column.schema) for name, column in table.columns.items()]
+    return Schema.record("etlSchemaBody", fields)
 
 
 def _show_rows(table: ColumnTable, request: ViewRequest) -> list[list[str | None]]:
@@ -230,7 +241,7 @@ _MOST_OPEN: Final = 4
 
 
 def open_workspace(name: str, source: SampleSource, recipe: BuiltRecipe) -> None:
-    """Open a workspace, or open it anew. The one that was opened first is closed when there are many."""
+    """Open a workspace, also one that is open. The one that was opened first is closed when there are many."""
     _OPEN.pop(name, None)
     _OPEN[name] = Workspace(source, find_first_directive(recipe))
     while len(_OPEN) > _MOST_OPEN:

@@ -16,7 +16,7 @@ from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.plugin_lib.wrangler.files.formats import FileInput
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
-from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, profile_column
+from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, summarize_column
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
 from localcdap.plugin_lib.wrangler.workspaces.views import (
     SampleSource,
@@ -90,14 +90,14 @@ def test_samples_of_files(tmp_path: Path) -> None:
     path.write_text("n\n" + "".join(f"{n}\n" for n in range(5000)) + "1,2\n")
     first = open(SampleSource(FileInput(str(path)), limit=10))
     assert [row[0] for row in first.rows] == [str(n) for n in range(10)]
-    assert (first.record_count, first.total_count, first.source) == (10, None, "csv")
+    assert (first.record_count, first.total_count, first.format.format) == (10, None, "csv")
     chosen = [open(SampleSource(FileInput(str(path)), limit=10, seed=seed)) for seed in (1, 1, 2)]
     assert chosen[0].rows == chosen[1].rows != chosen[2].rows
     assert chosen[0].total_count == 5000
     assert len(chosen[0].unreadable) == 1
     assert max(int(row[0] or 0) for row in chosen[0].rows) > 1000
     lines = open(SampleSource(FileInput(str(path)), limit=3), "parse-as-csv :body ',' true")
-    assert (lines.source, lines.record_count, lines.row_count) == ("text", 3, 2)
+    assert (lines.format.format, lines.record_count, lines.row_count) == ("text", 3, 2)
 
 
 def test_a_workspace_that_is_not_open_says_so() -> None:
@@ -110,7 +110,7 @@ def test_a_workspace_that_is_not_open_says_so() -> None:
     st.lists(st.sampled_from([*VALUES, math.nan, math.inf, 2**70, decimal.Decimal("1.5"), MISSING]))
 )
 def test_any_values_have_a_profile(values: list[Any]) -> None:
-    profile = profile_column(Column(values))
+    profile = summarize_column(Column(values))
     assert profile.rows == len(values)
     assert profile.nulls >= sum(each is None or each is MISSING for each in values)
     assert sum(each.count for each in profile.top) <= len(values) - profile.nulls
@@ -128,5 +128,5 @@ def test_any_values_have_a_profile(values: list[Any]) -> None:
     ],
 )
 def test_ranges(values: list[Any], lowest: str | None, highest: str | None) -> None:
-    profile = profile_column(Column(values))
+    profile = summarize_column(Column(values))
     assert (profile.lowest, profile.highest) == (lowest, highest)
