@@ -34,7 +34,7 @@ _COMMANDS: Final = {
     "drafts": "Save unfinished pipelines, with every revision.",
     "preview": "Run a pipeline on a few records and show the records of each stage.",
     "debug": "Run one stage of a pipeline on given records.",
-    "prep": "Apply recipes of directives to files, without a pipeline.",
+    "prep": "Prepare data: write a recipe in the studio, or apply one to a file.",
     "test": "Run pipeline tests, which compare the output with expected records.",
     "plugins": "List the plugins that pipelines can use.",
     "templates": "Manage plugin templates: plugins with preset properties.",

@@ -30,9 +30,46 @@ _CLEAR: Final = "\r\x1b[K"
 _BINARY: Final = ("parquet", "excel")
 
 
-@click.group("prep")
+class _PrepGroup(click.Group):
+    """Takes what is not the name of a command as data to open."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            return "open", self.commands["open"], args
+        return super().resolve_command(ctx, args)
+
+
+@click.group("prep", cls=_PrepGroup)
 def command() -> None:
-    """Prepare data with recipes of directives, without a pipeline."""
+    """Prepare data with recipes of directives, without a pipeline.
+
+    'localcdap prep FILE' opens a file, or a table of the namespace, in the terminal studio. There you write
+    the recipe, directive by directive, and its effect on a sample shows at once.
+    """
+
+
+@command.command(
+    "open", short_help="Open a file or a table in the studio; the word open can be left out."
+)
+@click.argument("data", metavar="FILE|TABLE")
+@instance_options
+def open_data(instance: Instance, data: str) -> int:
+    """Open a file, or a table of the namespace, in the prep area of the terminal studio.
+
+    The recipe that was written last for the data is there again.
+    """
+    from localcdap.cli.studio import open_target
+    from localcdap.tui.routes import PrepTarget
+
+    path = Path(data)
+    if not path.exists() and ("/" in data or path.suffix):
+        raise click.UsageError(f"There is no file at '{data}'.")
+    if path.is_dir():
+        raise click.UsageError(f"'{data}' is a folder; name one file.")
+    target = PrepTarget(path=str(path.absolute())) if path.exists() else PrepTarget(table=data)
+    return open_target(instance, target)
 
 
 @command.command("apply", short_help="Apply a recipe to a file.")

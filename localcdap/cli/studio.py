@@ -27,13 +27,20 @@ def command(instance: Instance, pipeline: str | None) -> int:
 
     PIPELINE is a pipeline file, or the name of a deployed pipeline. The studio lists its keys with '?'.
     """
+    return open_target(instance, _find_target(pipeline) if pipeline is not None else None)
+
+
+def open_target(instance: Instance, target: NavigationTarget | None) -> int:
+    """Open the studio where a target is shown.
+
+    :raises click.UsageError: when it has no terminal.
+    """
     if instance.json:
         raise click.UsageError("The studio is interactive and has no --json.")
     if not is_terminal() and _DRIVER not in os.environ:
         raise click.UsageError(
             f"The studio needs a terminal{_describe_terminal_fault()}. 'localcdap --help' lists the commands."
         )
-    target = _find_target(pipeline) if pipeline is not None else None
     from localcdap.tui.launch import open_studio
 
     return open_studio(instance.home, instance.namespace, target)

@@ -80,6 +80,13 @@ AREAS: Final = (
         f"{_SCREENS}.lineage.screen:LineageScreen",
     ),
     Area(
+        "prep",
+        "semicolon",
+        "Prep",
+        "Prepare data with a recipe whose effect shows at once.",
+        f"{_SCREENS}.prep.screen:PrepScreen",
+    ),
+    Area(
         "settings",
         "comma",
         "Settings",

@@ -104,6 +104,14 @@ class LineageTarget:
     namespace: str | None = None
 
 
+@dataclass(frozen=True)
+class PrepTarget:
+    """Data to prepare, shown in the prep area: a file, or a table of the current namespace."""
+
+    path: str = ""
+    table: str = ""
+
+
 NavigationTarget = (
     PipelineFileTarget
     | DraftTarget
@@ -115,6 +123,7 @@ NavigationTarget = (
     | PluginTarget
     | TableTarget
     | LineageTarget
+    | PrepTarget
 )
 
 
@@ -129,5 +138,7 @@ def find_area(target: NavigationTarget) -> str:
             return "data"
         case LineageTarget():
             return "lineage"
+        case PrepTarget():
+            return "prep"
         case _:
             return "studio"

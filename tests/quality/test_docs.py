@@ -93,8 +93,7 @@ def test_every_command_that_is_shown_is_understood(words):
     name, *arguments = words
     command = cli.get_command(None, name)
     if isinstance(command, click.Group):
-        name, *arguments = arguments
-        command = command.get_command(None, name)
+        name, command, arguments = command.resolve_command(click.Context(command), arguments)
 
     assert command is not None
     command.make_context(name, arguments)  # raises for options, choices and numbers of arguments

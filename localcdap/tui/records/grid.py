@@ -9,10 +9,10 @@ from rich.text import Text
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
-from textual_fastdatatable import DataTable
 from textual_fastdatatable.backend import ArrowBackend
 
 from localcdap.tui.records.values import EMPTY, NULL, format_cell, format_type, is_number
+from localcdap.tui.textual_internals.data_table import TallHeaderTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,7 @@ class _Backend(ArrowBackend):
         return self._to_pylist(rows.column(column), self._microsecond_types[column])
 
 
-class RecordGrid(DataTable):
+class RecordGrid(TallHeaderTable):
     """The cells of a table; :meth:`show_table` replaces the table."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -78,12 +78,19 @@ class RecordGrid(DataTable):
     def show_table(self, table: pa.Table) -> None:
         """Show another table. The cursor keeps its row and column where they exist."""
         self.backend = _Backend(table)
-        self._column_labels = [_build_label(field.name, field.type) for field in table.schema]
+        self._column_labels = list[str | Text](self.build_labels())
         self._ordered_columns = None
         self._clear_caches()
         self._update_dimensions(())
         self.cursor_coordinate = self.cursor_coordinate
         self.refresh(layout=True)
+
+    def build_labels(self) -> list[Text]:
+        """Return the header of each column."""
+        table = self.table
+        return (
+            [] if table is None else [_build_label(each.name, each.type) for each in table.schema]
+        )
 
     def get_value(self, row: int, column: int) -> Any:
         return self.get_cell_at(Coordinate(row, column))

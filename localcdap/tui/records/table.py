@@ -128,10 +128,14 @@ class RecordTable(Vertical):
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="cells"):
-            yield RecordGrid()
+            yield self.make_grid()
             yield ColumnProfileView()
         yield Input(placeholder="search in all columns", classes="search", compact=True)
         yield Static("", markup=False, classes="note")
+
+    def make_grid(self) -> RecordGrid:
+        """Return the grid; called once."""
+        return RecordGrid()
 
     @property
     def grid(self) -> RecordGrid:
@@ -180,6 +184,10 @@ class RecordTable(Vertical):
         """The name of the column under the cursor; None without records."""
         at, table = self._get_cursor(), self.table
         return None if at is None or table is None else str(table.column_names[at.column])
+
+    def set_note(self, note: str) -> None:
+        """Change the text below the table."""
+        self.query_one(".note", Static).update(note)
 
     def clear(self, note: str = "") -> None:
         """Show only a note."""

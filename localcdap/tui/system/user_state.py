@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ import platformdirs
 from localcdap.decoders import decode_json
 
 _MAX_FILES: Final = 20
+_MAX_RECIPES: Final = 50
 
 
 class UserState(msgspec.Struct):
@@ -22,11 +24,26 @@ class UserState(msgspec.Struct):
     files: list[str] = []
     sql: list[str] = []
     """Recent statements, the newest first."""
+    recipes: dict[str, list[str]] = {}
+    """The directives that were last written for data, by namespace and data; the newest last."""
 
     def remember_file(self, path: Path) -> None:
         """Put a file first among the recent files."""
         name = str(path.absolute())
         self.files = [name, *(each for each in self.files if each != name)][:_MAX_FILES]
+
+    def find_recipe(self, namespace: str, data: str) -> list[str]:
+        """Return the directives that were last written for data, such as a path; none when there are none."""
+        return self.recipes.get(f"{namespace}:{data}", [])
+
+    def remember_recipe(self, namespace: str, data: str, directives: Sequence[str]) -> None:
+        """Keep the directives that were written for data."""
+        key = f"{namespace}:{data}"
+        self.recipes.pop(key, None)
+        if directives:
+            self.recipes[key] = list(directives)
+        while len(self.recipes) > _MAX_RECIPES:
+            del self.recipes[next(iter(self.recipes))]
 
 
 def get_state_file() -> Path:

@@ -241,7 +241,7 @@ _MOST_OPEN: Final = 4
 
 
 def open_workspace(name: str, source: SampleSource, recipe: BuiltRecipe) -> None:
-    """Open a workspace, also one that is open. The one that was opened first is closed when there are many."""
+    """Open a workspace, also one that is open. The one that was opened first is closed beyond some."""
     _OPEN.pop(name, None)
     _OPEN[name] = Workspace(source, find_first_directive(recipe))
     while len(_OPEN) > _MOST_OPEN:

@@ -12,6 +12,7 @@ from localcdap.api.directive.rows import Columns
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces import engine as engine_module
 from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
+from localcdap.plugin_lib.wrangler.workspaces.steps import run_step
 
 ROWS = [{"a": f"x{n % 3},y", "b": str(n), "c": None if n % 4 else "c"} for n in range(20)]
 DIRECTIVES = [
@@ -58,13 +59,12 @@ def test_every_way_to_a_recipe_gives_its_rows(recipes: list[list[str]], memory: 
 
 def test_only_changed_steps_run(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
-    real = engine_module.run_step
 
-    def run_step(directive: Any, table: Any) -> Any:
+    def count_step(directive: Any, table: Any) -> Any:
         ran.append(directive.directive_name())
-        return real(directive, table)
+        return run_step(directive, table)
 
-    monkeypatch.setattr(engine_module, "run_step", run_step)
+    monkeypatch.setattr(engine_module, "run_step", count_step)
     engine = make_engine(["uppercase :a", "drop :c"])
     engine.run(load_recipe("uppercase :a\ndrop :c\nset-type :b int"))
     assert ran == ["uppercase", "drop", "set-type"]

@@ -1,0 +1,134 @@
+"""The menu of a column: the directives that fit its type, with the column and the value filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from localcdap.tui.screens.prep.source import PrepColumn
+
+CURSOR: Final = "‸"
+"""Stands in a directive where a text is missing, which the user types."""
+_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]*")
+_TEXT: Final = frozenset({"string"})
+_NUMBER: Final = frozenset({"int", "long", "float", "double", "decimal"})
+_TIME: Final = frozenset({"timestamp", "date", "datetime", "time"})
+_LONGEST: Final = 80
+"""Characters of a value that a directive of the menu quotes."""
+
+
+@dataclass(frozen=True)
+class MenuEntry:
+    """A directive of the menu.
+
+    :param directive: with :data:`CURSOR` where a text is missing.
+    """
+
+    group: str
+    label: str
+    directive: str
+
+    @property
+    def is_complete(self) -> bool:
+        return CURSOR not in self.directive
+
+
+_ENTRIES: Final[tuple[tuple[str, str, str, frozenset[str] | None], ...]] = (
+    ("column", "Rename", "rename :{c} :‸", None),
+    ("column", "Drop", "drop :{c}", None),
+    ("column", "Keep only this column", "keep :{c}", None),
+    ("column", "Copy", "copy :{c} :‸", None),
+    ("column", "Join with another column", "merge :{c} :‸ :{c}_merged ' '", None),
+    ("column", "Compute", "set-column :{c} exp:{{c}‸}", None),
+    ("rows", "Drop rows without a value", "filter-rows-on empty-or-null-columns {c}", None),
+    ("rows", "Drop rows where …", "filter-row exp:{{c} ‸} true", None),
+    ("rows", "Send rows to error where …", "send-to-error exp:{{c} ‸}", None),
+    ("values", "Fill null and empty", "fill-null-or-empty :{c} '‸'", None),
+    ("text", "Trim blanks", "trim :{c}", _TEXT),
+    ("text", "UPPERCASE", "uppercase :{c}", _TEXT),
+    ("text", "lowercase", "lowercase :{c}", _TEXT),
+    ("text", "Title Case", "titlecase :{c}", _TEXT),
+    ("text", "Find and replace", "find-and-replace :{c} s/‸//g", _TEXT),
+    ("text", "Take characters", "cut-character :{c} :{c}_part ‸1-3", _TEXT),
+    ("text", "Extract with a pattern", "extract-regex-groups :{c} '(‸)'", _TEXT),
+    ("text", "Split into columns", "split-to-columns :{c} '‸,'", _TEXT),
+    ("text", "Split into rows", "split-to-rows :{c} '‸,'", _TEXT),
+    ("text", "Length", "set-column :{c}_length exp:{{c}.length()}", _TEXT),
+    ("parse", "Parse as CSV", "parse-as-csv :{c} ',' false", _TEXT),
+    ("parse", "Parse as JSON", "parse-as-json :{c} 1", _TEXT),
+    ("parse", "Parse as XML", "parse-as-xml :{c}", _TEXT),
+    ("parse", "Parse as a date of a form", "parse-as-simple-date :{c} '‸yyyy-MM-dd'", _TEXT),
+    ("parse", "Parse as a date of any form", "parse-as-date :{c}", _TEXT),
+    ("parse", "Parse as a currency", "parse-as-currency :{c} :{c}_amount 'en_US'", _TEXT),
+    ("parse", "Parse as an Apache log", "parse-as-log :{c} 'combined'", _TEXT),
+    ("type", "To int", "set-type :{c} int", _TEXT | _NUMBER),
+    ("type", "To long", "set-type :{c} long", _TEXT | _NUMBER),
+    ("type", "To double", "set-type :{c} double", _TEXT | _NUMBER),
+    ("type", "To decimal", "set-type :{c} decimal", _TEXT | _NUMBER),
+    ("type", "To boolean", "set-type :{c} boolean", _TEXT),
+    ("type", "To text", "set-type :{c} string", _NUMBER | {"boolean"}),
+    ("number", "Round", "set-column :{c} exp:{math:round({c})}", _NUMBER),
+    ("number", "Absolute value", "set-column :{c} exp:{math:abs({c})}", _NUMBER),
+    ("time", "Format", "format-date :{c} '‸yyyy-MM-dd'", frozenset({"timestamp"})),
+    ("time", "Difference to now", "diff-date :now :{c} :{c}_age", frozenset({"timestamp"})),
+    ("privacy", "Mask all but four characters", "mask-number :{c} 'xxxxxxxxxxxx####'", _TEXT),
+    ("privacy", "Shuffle characters", "mask-shuffle :{c}", _TEXT),
+    ("privacy", "Hash", "hash :{c} 'SHA-256' true", _TEXT),
+    ("text", "Encode as Base64", "encode base64 :{c}", _TEXT),
+    ("text", "Decode from Base64", "decode base64 :{c}", _TEXT),
+)
+
+
+def is_plain_name(name: str) -> bool:
+    """Return whether directives can name a column."""
+    return _NAME.fullmatch(name) is not None
+
+
+def list_entries(column: PrepColumn, value: str | None) -> list[MenuEntry]:
+    """Return the entries for a column, those of the value under the cursor first.
+
+    :param value: None for null.
+    """
+    entries = list(_list_value_entries(column, value))
+    for group, label, directive, types in _ENTRIES:
+        if types is None or column.type in types:
+            entries.append(MenuEntry(group, label, directive.replace("{c}", column.name)))
+    order = list(dict.fromkeys(each.group for each in entries))
+    return sorted(entries, key=lambda each: order.index(each.group))
+
+
+def build_filter(column: PrepColumn, value: str | None, *, keeps: bool) -> str | None:
+    """Return the directive that drops the rows with a value, or keeps only these; None when none can."""
+    literal = _write_literal(column, value)
+    if literal is None:
+        return None
+    return f"filter-row exp:{{{column.name} == {literal}}} {str(not keeps).lower()}"
+
+
+def _list_value_entries(column: PrepColumn, value: str | None) -> Iterator[MenuEntry]:
+    shown = "null" if value is None else f"‹{value[:20]}›"
+    for label, keeps in (
+        (f"Keep only rows with {shown}", True),
+        (f"Drop rows with {shown}", False),
+    ):
+        directive = build_filter(column, value, keeps=keeps)
+        if directive is not None:
+            yield MenuEntry("value", label, directive)
+    if value is not None and column.type in _TEXT and len(value) <= _LONGEST:
+        pattern = re.sub(r"([^\w ])", r"\\\1", value).replace("/", "\\/")
+        if "\n" not in value:
+            directive = f"find-and-replace :{column.name} s/^{pattern}$/{CURSOR}/g"
+            yield MenuEntry("value", f"Replace {shown}", directive)
+
+
+def _write_literal(column: PrepColumn, value: str | None) -> str | None:
+    """Return a value as expressions write it; None for one that they cannot compare."""
+    if value is None:
+        return "null"
+    if column.type in _NUMBER | {"boolean"}:
+        return value
+    if column.type not in _TEXT or len(value) > _LONGEST or not value.isprintable():
+        return None
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

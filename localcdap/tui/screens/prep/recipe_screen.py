@@ -1,0 +1,330 @@
+"""The recipe in the prep area, and the rows of the sample after it: what is shown, read and changed."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import OptionList, Static
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.text import plural
+from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.routes import NavigationTarget, PrepTarget
+from localcdap.tui.screens.prep.directive_line import DirectiveLine
+from localcdap.tui.screens.prep.grid import PrepTable
+from localcdap.tui.screens.prep.panel import format_column, format_problems, format_title
+from localcdap.tui.screens.prep.recipe import PrepRecipe
+from localcdap.tui.screens.prep.source import (
+    PrepColumn,
+    PrepRequest,
+    PrepSource,
+    PrepView,
+    close_session,
+    list_directive_names,
+    read_view,
+)
+from localcdap.tui.screens.prep.steps import StepList
+
+_NEEDS_VIEW: Final = ("insert", "sort", "steps", "export", "sample", "errors")
+_NEEDS_COLUMN: Final = ("menu", "values")
+_SUFFIXES: Final = (
+    *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".avro", ".orc", ".xlsx", ".xls"),
+    *(".log", ".xml", ".gz"),
+)
+
+
+class RecipeScreen(AreaScreen):
+    """Shows a sample of a file or a table, and what a recipe makes of it; keys are those of the subclass."""
+
+    AREA = "prep"
+    CSS_PATH = "prep.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+    AUTO_FOCUS = "RecordGrid"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.source: PrepSource | None = None
+        """The data that are shown; None before any are open."""
+        self.recipe = PrepRecipe()
+        self.view: PrepView | None = None
+        """What is shown; None before the first answer."""
+        self.session = str(uuid.uuid4())
+        self.sorting: tuple[str, bool] | None = None
+        self.step: int | None = None
+        """The number of the step whose rows are shown; None for those after all."""
+        self.editing: int | None = None
+        """The number of the step that the line of the directive replaces; None for a new one."""
+        self._directives: Sequence[str] = ()
+
+    def compose_body(self) -> ComposeResult:
+        yield Static(id="prep-title")
+        with Horizontal(id="prep-body"):
+            with Vertical(id="prep-main"):
+                yield PrepTable(id="prep-rows")
+                yield DirectiveLine(id="prep-line")
+            with Vertical(id="prep-panel"):
+                yield Static("recipe", classes="heading")
+                yield StepList(id="prep-steps")
+                yield Static(id="prep-column")
+
+    def on_mount(self) -> None:
+        namespace = self.studio.namespace
+        self.call(lambda cdap: list_directive_names(cdap, namespace), self._take_directives)
+        self._update()
+
+    def show_target(self, target: NavigationTarget) -> None:
+        if isinstance(target, PrepTarget):
+            self.open_source(PrepSource(path=target.path, table=target.table))
+
+    def show_namespace(self, namespace: str) -> None:
+        if self.source is not None:
+            self.read()
+
+    # -- what is shown ------------------------------------------------------------------------
+
+    @property
+    def table(self) -> PrepTable:
+        return self.query_one(PrepTable)
+
+    @property
+    def line(self) -> DirectiveLine:
+        return self.query_one(DirectiveLine)
+
+    @property
+    def column(self) -> PrepColumn | None:
+        """The column under the cursor; None without columns."""
+        if self.view is None or not self.view.columns:
+            return None
+        at = self.table.grid.cursor_coordinate.column
+        return self.view.columns[min(at, len(self.view.columns) - 1)]
+
+    @property
+    def value(self) -> str | None:
+        """The text of the cell under the cursor; None for null, and without rows."""
+        at = self.table.grid.cursor_coordinate
+        if self.view is None or at.row >= len(self.view.rows) or self.column is None:
+            return None
+        return self.view.rows[at.row][min(at.column, len(self.view.columns) - 1)]
+
+    def open_source(self, source: PrepSource) -> None:
+        """Show other data, with the recipe that was written for them last."""
+        self._save()
+        kept = self.studio.user_state.find_recipe(self.studio.namespace, source.key)
+        self.source, self.view = source, None
+        self.sorting = self.step = self.editing = None
+        self.recipe = PrepRecipe()
+        if kept:
+            self.recipe.insert(kept, 0)
+        self.line.clear()
+        self.read()
+
+    def make_request(self, directives: Sequence[str] | None = None) -> PrepRequest:
+        assert self.source is not None
+        step = None if self.step is None else self.recipe.count_running(self.step)
+        name, is_descending = self.sorting or (None, False)
+        return PrepRequest(
+            self.source,
+            self.session,
+            self.studio.namespace,
+            self.recipe.directives if directives is None else directives,
+            step if directives is None else None,
+            name,
+            is_descending,
+        )
+
+    def read(
+        self,
+        directives: Sequence[str] | None = None,
+        then: Callable[[PrepView], object] | None = None,
+    ) -> None:
+        """Read what is to be shown.
+
+        :param directives: other directives than those of the recipe, to show what they would do.
+        """
+        if self.source is None:
+            return
+        request = self.make_request(directives)
+        show = partial(self._show_view, request.directives, directives is not None, then)
+        self.call(
+            lambda cdap: read_view(cdap, request), show, on_error=self._show_error, group="view"
+        )
+
+    def _show_view(
+        self,
+        directives: Sequence[str],
+        is_trial: bool,
+        then: Callable[[PrepView], object] | None,
+        view: PrepView,
+    ) -> None:
+        self.view = view
+        self.line.show_problem(format_problems(view, directives), is_error=bool(view.errors))
+        self.line.know([each.name for each in view.columns], self._directives)
+        self._update(is_trial=is_trial)
+        if then is not None:
+            then(view)
+
+    def _show_error(self, error: LocalcdapError) -> None:
+        if self.view is None:
+            self.source = None
+            self._update()
+        self.studio.show_notice(error.message, error.corrective_action or "", "error")
+
+    def _take_directives(self, names: Sequence[str]) -> None:
+        self._directives = names
+
+    def _update(self, *, is_trial: bool = False) -> None:
+        """Draw everything that is known."""
+        view = self.view
+        self.query_one("#prep-title", Static).update(format_title(self.source, view))
+        if view is None:
+            self.table.show_view([], [], "")
+        else:
+            self.table.show_view(
+                view.columns, view.rows, self._format_note(view, is_trial=is_trial)
+            )
+        if not is_trial:
+            self.query_one(StepList).show(self.recipe, view.steps if view is not None else [])
+        self._show_column()
+        self.refresh_bindings()
+
+    def _format_note(self, view: PrepView, *, is_trial: bool) -> str:
+        parts = [plural(view.row_count, "row")]
+        if view.row_count > len(view.rows):
+            parts = [f"the first {len(view.rows):,} of {plural(view.row_count, 'row')}"]
+        if is_trial:
+            parts.append("as the directive would leave them; enter accepts, esc does not")
+        elif self.step is not None:
+            parts.append(f"after step {self.step + 1} of {len(self.recipe.steps)}")
+        if self.sorting is not None:
+            parts.append(f"sorted by {self.sorting[0]}{', descending' if self.sorting[1] else ''}")
+        if view.failures:
+            parts.append(f"{len(view.failures):,} left out (e)")
+        return " · ".join(parts)
+
+    @on(PrepTable.ColumnEntered)
+    def _show_column(self) -> None:
+        self.query_one("#prep-column", Static).update(format_column(self.column))
+
+    # -- the recipe -----------------------------------------------------------------------------
+
+    @property
+    def _place(self) -> int:
+        """The number of the step before which a new one comes."""
+        return len(self.recipe.steps) if self.step is None else self.step + 1
+
+    def try_directive(self, text: str) -> None:
+        """Show what a directive would do."""
+        if self.source is None:
+            return
+        is_edit = self.editing is not None
+        at = self.editing if self.editing is not None else self._place
+        trial = self.recipe.with_directive(text, at, replaces=is_edit) if text else None
+        self.read(trial)
+
+    @on(DirectiveLine.Changed)
+    def _try_line(self, event: DirectiveLine.Changed) -> None:
+        event.stop()
+        self.try_directive(event.text)
+
+    @on(DirectiveLine.Accepted)
+    def _accept_line(self, event: DirectiveLine.Accepted) -> None:
+        event.stop()
+        text = event.text
+        if self.source is None or not text:
+            self.studio.explain_no_effect("there is no directive in the line")
+            return
+        is_edit = self.editing is not None
+        at = self.editing if self.editing is not None else self._place
+        trial = self.recipe.with_directive(text, at, replaces=is_edit)
+
+        def accept(view: PrepView) -> None:
+            if view.errors:
+                self.line.input.focus()
+                return
+            self.take_directive(text)
+
+        self.read(trial, accept)
+
+    def take_directive(self, text: str) -> None:
+        """Make a directive a step, and show all steps."""
+        if self.editing is not None:
+            self.recipe.edit(self.editing, text)
+        else:
+            self.recipe.insert([text], self._place)
+        self.line.clear()
+        self.finish_change()
+        self.table.grid.focus()
+
+    def finish_change(self) -> None:
+        self.step = self.editing = None
+        self._save()
+        self.read()
+
+    def _save(self) -> None:
+        """Keep the recipe for the next time that the data are opened."""
+        if self.source is not None:
+            state = self.studio.user_state
+            directives = [each.directive for each in self.recipe.steps if each.is_on]
+            state.remember_recipe(self.studio.namespace, self.source.key, directives)
+            self.studio.save_user_state()
+
+    @on(DirectiveLine.Left)
+    def _leave_line(self, event: DirectiveLine.Left) -> None:
+        event.stop()
+        self.editing = None
+        self.read()
+        self.table.grid.focus()
+
+    @on(OptionList.OptionHighlighted, "#prep-steps")
+    def _show_step(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        if not self.query_one(StepList).has_focus or self.step == event.option_index:
+            return
+        self.step = event.option_index
+        if self.source is not None:
+            request = self.make_request()
+            self.call(
+                lambda cdap: read_view(cdap, request),
+                self._show_rows_of_step,
+                on_error=self._show_error,
+                group="view",
+            )
+
+    def _show_rows_of_step(self, view: PrepView) -> None:
+        self.view = view
+        self._update(is_trial=False)
+
+    @on(OptionList.OptionSelected, "#prep-steps")
+    def _edit_step(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.editing = event.option_index
+        self.line.write(self.recipe.steps[event.option_index].directive)
+
+    @on(StepList.ChangeAsked)
+    def _change_step(self, event: StepList.ChangeAsked) -> None:
+        event.stop()
+        recipe, number = self.recipe, event.number
+        match event.what:
+            case "switch":
+                recipe.switch(number)
+            case "remove":
+                recipe.remove(number)
+            case direction:
+                by = 1 if direction == "down" else -1
+                if not recipe.move(number, by):
+                    end = "last" if by > 0 else "first"
+                    self.studio.explain_no_effect(f"it is the {end} step", "move")
+                    return
+                self.query_one(StepList).highlighted = number + by
+        self.finish_change()
+
+    def on_unmount(self) -> None:
+        self._save()
+        session, namespace = self.session, self.studio.namespace
+        self.call(lambda cdap: close_session(cdap, session, namespace))

@@ -1,0 +1,62 @@
+"""The menu of a column offers directives that can be read, and filters that do what they say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localcdap.api.directive.rows import Columns
+from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
+from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
+from localcdap.tui.screens.prep.menu import build_filter, is_plain_name, list_entries
+from localcdap.tui.screens.prep.source import PrepColumn
+
+TYPES = ["string", "int", "long", "double", "decimal", "boolean", "timestamp", "date", "array"]
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("value", [None, "it's 5/6 \\ x", "7"])
+def test_complete_entries_are_directives(type: str, value: str | None) -> None:
+    if type not in ("string", "timestamp", "date", "array"):
+        value = "7"
+    entries = list_entries(PrepColumn("city", type), value)
+    assert entries[0].group == "value" or type in ("timestamp", "date", "array")
+    for entry in entries:
+        assert "{c}" not in entry.directive
+        if entry.is_complete:
+            assert load_recipe(entry.directive).errors == [], entry
+    groups = [each.group for each in entries]
+    assert groups == sorted(groups, key=groups.index)
+
+
+def test_only_fitting_directives_are_offered() -> None:
+    labels = {type: {e.label for e in list_entries(PrepColumn("c", type), "1")} for type in TYPES}
+    assert "UPPERCASE" in labels["string"]
+    assert "UPPERCASE" not in labels["long"]
+    assert "Round" in labels["double"]
+    assert "Round" not in labels["string"]
+    assert "Drop" in labels["array"]
+
+
+@given(st.one_of(st.none(), st.text(max_size=20)), st.booleans())
+def test_filters_keep_or_drop_the_rows_with_a_value(value: str | None, keeps: bool) -> None:
+    directive = build_filter(PrepColumn("city", "string"), value, keeps=keeps)
+    if directive is None:
+        assert value is not None
+        assert not value.isprintable()
+        return
+    others: list[str | None] = [each for each in ("Rome", None) if each != value]
+    rows = [{"city": each} for each in (value, *others)]
+    engine = WorkspaceEngine(rows, Columns([("city", None)]))
+    recipe = load_recipe(directive)
+    assert recipe.errors == []
+    engine.run(recipe)
+    found = engine.get_table().columns["city"].values
+    assert found == ([value] if keeps else others)
+
+
+def test_names_that_directives_cannot_write() -> None:
+    assert is_plain_name("first_name")
+    assert not is_plain_name("first name")
+    assert not is_plain_name("1st")
