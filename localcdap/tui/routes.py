@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from localcdap.api.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,23 @@ class PrepTarget:
     table: str = ""
 
 
+@dataclass(frozen=True)
+class PrepStageTarget:
+    """The records that reach a Wrangler stage, with its recipe, shown in the prep area.
+
+    :param records: as JSON.
+    :param take: gets the recipe and the schema of its rows, a JSON document, when they are for the stage.
+    """
+
+    pipeline: str
+    stage: str
+    schema: Schema
+    records: Sequence[Any]
+    directives: Sequence[str]
+    arguments: Mapping[str, str]
+    take: Callable[[str, str | None], object]
+
+
 NavigationTarget = (
     PipelineFileTarget
     | DraftTarget
@@ -124,6 +145,7 @@ NavigationTarget = (
     | TableTarget
     | LineageTarget
     | PrepTarget
+    | PrepStageTarget
 )
 
 
@@ -138,7 +160,7 @@ def find_area(target: NavigationTarget) -> str:
             return "data"
         case LineageTarget():
             return "lineage"
-        case PrepTarget():
+        case PrepTarget() | PrepStageTarget():
             return "prep"
         case _:
             return "studio"

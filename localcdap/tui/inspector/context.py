@@ -45,6 +45,11 @@ class FieldContext(msgspec.Struct):
         self.inputs = state.input_schemas if state is not None else {}
         self.output = state.output_schema if state is not None else None
 
+    @property
+    def first_input(self) -> Schema | None:
+        """The schema of the first input; None without one, or while it is not known."""
+        return next(iter(self.inputs.values()), None)
+
     def create_path_query(self, path: str) -> PathQuery:
         """Return the query for a path of the stage, with the arguments of the next run."""
         return PathQuery(path, self.namespace, self.arguments)

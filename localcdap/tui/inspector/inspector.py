@@ -25,7 +25,7 @@ from localcdap.pipeline.paths.guessed_properties import build_properties
 from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import DocumentChange
-from localcdap.tui.inspector import heading, schema_actions
+from localcdap.tui.inspector import heading, preparation, schema_actions
 from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.heading import FieldHelp
 from localcdap.tui.inspector.method_dialog import MethodDialog, MethodInput, build_call
@@ -77,6 +77,7 @@ class Inspector(StudioNode, Vertical):
         Binding("f7", "get_schema", "get schema", id="stage.get_schema"),
         Binding("f6", "version", "plugin version", id="stage.version"),
         Binding("f8", "methods", "methods of the plugin", id="stage.methods", show=False),
+        Binding("f11,alt+w", "prepare", "prepare the data", id="stage.prepare", show=False),
         Binding("f9,ctrl+enter", "try", "try the stage", id="trial.run"),
         Binding("f3", "fill", "choose records", id="trial.fill"),
         Binding("alt+i", "input", "next input", id="trial.input", show=False),
@@ -390,6 +391,14 @@ class Inspector(StudioNode, Vertical):
         self._panes.debug.show_stage(self._stage)
         self._panes.debug.run_stage()
 
+    def action_prepare(self) -> None:
+        """Show the records that reach the stage in the prep area, with the recipe of the stage."""
+        use, schema = self._use, self._known.first_input
+        if use is not None and schema is not None:
+            self.form.flush()
+            read = preparation.prepare_stage(self._editor, use.name, schema, self.app)
+            self.call(read, self.studio.navigate, group="prepare")
+
     def action_fill(self) -> None:
         self._panes.debug.choose_records()
 
@@ -417,9 +426,8 @@ class Inspector(StudioNode, Vertical):
         if use is None or plugin is None:
             return
         self.form.flush()
-        inputs, trial = self._known.inputs, self._panes.debug
+        first, trial = self._known.first_input, self._panes.debug
         trial.show_stage(use.name)
-        first = next(iter(inputs.values()), None)
         schema = plugin.properties.get("schema")
         dialog = MethodDialog(
             method,
@@ -469,6 +477,8 @@ class Inspector(StudioNode, Vertical):
             return "no stage is selected"
         if action == "get_schema":
             return explain_no_schema(self._use)
+        if action == "prepare":
+            return preparation.explain_no_preparation(self._use, self._known.first_input)
         if action == "methods" and (self._plugin is None or not self._plugin.methods):
             return "the plugin has no methods"
         return None

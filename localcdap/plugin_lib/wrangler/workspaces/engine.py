@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.api import Schema
 from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Columns
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
@@ -58,6 +59,8 @@ class WorkspaceEngine:
         self._memory = memory
         self._steps: list[_KeptStep] = []
         self._directives: Sequence[Directive] = ()
+        self._known: Sequence[Columns] = (columns,)
+        """What is known of the columns of the sample and after each step."""
 
     @property
     def counts(self) -> list[StepCounts]:
@@ -84,7 +87,9 @@ class WorkspaceEngine:
                 break
             same += 1
         del self._steps[same:]
-        self._directives = directives = propagate(steps, self._columns).directives
+        found = propagate(steps, self._columns)
+        self._directives = directives = found.directives
+        self._known = [*found.before, found.after]
         for number in range(same, len(steps)):
             if number > same and time.monotonic() > until:
                 return False
@@ -101,6 +106,18 @@ class WorkspaceEngine:
             self._steps.append(_KeptStep(counts, result.failures, result.table))
             self._give_up()
         return True
+
+    def find_schema(self, step: int | None = None) -> Schema | None:
+        """Return the schema of the rows after a step, see :meth:`get_table`; None without columns.
+
+        Types that the directives know are used; the others are those of the values.
+        """
+        number = len(self._steps) if step is None else max(0, min(step, len(self._steps)))
+        known, table = self._known[number], self.get_table(step)
+        fields = [
+            (name, known.schema(name) or column.schema) for name, column in table.columns.items()
+        ]
+        return Schema.record("etlSchemaBody", fields) if fields else None
 
     def get_table(self, step: int | None = None) -> ColumnTable:
         """Return the rows after a step.

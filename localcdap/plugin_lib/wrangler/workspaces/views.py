@@ -141,15 +141,16 @@ class Workspace:
         if not recipe.errors:
             problems += propagate(recipe.steps, self._columns).problems
         table = self._engine.get_table(request.step)
+        schema = self._engine.find_schema(request.step)
         return WorkspaceView(
             is_complete=is_complete,
-            columns=_describe_columns(table, request.profiles),
+            columns=_describe_columns(table, schema, request.profiles),
             rows=_show_rows(table, request),
             row_count=len(table),
             record_count=len(self._engine.sample),
             total_count=self._total,
             format=self._format,
-            schema=_find_schema(table),
+            schema=schema,
             steps=self._engine.counts,
             problems=problems,
             failures=self._show_failures(),
@@ -196,22 +197,19 @@ class Workspace:
         ]
 
 
-def _describe_columns(table: ColumnTable, profiles: Sequence[str] | None) -> list[ColumnView]:
+def _describe_columns(
+    table: ColumnTable, schema: Schema | None, profiles: Sequence[str] | None
+) -> list[ColumnView]:
     return [
         ColumnView(
-            name,
-            describe_type(column.schema),
-            summarize_column(column) if profiles is None or name in profiles else None,
+            field.name,
+            describe_type(field.schema),
+            summarize_column(table.columns[field.name])
+            if profiles is None or field.name in profiles
+            else None,
         )
-        for name, column in table.columns.items()
+        for field in schema or ()
     ]
-
-
-def _find_schema(table: ColumnTable) -> Schema | None:
-    if not table.columns:
-        return None
-    fields = [(name, column.schema) for name, column in table.columns.items()]
-    return Schema.record("etlSchemaBody", fields)
 
 
 def _show_rows(table: ColumnTable, request: ViewRequest) -> list[list[str | None]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,7 +27,7 @@ class PrepRecipe:
     Numbers of steps count all of them, from 0.
     """
 
-    def __init__(self, steps: Sequence[PrepStep] = ()) -> None:
+    def __init__(self, steps: Iterable[PrepStep] = ()) -> None:
         self.steps: Steps = tuple(steps)
         self._past: Final[list[Steps]] = []
         self._future: Final[list[Steps]] = []

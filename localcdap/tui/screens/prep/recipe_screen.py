@@ -15,16 +15,17 @@ from textual.widgets import OptionList, Static
 from localcdap.api.errors import LocalcdapError
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.routes import NavigationTarget, PrepTarget
+from localcdap.tui.routes import NavigationTarget, PrepStageTarget, PrepTarget
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.grid import PrepTable
 from localcdap.tui.screens.prep.panel import format_column, format_problems, format_title
-from localcdap.tui.screens.prep.recipe import PrepRecipe
+from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepStep
 from localcdap.tui.screens.prep.source import (
     PrepColumn,
     PrepRequest,
     PrepSource,
     PrepView,
+    StageRecordsSource,
     close_session,
     list_directive_names,
     read_view,
@@ -81,6 +82,16 @@ class RecipeScreen(AreaScreen):
     def show_target(self, target: NavigationTarget) -> None:
         if isinstance(target, PrepTarget):
             self.open_source(PrepSource(path=target.path, table=target.table))
+        elif isinstance(target, PrepStageTarget):
+            sample = StageRecordsSource(
+                target.pipeline,
+                target.stage,
+                target.schema,
+                target.records,
+                target.arguments,
+                target.take,
+            )
+            self.open_source(PrepSource(stage=sample), target.directives)
 
     def show_namespace(self, namespace: str) -> None:
         if self.source is not None:
@@ -112,14 +123,19 @@ class RecipeScreen(AreaScreen):
             return None
         return self.view.rows[at.row][min(at.column, len(self.view.columns) - 1)]
 
-    def open_source(self, source: PrepSource) -> None:
-        """Show other data, with the recipe that was written for them last."""
+    def open_source(self, source: PrepSource, recipe: Sequence[str] | None = None) -> None:
+        """Show other data.
+
+        :param recipe: its directives; None for those that were written last for the data.
+        """
         self._save()
-        kept = self.studio.user_state.find_recipe(self.studio.namespace, source.key)
+        kept = recipe
+        if kept is None:
+            kept = self.studio.user_state.find_recipe(self.studio.namespace, source.key)
         self.source, self.view = source, None
         self.sorting = self.step = self.editing = None
-        self.recipe = PrepRecipe()
-        if kept:
+        self.recipe = PrepRecipe() if recipe is None else PrepRecipe(map(PrepStep, recipe))
+        if kept and recipe is None:
             self.recipe.insert(kept, 0)
         self.line.clear()
         self.read()
@@ -268,7 +284,7 @@ class RecipeScreen(AreaScreen):
 
     def _save(self) -> None:
         """Keep the recipe for the next time that the data are opened."""
-        if self.source is not None:
+        if self.source is not None and self.source.stage is None:
             state = self.studio.user_state
             directives = [each.directive for each in self.recipe.steps if each.is_on]
             state.remember_recipe(self.studio.namespace, self.source.key, directives)

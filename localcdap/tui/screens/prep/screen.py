@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
@@ -22,6 +23,7 @@ from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.source import (
     PrepFailure,
     PrepSource,
+    PrepView,
     read_view,
 )
 from localcdap.tui.screens.prep.steps import StepList
@@ -49,6 +51,7 @@ class PrepScreen(RecipeScreen):
         Binding("b", "steps", "steps", id="prep.steps"),
         Binding("e", "errors", "rows that are left out", id="prep.errors", show=False),
         Binding("w", "sample", "another sample", id="prep.sample", show=False),
+        Binding("ctrl+s", "give", "give it to the stage", id="prep.give"),
         Binding("x", "export", "use the recipe", id="prep.export"),
         Binding("o", "open", "open a file", id="prep.open"),
         Binding("t", "table", "open a table", id="prep.table", show=False),
@@ -77,6 +80,10 @@ class PrepScreen(RecipeScreen):
                 return "no rows are left out"
             case "steps" if not self.recipe.steps:
                 return "the recipe has no steps"
+            case "give" if self.source is None or self.source.stage is None:
+                return "the data do not come from a stage"
+            case "sample" if self.source is not None and self.source.stage is not None:
+                return "the records are those that reach the stage"
         return None
 
     def action_insert(self) -> None:
@@ -236,14 +243,35 @@ class PrepScreen(RecipeScreen):
             self.source = chosen
             self.read()
 
+    def action_give(self) -> None:
+        """Give the recipe and the schema of its rows to the stage, and go back to the pipeline."""
+        source = self.source
+        assert source is not None
+        stage = source.stage
+        assert stage is not None
+        directives = self.recipe.directives
+        self.step = None
+
+        def give(view: PrepView) -> None:
+            if view.errors:
+                self.studio.explain_no_effect("the recipe has mistakes; correct them first", "give")
+                return
+            schema = None if view.schema is None else json.dumps(view.schema)
+            stage.take("\n".join(directives), schema)
+
+        self.read(then=give)
+
     @work(group="prep-dialog", exclusive=True)
     async def action_export(self) -> None:
         """Choose what becomes of the recipe."""
         source = self.source
         assert source is not None
-        no_file = None if source.path else "the data are a table; open a pipeline instead"
+        no_file = (
+            None if source.path else "the data do not come from a file; run a pipeline instead"
+        )
+        no_source = None if source.stage is None else "the stage has a pipeline"
         choices = [
-            Choice("Open a pipeline with it", "pipeline"),
+            Choice("Open a pipeline with it", "pipeline", reason=no_source),
             Choice("Apply it to all rows, into a file", "apply", reason=no_file),
             Choice("Save it as a file of directives", "save"),
             Choice("Copy it", "copy"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -23,15 +23,32 @@ ROWS: Final = 500
 
 
 @dataclass(frozen=True)
-class PrepSource:
-    """A file, or a table of the namespace.
+class StageRecordsSource:
+    """The records that reach a stage.
 
-    :param path: of the file; "" for a table.
+    :param records: as JSON.
+    :param take: gets the recipe and the schema of its rows, a JSON document.
+    """
+
+    pipeline: str
+    stage: str
+    schema: Schema
+    records: Sequence[Any]
+    arguments: Mapping[str, str]
+    take: Callable[[str, str | None], object]
+
+
+@dataclass(frozen=True)
+class PrepSource:
+    """A file, a table of the namespace, or what reaches a stage.
+
+    :param path: of the file; "" for other data.
     :param seed: takes random records; None takes the first ones.
     """
 
     path: str = ""
     table: str = ""
+    stage: StageRecordsSource | None = field(default=None, compare=False)
     format: str | None = None
     delimiter: str | None = None
     header: bool | None = None
@@ -43,11 +60,21 @@ class PrepSource:
     @property
     def key(self) -> str:
         """What tells the source from others, however it is read."""
+        if self.stage is not None:
+            return f"stage:{self.stage.pipeline}/{self.stage.stage}"
         return self.path or f"table:{self.table}"
 
     @property
     def name(self) -> str:
+        if self.stage is not None:
+            return f"{self.stage.stage} in {self.stage.pipeline}"
         return self.path.rpartition("/")[2] or self.table
+
+    @property
+    def workspace(self) -> str:
+        """The name of its sample: another one for each way to read it, and for other records of a stage."""
+        how = (self.format, self.delimiter, self.header, self.encoding, self.sheet)
+        return f"{self.key} {how} {self.limit} {self.seed} {id(self.stage)}"
 
     def with_changes(self, **changes: Any) -> PrepSource:
         """Return the same data, read in another way."""
@@ -177,7 +204,7 @@ def _call(cdap: Cdap, request: PrepRequest, source: dict[str, Any] | None) -> Pr
         MethodPlugin("transform", "Wrangler", properties=properties),
         "workspace",
         {
-            "workspace": msgspec.json.encode(asdict(request.source)).decode(),
+            "workspace": request.source.workspace,
             "source": source,
             "view": {
                 "step": request.step,
@@ -187,12 +214,17 @@ def _call(cdap: Cdap, request: PrepRequest, source: dict[str, Any] | None) -> Pr
             },
         },
         request.namespace,
+        dict(request.source.stage.arguments) if request.source.stage is not None else {},
         session=request.session,
     )
     return convert(cdap.methods.call(call).answer, PrepView)
 
 
 def _describe_sample(cdap: Cdap, source: PrepSource, namespace: str) -> dict[str, Any]:
+    if source.stage is not None:
+        records = list(source.stage.records)
+        schema = decode_json(str(source.stage.schema))
+        return {"schema": schema, "records": records, "total": len(records)}
     if not source.path:
         return _read_table(cdap, source, namespace)
     names = ("path", "format", "delimiter", "header", "encoding", "sheet")

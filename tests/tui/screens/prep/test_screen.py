@@ -13,11 +13,12 @@ from textual.widgets import Static
 from localcdap.api.schema import Schema
 from localcdap.store.tables import NamespaceTables
 from localcdap.tui.dialogs.lines import LinesDialog
-from localcdap.tui.routes import PrepTarget
+from localcdap.tui.routes import DocumentTarget, PrepTarget
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.screen import PrepScreen
 from localcdap.tui.screens.prep.source import PrepSource
 from localcdap.tui.screens.prep.steps import StepList
+from tests.tui.inspector.bench import pipeline
 from tests.tui.studio_driver import SMALL
 
 CONTENT = "name;city;amount\nada; Rome ;10\nbob;;7\ncy;Oslo;x\ndan; Rome ;12\n"
@@ -289,3 +290,48 @@ async def test_hostile_texts_and_a_small_terminal(open_studio, tmp_path):
         )
         assert "\x1b" not in text
         assert "\x07" not in text
+
+
+async def test_a_wrangler_stage_is_prepared_with_what_reaches_it(open_studio, path):
+    schema = Schema.record("r", [(name, Schema.STRING) for name in ("name", "city", "amount")])
+    source = {
+        "referenceName": "r",
+        "path": str(path),
+        "format": "delimited",
+        "delimiter": ";",
+        "skipHeader": "true",
+        "schema": str(schema),
+    }
+    recipe = "// tidy\ntrim :city; uppercase :name"
+    document = pipeline(
+        "File:batchsource Wrangler:transform Trash:batchsink",
+        File=source | {"schema": str(schema).replace('"string"', '["string","null"]')},
+        Wrangler={"field": "*", "directives": recipe, "schema": str(schema)},
+        Trash={"referenceName": "t"},
+    )
+    target = DocumentTarget("p", json.dumps(document))
+    async with open_studio(target=target) as driver:
+        editor = await driver.editor()
+        editor.select("Wrangler")
+        view = driver.app.screen.view
+        view.inspector.show_selected()
+        await driver.settled()
+        view.inspector.focus_content()
+        await driver.settled()
+        await driver.press("f11")
+        screen = await opened(driver)
+        assert screen.recipe.directives == ["trim :city", "uppercase :name"]
+        assert column(driver, 0) == ["ADA", "BOB", "CY", "DAN"]
+        assert "Wrangler in" in str(screen.query_one("#prep-title", Static).content)
+        assert not screen.recipe.can_undo
+        await write(driver, "drop :amount")
+        await driver.press("ctrl+s")
+        await driver.until(lambda: driver.app.current_mode == "studio")
+        await driver.settled()
+        properties = editor.get_properties("Wrangler")
+        expected = "// tidy\ntrim :city\nuppercase :name\ndrop :amount"
+        assert properties["directives"] == expected
+        fields = [each["name"] for each in json.loads(properties["schema"])["fields"]]
+        assert fields == ["name", "city"]
+        editor.undo()
+        assert editor.get_properties("Wrangler")["directives"] == recipe

@@ -1,0 +1,103 @@
+"""The way from a Wrangler stage to the prep area, with the records that reach the stage, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from textual.app import App
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.schema import Schema
+from localcdap.host.cdap import Cdap
+from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.pipeline.methods import MethodCall, MethodPlugin
+from localcdap.tui.document.editor import Editor
+from localcdap.tui.inspector.preview.upstream import UpstreamRecords
+from localcdap.tui.inspector.schema_actions import build_edit
+from localcdap.tui.routes import PrepStageTarget
+
+RECORDS: Final = 1000
+"""The most records that each source reads."""
+DIRECTIVES: Final = "directives"
+_ALL: Final = ("", "*")
+_KEPT: Final = ("#", "//")
+"""How lines begin that have comments and pragmas."""
+
+
+def explain_no_preparation(use: StageUse | None, schema: Schema | None) -> str | None:
+    """Return why the prep area cannot show a stage; None when it can."""
+    if use is None:
+        return "no stage is selected"
+    if use.plugin.name != "Wrangler" or use.plugin.type != "transform":
+        return f"{use.name} has no recipe; only a Wrangler stage has one"
+    if schema is None:
+        return f"the schema of the records that reach {use.name} is not known"
+    if use.plugin.properties.get("field") == "#":
+        return "its recipe gets whole records in one column"
+    return None
+
+
+def prepare_stage(
+    editor: Editor, stage: str, schema: Schema, app: App[object]
+) -> Callable[[Cdap], PrepStageTarget]:
+    """Return the call that reads the records of a stage; it runs in a thread.
+
+    :param schema: of the records that reach the stage.
+    :param app: shows the pipeline again when the stage has its recipe.
+    """
+    document, text, namespace = editor.document, editor.to_text(), editor.namespace
+    arguments, title = dict(editor.arguments), editor.title
+    properties = editor.get_properties(stage)
+    recipe = str(properties.get(DIRECTIVES) or "")
+    field = str(properties.get("field") or "")
+
+    def take(directives: str, made: str | None) -> None:
+        """Set the recipe and the schema, as one edit."""
+        kept = [line for line in recipe.splitlines() if line.lstrip().startswith(_KEPT)]
+        values: dict[str, str | None] = {DIRECTIVES: "\n".join([*kept, directives])}
+        if made is not None:
+            values["schema"] = made
+        edit = build_edit(editor, stage, values) if editor.get_node(stage) else None
+        if edit is not None:
+            editor.apply(edit)
+        app.switch_mode("studio")
+
+    def read(cdap: Cdap) -> PrepStageTarget:
+        upstream = UpstreamRecords(
+            document, text, namespace=namespace, arguments=arguments, records=RECORDS
+        )
+        records = _read_records(cdap, upstream, document, stage)
+        given = schema
+        if field not in _ALL:
+            found = schema.field(field)
+            if found is None:
+                raise BadRequestError(
+                    f"The records that reach '{stage}' have no field '{field}'.",
+                    "Correct the property 'field'.",
+                )
+            given = Schema.record("row", [found])
+            records = [{field: each.get(field)} for each in records]
+        directives = _split_recipe(cdap, recipe, namespace)
+        return PrepStageTarget(title, stage, given, records, directives, arguments, take)
+
+    return read
+
+
+def _read_records(
+    cdap: Cdap, upstream: UpstreamRecords, document: PipelineDocument, stage: str
+) -> list[Any]:
+    sources = dict.fromkeys(each.source for each in document.connections if each.target == stage)
+    return [record for source in sources for record in upstream.read_arriving(cdap, stage, source)]
+
+
+def _split_recipe(cdap: Cdap, recipe: str, namespace: str) -> list[str]:
+    """Return the directives of a recipe; its lines when it has mistakes, or macros for whole directives."""
+    if not recipe.strip():
+        return []
+    plugin = MethodPlugin("transform", "Wrangler")
+    answer = cdap.methods.call(MethodCall(plugin, "check", {"recipe": recipe}, namespace)).answer
+    if any(not each.get("is_warning") for each in answer["problems"]):
+        lines = (line.strip().rstrip(";") for line in recipe.splitlines())
+        return [line for line in lines if line and not line.startswith(_KEPT)]
+    return list(answer["directives"])
