@@ -18,6 +18,7 @@ from benchmarks.metadata import metadata
 from benchmarks.recipes import checked_seconds
 from benchmarks.structured import structured
 from benchmarks.studio import studio
+from benchmarks.workspaces import workspaces
 from localcdap.home import Home
 from localcdap.host.demo import install_demo
 
@@ -209,6 +210,7 @@ ALL: Final = {
     "records": records,
     "recipe": recipe,
     "recipe_check": recipe_check,
+    "workspaces": workspaces,
     "validate": validate,
     "preview": preview,
     "artifacts": artifacts,

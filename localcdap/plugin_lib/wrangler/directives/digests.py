@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from localcdap.api.directive import (
     Columns,
-    Directive,
     Frame,
     NoNativeFormError,
     Row,
@@ -16,6 +17,7 @@ from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
 from localcdap.plugin_lib.wrangler.directives.encodings import read_bytes
 from localcdap.plugin_lib.wrangler.directives.native_helpers import require_text_column
+from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap
 from localcdap.plugin_lib.wrangler.values.digests import (
     ALGORITHMS,
     compute_digest,
@@ -24,7 +26,7 @@ from localcdap.plugin_lib.wrangler.values.digests import (
 
 
 @plugin(name="hash", description="Replaces a column by its digest, for instance SHA-256.")
-class Hash(Directive):
+class Hash(ColumnMap):
     categories = ("transform", "hash")
     examples = ("hash :ssn 'SHA-256' true",)
     masks = True
@@ -46,9 +48,12 @@ class Hash(Directive):
             columns.put(self.column, Schema.STRING if self.encode else Schema.BYTES)
 
     def change(self, row: Row, context: RowContext) -> None:
-        found = find_column(row, self.column)
-        hashed = compute_digest(self.algorithm, read_bytes(row[found], self.column))
-        row[found] = to_hex(hashed) if self.encode else hashed
+        find_column(row, self.column)  # fails for a missing column
+        super().change(row, context)
+
+    def map(self, value: Any) -> Any:
+        hashed = compute_digest(self.algorithm, read_bytes(value, self.column))
+        return to_hex(hashed) if self.encode else hashed
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
@@ -14,6 +14,7 @@ from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     is_text,
     require_text_column,
 )
+from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap
 from localcdap.plugin_lib.wrangler.values.text_edits import unescape_java
 from localcdap.text import nearest_name
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @plugin(
     name="fill-null-or-empty", description="Puts a value where a column is null, empty or missing."
 )
-class FillNullOrEmpty(Directive):
+class FillNullOrEmpty(ColumnMap):
     categories = ("transform",)
     examples = ("fill-null-or-empty :city 'unknown'",)
     column: str = argument.column("The column to fill.")
@@ -43,8 +44,13 @@ class FillNullOrEmpty(Directive):
             columns.put(self.column, None if schema is None or schema.is_nullable else schema)
 
     def change(self, row: Row, context: RowContext) -> None:
-        if row.value(self.column) in (None, ""):
-            row.put(self.column, self.value)
+        if row.find(self.column) is None:
+            row[self.column] = self.value
+        else:
+            super().change(row, context)
+
+    def map(self, value: Any) -> Any:
+        return self.value if value is None or value == "" else value
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f

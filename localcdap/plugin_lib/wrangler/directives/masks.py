@@ -29,7 +29,7 @@ from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     require_plain_regex,
     require_text_column,
 )
-from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
+from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, make_text_schema_like
 from localcdap.plugin_lib.wrangler.values.shuffle import shuffle_column, shuffle_text
 from localcdap.plugin_lib.wrangler.values.text_edits import (
     CharacterRanges,
@@ -54,7 +54,7 @@ def read_text(row: Row, name: str) -> str:
 
 
 @plugin(name="mask-number", description="Masks numbers that are written as text.")
-class MaskNumber(Directive):
+class MaskNumber(ColumnMap):
     categories = ("transform",)
     examples = ("mask-number :ssn 'xxx-xx-####'",)
     masks = True
@@ -68,19 +68,21 @@ class MaskNumber(Directive):
             columns.put(self.column, make_text_schema_like(columns, self.column))
 
     def change(self, row: Row, context: RowContext) -> None:
-        found = row.find(self.column)
-        if found is None:
+        if row.find(self.column) is None:
             row[self.column] = ""
-            return
-        value = row[found]
+        else:
+            super().change(row, context)
+
+    def map(self, value: Any) -> Any:
+        if value is None:
+            return None
         if isinstance(value, str):
-            row[found] = apply_mask(value, self.mask)
-        elif isinstance(value, int | float | bytes) and not isinstance(value, bool):
-            row[found] = apply_mask(to_java_string(value), self.mask)
-        elif value is not None:
-            raise DirectiveError(
-                f"column '{self.column}' is a {type(value).__name__}; it cannot be masked"
-            )
+            return apply_mask(value, self.mask)
+        if isinstance(value, int | float | bytes) and not isinstance(value, bool):
+            return apply_mask(to_java_string(value), self.mask)
+        raise DirectiveError(
+            f"column '{self.column}' is a {type(value).__name__}; it cannot be masked"
+        )
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f
@@ -182,13 +184,17 @@ class FindAndReplace(Directive):
     def change(self, row: Row, context: RowContext) -> None:
         for name in self.column:
             found = row.find(name)
-            if found is not None and isinstance(row[found], str):
-                try:
-                    row[found] = self._sed.run(row[found])
-                except IndexError as error:
-                    raise DirectiveError(
-                        f"'{self.pattern}' names a group that is not there"
-                    ) from error
+            if found is not None:
+                row[found] = self.map(row[found])
+
+    def map(self, value: Any) -> Any:
+        """Return the new value for one of the columns."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._sed.run(value)
+        except IndexError as error:
+            raise DirectiveError(f"'{self.pattern}' names a group that is not there") from error
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f

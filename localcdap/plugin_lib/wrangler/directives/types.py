@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.directive import (
     Columns,
-    Directive,
     DirectiveError,
     Frame,
     NoNativeFormError,
-    Row,
-    RowContext,
     argument,
     plugin,
 )
@@ -24,6 +21,7 @@ from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     read_real,
     require_column,
 )
+from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap
 from localcdap.plugin_lib.wrangler.values.conversion import (
     KINDS,
     ROUNDINGS,
@@ -55,7 +53,7 @@ _STRUCT_FORMATS: Final[dict[Schema | None, str]] = {
 
 
 @plugin(name="set-type", description="Converts a column to another type.")
-class SetType(Directive):
+class SetType(ColumnMap):
     categories = ("column",)
     examples = (
         "set-type :zip integer",
@@ -153,16 +151,12 @@ class SetType(Directive):
         schema = columns.schema(self.column)
         return self._kind != "string" and (schema is None or is_text(schema))
 
-    def change(self, row: Row, context: RowContext) -> None:
-        found = row.find(self.column)
-        if found is None:
-            return
-        value = row[found]
+    def map(self, value: Any) -> Any:
         kind = self._kind
         if value is None:
-            return
+            return None
         if isinstance(value, str) and not value.strip(TRIM_CHARACTERS):
-            return
+            return value
         try:
             made = convert_value(kind, value, _STRUCT_FORMATS.get(self._input_schema))
             if kind == "decimal":
@@ -171,7 +165,7 @@ class SetType(Directive):
             raise DirectiveError(
                 f"column '{self.column}' cannot be converted to '{self.type}': {error}"
             ) from None
-        row[found] = made
+        return made
 
     @property
     def _rounding(self) -> str:

@@ -20,13 +20,26 @@ _TOP: Final = 20
 _BARS: Final = 10
 _LONGEST: Final = 200
 """Characters of a value that is shown."""
-_PATTERN_VALUES: Final = 1000
-"""Values whose patterns are counted."""
-_RUNS: Final = (
-    (re.compile(r"[A-ZÀ-ÖØ-Þ]+"), "A"),
-    (re.compile(r"[a-zß-öø-ÿ]+"), "a"),
-    (re.compile(r"[0-9]+"), "9"),
-)
+_FORMED: Final = 40
+"""The most frequent values whose forms are counted: with 100, a column of 1,000 texts takes 0.1 ms more."""
+_REPEATED: Final = tuple((re.compile(f"{kind}{kind}+"), kind) for kind in "Aa9")
+
+
+class _Kinds(dict[int, str]):
+    """What stands for a character in a form."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        found = character
+        if character.isdecimal():
+            found = "9"
+        elif character.isalpha():
+            found = "A" if character.isupper() else "a"
+        self[code] = found
+        return found
+
+
+_KINDS: Final = _Kinds()
 
 
 class ValueCount(msgspec.Struct):
@@ -54,7 +67,8 @@ class ValueSummary(msgspec.Struct):
     top: list[ValueCount] = []
     """The most frequent values, at most 20."""
     patterns: list[ValueCount] = []
-    """The most frequent forms of texts: ``A`` for capital letters, ``a`` for small ones, ``9`` for digits."""
+    """The forms of the 40 most frequent texts: ``A`` for capital letters, ``a`` for small ones, ``9`` for
+    digits."""
 
 
 def summarize_column(column: Column) -> ValueSummary:
@@ -92,18 +106,17 @@ def _profile(column: Column) -> ValueSummary:
     counted = pc.value_counts(array.drop_null())
     values, counts = counted.field("values"), counted.field("counts")
     profile = ValueSummary(len(array), array.null_count, 0, len(values))
-    order = pc.sort_indices(counts, sort_keys=[("", "descending")])[:_TOP]
+    order = pc.sort_indices(counts, sort_keys=[("", "descending")])[:_FORMED]
+    frequent, often = values.take(order).to_pylist(), counts.take(order).to_pylist()
     profile.top = [
         ValueCount(format_value(value) or "", count)
-        for value, count in zip(
-            values.take(order).to_pylist(), counts.take(order).to_pylist(), strict=True
-        )
+        for value, count in zip(frequent[:_TOP], often[:_TOP], strict=True)
     ]
     if kind == Schema.STRING:
         blank = pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(array)), 0)
         profile.empty = pc.sum(blank).as_py() or 0
         profile.bars = [each.count for each in profile.top[:_BARS]]
-        profile.patterns = _count_patterns(array)
+        profile.patterns = _count_forms(frequent, often)
     if len(values):
         _add_range(profile, array, kind)
     return profile
@@ -143,12 +156,12 @@ def _count_bars(array: pa.Array) -> list[int]:
     return [int(each) for each in np.histogram(found, _BARS)[0]]
 
 
-def _count_patterns(array: pa.Array) -> list[ValueCount]:
-    counts: dict[str, int] = {}
-    for value in array.drop_null()[:_PATTERN_VALUES].to_pylist():
-        text = value[:_LONGEST]
-        for run, letter in _RUNS:
-            text = run.sub(letter, text)
-        counts[text] = counts.get(text, 0) + 1
-    order = sorted(counts.items(), key=lambda each: -each[1])
+def _count_forms(values: list[str], counts: list[int]) -> list[ValueCount]:
+    found: dict[str, int] = {}
+    for value, count in zip(values, counts, strict=True):
+        text = value[:_LONGEST].translate(_KINDS)
+        for run, kind in _REPEATED:
+            text = run.sub(kind, text)
+        found[text] = found.get(text, 0) + count
+    order = sorted(found.items(), key=lambda each: -each[1])
     return [ValueCount(text, count) for text, count in order[:5]]

@@ -13,7 +13,7 @@ import contextlib
 import copy
 import gc
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -27,7 +27,8 @@ from localcdap.plugin_lib.wrangler.recipe.batch import (
 )
 from localcdap.plugin_lib.wrangler.recipe.column_usage import list_named_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
-from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
+from localcdap.plugin_lib.wrangler.workspaces.column_forms import run_on_columns
+from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable, make_columns
 
 _MARK: Final = "\0"
 """The name of the mark; no column of a recipe can have it."""
@@ -55,6 +56,9 @@ def run_step(directive: Directive, table: ColumnTable) -> StepResult:
         stays as it is.
     """
     with _pause_collection():
+        by_column = run_on_columns(directive, table)
+        if by_column is not None:
+            return StepResult(by_column)
         used = _list_used(directive, table)
         while used is not None:
             run = _Run(directive, table, used, has_mark=True)
@@ -110,7 +114,8 @@ class _Run:
         """By the index of the record."""
         self._variables = table.variables
         self._call(copy.copy(directive))
-        self._names = self._list_names()
+        self._made = make_columns(self._rows)
+        self._names = list(self._made)
 
     def _call(self, directive: Directive) -> None:
         context = make_row_context()
@@ -177,17 +182,6 @@ class _Run:
         self._rows = [self._rows[n] for n in kept]
         self._index = [self._index[n] for n in kept]
 
-    def _list_names(self) -> dict[str, None]:
-        """Return the columns of the rows, in order of appearance, the mark included."""
-        names: dict[str, None] = {}
-        last: Any = None
-        for row in self._rows:
-            keys = row.keys()
-            if keys != last:
-                names.update(dict.fromkeys(keys))
-                last = keys
-        return names
-
     def find_touched(self) -> list[str] | None:
         """Return the other columns of the table that the directive would have found; None without any.
 
@@ -217,15 +211,12 @@ class _Run:
         return StepResult(ColumnTable(columns, origins, self._variables), tuple(failures))
 
     def _make_column(self, name: str, is_same: bool) -> Column:
-        values = [row.get(name, MISSING) for row in self._rows]
-        before = self._table.columns.get(name)
-        if is_same and before is not None and before.is_same(values):
-            return before
-        return Column(values)
+        made, before = self._made[name], self._table.columns.get(name)
+        return before if is_same and before is not None and before.is_same(made.values) else made
 
     def _order(self) -> Iterable[str]:
         """Return the names of all columns in order."""
-        names = list(self._names)
+        names = self._names
         if not self._has_mark:
             return names
         if not self._rows:

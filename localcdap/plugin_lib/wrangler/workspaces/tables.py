@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from localcdap.api import Schema, Type
-from localcdap.api.arrow import RecordCodec
+from localcdap.api.arrow import RecordCodec, to_arrow_schema
 from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Row
 from localcdap.api.errors import LocalcdapError
@@ -37,17 +37,29 @@ class Column:
     """The values of a column; they are never changed, so that tables may share it.
 
     :param values: for each row; :data:`MISSING` where the row does not have the column, which a null is not.
+    :param is_full: whether it is known that every row has the column.
     """
 
-    __slots__ = ("_array", "_has_missing", "_schema", "facts", "values")
+    __slots__ = ("_array", "_has_missing", "_schema", "_taken", "_values", "facts")
 
-    def __init__(self, values: list[Any]) -> None:
-        self.values: Final = values
+    def __init__(self, values: list[Any] | None, *, is_full: bool = False) -> None:
+        self._values = values
+        self._taken: tuple[Column, Sequence[int]] | None = None
         self._schema: Schema | None = None
         self._array: pa.Array | None = None
-        self._has_missing: bool | None = None
+        self._has_missing: bool | None = False if is_full else None
         self.facts: dict[str, Any] = {}
         """What was found out about the values, by the name of the question."""
+
+    @property
+    def values(self) -> list[Any]:
+        """The values; those that were taken from another column are copied when they are first asked for."""
+        if self._values is None:
+            assert self._taken is not None
+            source, index = self._taken
+            values = source.values
+            self._values, self._taken = [values[each] for each in index], None
+        return self._values
 
     @property
     def has_missing(self) -> bool:
@@ -80,18 +92,27 @@ class Column:
     def _encode(self, schema: Schema) -> pa.Array:
         import pyarrow as pa
 
+        values = self.values
+        if self.has_missing:
+            values = [None if each is MISSING else each for each in values]
+        if set(map(type, values)) <= {_PLAIN.get(schema.non_nullable.type), type(None)}:
+            return pa.array(
+                values, to_arrow_schema(Schema.record("c", [(_COLUMN, schema)]))[0].type
+            )
         record = Schema.record("column", [(_COLUMN, schema)])
         codec = RecordCodec(record)
-        values = [None if each is MISSING else each for each in self.values]
-        if set(map(type, values)) <= {_PLAIN.get(schema.non_nullable.type), type(None)}:
-            return pa.array(values, codec.arrow.field(0).type)
         convert = OutputConverter(record).convert
         return codec.encode([convert(Row({_COLUMN: each})) for each in values]).column(0)
 
     def take(self, index: Sequence[int]) -> Column:
         """Return a column with the values of some rows."""
-        values = self.values
-        return Column([values[each] for each in index])
+        taken = Column(None, is_full=self._has_missing is False)
+        taken._taken = self, index
+        return taken
+
+    def count_own(self) -> int:
+        """Return how many values the column has of its own."""
+        return 0 if self._values is None else len(self._values)
 
     def is_same(self, values: list[Any]) -> bool:
         """Return whether values are the very same objects."""
@@ -100,7 +121,25 @@ class Column:
         return all(one is other for one, other in zip(values, self.values, strict=True))
 
     def _list_present(self) -> list[Any]:
+        if not self.has_missing:
+            return self.values
         return [each for each in self.values if each is not MISSING]
+
+
+def make_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+    """Return the columns of rows, in order of appearance."""
+    names: dict[str, None] = {}
+    last: Any = None
+    kinds = 0
+    for row in rows:
+        keys = row.keys()
+        if keys != last:
+            names.update(dict.fromkeys(keys))
+            last = keys
+            kinds += 1
+    if kinds == 1:
+        return {name: Column([row[name] for row in rows], is_full=True) for name in names}
+    return {name: Column([row.get(name, MISSING) for row in rows]) for name in names}
 
 
 class ColumnTable:
@@ -125,9 +164,7 @@ class ColumnTable:
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
         """Make a table of the records of a sample."""
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        columns = {name: Column([row.get(name, MISSING) for row in rows]) for name in names}
-        return cls(columns, range(len(rows)))
+        return cls(make_columns(rows), range(len(rows)))
 
     def __len__(self) -> int:
         return len(self.origins)
@@ -156,7 +193,7 @@ class ColumnTable:
         """Return about how many bytes the table takes, without columns that are seen already."""
         fresh = [each for each in self.columns.values() if id(each) not in seen]
         seen.update(map(id, fresh))
-        return sum(len(each.values) * _VALUE_BYTES for each in fresh) + len(self) * 8
+        return sum(each.count_own() * _VALUE_BYTES for each in fresh) + len(self) * 8
 
 
 _VALUE_BYTES: Final = 70

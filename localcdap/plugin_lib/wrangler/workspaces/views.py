@@ -61,8 +61,10 @@ class ViewRequest(msgspec.Struct, frozen=True):
     sort: str | None = None
     """The column by which the rows are sorted; null values come last."""
     is_descending: bool = False
+    first_column: int = 0
+    most_columns: int = 300
     profiles: list[str] | None = None
-    """The columns with profiles; None for all."""
+    """The columns with profiles; None for all that are shown."""
 
 
 class ColumnView(msgspec.Struct):
@@ -94,6 +96,8 @@ class WorkspaceView(msgspec.Struct):
     is_complete: bool = True
     """Whether all known steps ran; another call goes on."""
     columns: list[ColumnView] = []
+    """At most :attr:`ViewRequest.most_columns`."""
+    column_count: int = 0
     rows: list[list[str | None]] = []
     row_count: int = 0
     """Of all rows after the step."""
@@ -144,7 +148,8 @@ class Workspace:
         schema = self._engine.find_schema(request.step)
         return WorkspaceView(
             is_complete=is_complete,
-            columns=_describe_columns(table, schema, request.profiles),
+            columns=_describe_columns(table, schema, request),
+            column_count=len(table.columns),
             rows=_show_rows(table, request),
             row_count=len(table),
             record_count=len(self._engine.sample),
@@ -198,8 +203,10 @@ class Workspace:
 
 
 def _describe_columns(
-    table: ColumnTable, schema: Schema | None, profiles: Sequence[str] | None
+    table: ColumnTable, schema: Schema | None, request: ViewRequest
 ) -> list[ColumnView]:
+    profiles = request.profiles
+    shown = list(schema or ())[_choose_columns(request)]
     return [
         ColumnView(
             field.name,
@@ -208,8 +215,13 @@ def _describe_columns(
             if profiles is None or field.name in profiles
             else None,
         )
-        for field in schema or ()
+        for field in shown
     ]
+
+
+def _choose_columns(request: ViewRequest) -> slice:
+    first = max(0, request.first_column)
+    return slice(first, first + max(0, request.most_columns))
 
 
 def _show_rows(table: ColumnTable, request: ViewRequest) -> list[list[str | None]]:
@@ -217,7 +229,7 @@ def _show_rows(table: ColumnTable, request: ViewRequest) -> list[list[str | None
     if request.sort in table.columns:
         order = _sort(table, request.sort, is_descending=request.is_descending)
     shown = order[max(0, request.offset) :][: max(0, request.limit)]
-    columns = [column.values for column in table.columns.values()]
+    columns = [column.values for column in list(table.columns.values())[_choose_columns(request)]]
     return [[format_value(values[index]) for values in columns] for index in shown]
 
 

@@ -34,7 +34,10 @@ def format_title(source: PrepSource | None, view: PrepView | None) -> Content:
             sample = f"the {kind} {sample} of {view.total_count:,} records"
         else:
             sample = plural(view.record_count, "record")
-        parts = [sample, plural(view.row_count, "row"), plural(len(view.columns), "column")]
+        columns = plural(view.column_count, "column")
+        if view.column_count > len(view.columns):
+            columns = f"the first {len(view.columns):,} of {columns}"
+        parts = [sample, plural(view.row_count, "row"), columns]
         if view.format is not None:
             parts.append(view.format.format)
         if view.unreadable:

@@ -144,6 +144,7 @@ class PrepView(msgspec.Struct):
     is_open: bool
     is_complete: bool
     columns: list[PrepColumn]
+    column_count: int
     rows: list[list[str | None]]
     row_count: int
     record_count: int

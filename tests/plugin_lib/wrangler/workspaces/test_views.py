@@ -70,6 +70,19 @@ def test_rows_of_a_step_sorted_and_in_parts() -> None:
     assert [each.profile is None for each in shown] == [True, False]
 
 
+def test_of_very_many_columns_some_are_shown() -> None:
+    fields = [(f"c{n}", Schema.LONG) for n in range(1000)]
+    records = [{name: n for n, (name, _) in enumerate(fields)}] * 3
+    source = SampleSource(schema=Schema.record("r", fields), records=records)
+    view = open(source, "drop :c0")
+    assert (len(view.columns), view.column_count, len(view.rows[0])) == (300, 999, 300)
+    assert view.schema is not None
+    assert len(view.schema.field_names) == 999
+    rest = open(source, first_column=998, most_columns=10)
+    assert [each.name for each in rest.columns] == ["c998", "c999"]
+    assert rest.rows[0] == ["998", "999"]
+
+
 def test_failing_records_are_shown_with_what_they_had() -> None:
     view = open(SampleSource(schema=SCHEMA, records=RECORDS), "fail exp:{n == 10}")
     (failure,) = view.failures
