@@ -29,9 +29,11 @@ from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
 from localcdap.plugin_lib.wrangler.workspaces.views import (
+    ClusterView,
     SampleSource,
     ViewRequest,
     WorkspaceView,
+    cluster_values,
     open_workspace,
     view_workspace,
 )
@@ -122,6 +124,15 @@ class WorkspaceRequest(msgspec.Struct):
     view: ViewRequest = ViewRequest()
 
 
+class ClusterRequest(msgspec.Struct):
+    """A column of the rows of a workspace after the recipe of the stage's properties."""
+
+    workspace: str
+    column: str
+    method: str
+    """fingerprint, ngram-fingerprint, cologne-phonetic or distance."""
+
+
 def list_directives(context: MethodContext) -> list[DirectiveInfo]:
     """Return the shipped directives, and the user-defined ones of the namespace."""
     names = context.list_plugins(DIRECTIVE)
@@ -178,13 +189,28 @@ def apply_to_file(
             end_job(request.job)
             return FileProgress()
         if request.task is not None:
-            names = dict.fromkeys([*config.udd, *context.list_plugins(DIRECTIVE)])
-            recipe = load_recipe(config.directives or "", list(names), context.find_plugin)
+            recipe = _load_for_workspace(config, context)
             _require_complete(recipe)
             start_job(request.job, request.task, recipe)
         return continue_job(request.job, request.seconds)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
+
+
+def find_value_clusters(
+    config: WranglerConfig, request: ClusterRequest, context: MethodContext
+) -> ClusterView:
+    """Return the clusters of the values of a column.
+
+    :raises BadRequestError: when there is no such column or method.
+    """
+    recipe = _load_for_workspace(config, context)
+    return cluster_values(request.workspace, recipe, request.column, request.method)
+
+
+def _load_for_workspace(config: WranglerConfig, context: MethodContext) -> BuiltRecipe:
+    names = dict.fromkeys([*config.udd, *context.list_plugins(DIRECTIVE)])
+    return load_recipe(config.directives or "", list(names), context.find_plugin)
 
 
 def view_rows(
@@ -194,8 +220,7 @@ def view_rows(
 
     :raises BadRequestError: when the sample cannot be read.
     """
-    names = dict.fromkeys([*config.udd, *context.list_plugins(DIRECTIVE)])
-    recipe = load_recipe(config.directives or "", list(names), context.find_plugin)
+    recipe = _load_for_workspace(config, context)
     try:
         if request.source is not None:
             open_workspace(request.workspace, request.source, recipe)

@@ -20,7 +20,7 @@ from localcdap.api.stage import SampleContext
 from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows
-from localcdap.plugin_lib.wrangler.workspaces.views import WorkspaceView
+from localcdap.plugin_lib.wrangler.workspaces.views import ClusterView, WorkspaceView
 
 from .config import WranglerConfig
 from .configuration import ConfigurationCheck
@@ -30,6 +30,7 @@ from .methods import (
     DIRECTIVE,
     LOADED_BY_PRAGMA,
     ApplicationRequest,
+    ClusterRequest,
     ExecutionRequest,
     RecipeAnswer,
     RecipeRequest,
@@ -39,6 +40,7 @@ from .methods import (
     apply_to_file,
     check_recipe,
     execute_recipe,
+    find_value_clusters,
     list_directives,
     sample_recipe,
     transform_sample,
@@ -120,3 +122,11 @@ class Wrangler(Transform):
     )
     def view_rows(self, request: WorkspaceRequest, context: MethodContext) -> WorkspaceView:
         return view_rows(self.config, request, context)
+
+    @plugin_method(
+        "cluster",
+        "Finds values that are probably meant to be the same, in a sample that its session keeps.",
+        all_of=[DIRECTIVE],
+    )
+    def find_value_clusters(self, request: ClusterRequest, context: MethodContext) -> ClusterView:
+        return find_value_clusters(self.config, request, context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -24,8 +25,10 @@ from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
+from localcdap.plugin_lib.wrangler.values.clusters import METHODS, find_clusters
 from localcdap.plugin_lib.wrangler.workspaces.engine import StepCounts, WorkspaceEngine
 from localcdap.plugin_lib.wrangler.workspaces.profiles import (
+    ValueCount,
     ValueSummary,
     describe_type,
     format_value,
@@ -35,6 +38,7 @@ from localcdap.plugin_lib.wrangler.workspaces.tables import ColumnTable
 
 _MOST_FAILURES: Final = 200
 _MOST_RECORDS: Final = 100_000
+_MOST_CLUSTERS: Final = 200
 
 
 class SampleSource(msgspec.Struct):
@@ -117,6 +121,21 @@ class WorkspaceView(msgspec.Struct):
     """Why records of the source are not in the sample."""
 
 
+class ValueCluster(msgspec.Struct):
+    """Values that are probably meant to be the same."""
+
+    values: list[ValueCount]
+    """The most frequent one first."""
+
+
+class ClusterView(msgspec.Struct):
+    """The clusters of the values of a column, those of most rows first."""
+
+    is_open: bool = True
+    is_complete: bool = True
+    clusters: list[ValueCluster] = []
+
+
 class Workspace:
     """An open workspace.
 
@@ -161,6 +180,26 @@ class Workspace:
             failures=self._show_failures(),
             unreadable=self._unreadable,
         )
+
+    def cluster(self, recipe: BuiltRecipe, column: str, method: str) -> list[ValueCluster] | None:
+        """Return the clusters of the texts of a column after a recipe; None while the recipe takes longer.
+
+        :raises BadRequestError: when there is no such column, or no such method.
+        """
+        if method not in METHODS:
+            raise BadRequestError(
+                f"The method '{method}' is unknown.", f"Choose one of: {', '.join(METHODS)}."
+            )
+        if not self._engine.run(recipe):
+            return None
+        found = self._engine.get_table().columns.get(column)
+        if found is None:
+            raise BadRequestError(f"The rows have no column '{column}'.", "Choose another one.")
+        counts = Counter(each for each in found.values if isinstance(each, str))
+        return [
+            ValueCluster([ValueCount(value, counts[value]) for value in cluster])
+            for cluster in find_clusters(counts, method)[:_MOST_CLUSTERS]
+        ]
 
     def _read_file(
         self, source: SampleSource, file: FileInput, first: tuple[str, bool] | None
@@ -262,3 +301,12 @@ def view_workspace(name: str, recipe: BuiltRecipe, request: ViewRequest) -> Work
     """Return a part of the rows of a workspace, which may not be open any more."""
     workspace = _OPEN.get(name)
     return WorkspaceView(is_open=False) if workspace is None else workspace.view(recipe, request)
+
+
+def cluster_values(name: str, recipe: BuiltRecipe, column: str, method: str) -> ClusterView:
+    """Return the clusters of the values of a column of a workspace, which may not be open any more."""
+    workspace = _OPEN.get(name)
+    if workspace is None:
+        return ClusterView(is_open=False)
+    found = workspace.cluster(recipe, column, method)
+    return ClusterView(is_complete=False) if found is None else ClusterView(clusters=found)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from localcdap.tui.screens.prep.source import PrepColumn
+from localcdap.tui.screens.prep.source import PrepCluster, PrepColumn
 
 CURSOR: Final = "‸"
 """Stands in a directive where a text is missing, which the user types."""
+CLUSTER_METHODS: Final = {
+    "fingerprint": "same words, whatever case, accents, order and punctuation",
+    "ngram-fingerprint": "same pairs of letters, so that small typing errors do not count",
+    "cologne-phonetic": "same sound in German",
+    "distance": "few different letters",
+}
+"""The methods by which values are compared, with what they find."""
 _NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]*")
 _TEXT: Final = frozenset({"string"})
 _NUMBER: Final = frozenset({"int", "long", "float", "double", "decimal"})
@@ -117,10 +124,10 @@ def _list_value_entries(column: PrepColumn, value: str | None) -> Iterator[MenuE
         if directive is not None:
             yield MenuEntry("value", label, directive)
     if value is not None and column.type in _TEXT and len(value) <= _LONGEST:
-        pattern = re.sub(r"([^\w ])", r"\\\1", value).replace("/", "\\/")
-        if "\n" not in value:
-            directive = f"find-and-replace :{column.name} s/^{pattern}$/{CURSOR}/g"
-            yield MenuEntry("value", f"Replace {shown}", directive)
+        directive = build_replacement(column, [value], "")
+        if directive is not None:
+            completed = directive.replace("$//g'", f"$/{CURSOR}/g'")
+            yield MenuEntry("value", f"Replace {shown}", completed)
 
 
 def _write_literal(column: PrepColumn, value: str | None) -> str | None:
@@ -132,3 +139,28 @@ def _write_literal(column: PrepColumn, value: str | None) -> str | None:
     if column.type not in _TEXT or len(value) > _LONGEST or not value.isprintable():
         return None
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def build_replacement(column: PrepColumn, values: Sequence[str], into: str) -> str | None:
+    """Return the directive that replaces whole values by another one; None when none can."""
+    if any(not each.isprintable() or "'" in each for each in (*values, into)):
+        return None
+    alternatives = "|".join(map(_escape_pattern, values))
+    target = re.sub(r"([\\$/])", r"\\\1", into)
+    return f"find-and-replace :{column.name} 's/^({alternatives})$/{target}/g'"
+
+
+def build_cluster_replacement(column: PrepColumn, cluster: PrepCluster) -> str | None:
+    """Return the directive that replaces values of a cluster by the most frequent one; None when none can."""
+    first, *others = (each.value for each in cluster.values)
+    return build_replacement(column, others, first)
+
+
+def format_cluster(cluster: PrepCluster) -> str:
+    """Return a line such as ``Rome 450 ← rome 3, Roma 2``."""
+    first, *others = (f"{each.value} {each.count:,}" for each in cluster.values)
+    return f"{first} ← {', '.join(others)}"
+
+
+def _escape_pattern(text: str) -> str:
+    return re.sub(r"([^\w ])", r"\\\1", text)

@@ -230,7 +230,7 @@ class RecipeScreen(AreaScreen):
     # -- the recipe -----------------------------------------------------------------------------
 
     @property
-    def _place(self) -> int:
+    def place(self) -> int:
         """The number of the step before which a new one comes."""
         return len(self.recipe.steps) if self.step is None else self.step + 1
 
@@ -239,7 +239,7 @@ class RecipeScreen(AreaScreen):
         if self.source is None:
             return
         is_edit = self.editing is not None
-        at = self.editing if self.editing is not None else self._place
+        at = self.editing if self.editing is not None else self.place
         trial = self.recipe.with_directive(text, at, replaces=is_edit) if text else None
         self.read(trial)
 
@@ -256,7 +256,7 @@ class RecipeScreen(AreaScreen):
             self.studio.explain_no_effect("there is no directive in the line")
             return
         is_edit = self.editing is not None
-        at = self.editing if self.editing is not None else self._place
+        at = self.editing if self.editing is not None else self.place
         trial = self.recipe.with_directive(text, at, replaces=is_edit)
 
         def accept(view: PrepView) -> None:
@@ -272,7 +272,7 @@ class RecipeScreen(AreaScreen):
         if self.editing is not None:
             self.recipe.edit(self.editing, text)
         else:
-            self.recipe.insert([text], self._place)
+            self.recipe.insert([text], self.place)
         self.line.clear()
         self.finish_change()
         self.table.grid.focus()

@@ -14,8 +14,11 @@ from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.prep.exports import apply_to_all, build_pipeline
 from localcdap.tui.screens.prep.menu import (
+    CLUSTER_METHODS,
     MenuEntry,
+    build_cluster_replacement,
     build_filter,
+    format_cluster,
     is_plain_name,
     list_entries,
 )
@@ -24,6 +27,7 @@ from localcdap.tui.screens.prep.source import (
     PrepFailure,
     PrepSource,
     PrepView,
+    read_clusters,
     read_view,
 )
 from localcdap.tui.screens.prep.steps import StepList
@@ -31,7 +35,7 @@ from localcdap.tui.studio import Choice
 from localcdap.tui.system.atomic_files import write_file
 
 _NEEDS_VIEW: Final = ("insert", "sort", "steps", "export", "sample", "errors")
-_NEEDS_COLUMN: Final = ("menu", "values")
+_NEEDS_COLUMN: Final = ("menu", "values", "clusters")
 _SUFFIXES: Final = (
     *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".avro", ".orc", ".xlsx", ".xls"),
     *(".log", ".xml", ".gz"),
@@ -44,6 +48,7 @@ class PrepScreen(RecipeScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "menu", "directives for the column", id="prep.menu"),
         Binding("v", "values", "values of the column", id="prep.values"),
+        Binding("C", "clusters", "values that mean the same", id="prep.clusters", show=False),
         Binding("i", "insert", "write a directive", id="prep.insert"),
         Binding("u", "undo", "undo", id="prep.undo"),
         Binding("U,ctrl+r", "redo", "redo", id="prep.redo", show=False),
@@ -185,6 +190,52 @@ class PrepScreen(RecipeScreen):
             self.read()
         else:
             self.take_directive(chosen)
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_clusters(self) -> None:
+        """Find values of the column that are probably meant to be the same, and replace them."""
+        column = self.column
+        if column is None:
+            return
+        if column.type != "string" or not is_plain_name(column.name):
+            self.studio.explain_no_effect(f"{column.name} has no texts to compare", "clusters")
+            return
+        ways = [Choice(label, method) for method, label in CLUSTER_METHODS.items()]
+        method = await self.studio.choose(ways, title=f"How to compare the values of {column.name}")
+        if method is None:
+            return
+        request = replace(self.make_request(), step=None)
+        name = column.name
+        found = await self.call_and_wait(lambda cdap: read_clusters(cdap, request, name, method))
+        directives = [
+            (each, directive)
+            for each in found
+            if (directive := build_cluster_replacement(column, each)) is not None
+        ]
+        if not directives:
+            self.studio.explain_no_effect("no values mean the same by this method", "clusters")
+            return
+        every = [directive for _, directive in directives]
+        choices = [
+            Choice(f"All {len(every)} clusters", every),
+            *(
+                Choice(format_cluster(each), [directive], detail=directive)
+                for each, directive in directives
+            ),
+        ]
+        chosen = await self.studio.choose(
+            choices,
+            title=f"Values of {name} that mean the same",
+            on_highlight=self._try_directives,
+        )
+        if chosen is None:
+            self.read()
+        else:
+            self.recipe.insert(chosen, self.place)
+            self.finish_change()
+
+    def _try_directives(self, directives: list[str]) -> None:
+        self.read([*self.recipe.directives, *directives])
 
     def _list_left_out(self) -> list[tuple[str, list[str]]]:
         view = self.view

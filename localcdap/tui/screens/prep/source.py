@@ -188,6 +188,26 @@ def read_view(cdap: Cdap, request: PrepRequest) -> PrepView:
     return view
 
 
+class PrepCluster(msgspec.Struct):
+    values: list[PrepValueCount]
+
+
+class PrepClusters(msgspec.Struct):
+    is_open: bool
+    is_complete: bool
+    clusters: list[PrepCluster]
+
+
+def read_clusters(cdap: Cdap, request: PrepRequest, column: str, method: str) -> list[PrepCluster]:
+    """Return the clusters of the values of a column after a recipe, see the plugin method ``cluster``."""
+    wanted = {"workspace": request.source.workspace, "column": column, "method": method}
+    while True:
+        found = convert(_call_method(cdap, request, "cluster", wanted), PrepClusters)
+        if found.is_open and found.is_complete:
+            return found.clusters
+        read_view(cdap, request)
+
+
 def list_directive_names(cdap: Cdap, namespace: str) -> list[str]:
     """Return the names of the directives of a namespace."""
     call = MethodCall(MethodPlugin("transform", "Wrangler"), "directives", None, namespace)
@@ -200,25 +220,34 @@ def close_session(cdap: Cdap, session: str, namespace: str) -> None:
 
 
 def _call(cdap: Cdap, request: PrepRequest, source: dict[str, Any] | None) -> PrepView:
+    wanted = {
+        "workspace": request.source.workspace,
+        "source": source,
+        "view": {
+            "step": request.step,
+            "limit": ROWS,
+            "sort": request.sort,
+            "is_descending": request.is_descending,
+        },
+    }
+    return convert(_call_method(cdap, request, "workspace", wanted), PrepView)
+
+
+def _call_method(
+    cdap: Cdap, request: PrepRequest, method: str, wanted: dict[str, Any]
+) -> dict[str, Any]:
     properties = {"directives": "\n".join(request.directives), "field": "*"}
+    stage = request.source.stage
     call = MethodCall(
         MethodPlugin("transform", "Wrangler", properties=properties),
-        "workspace",
-        {
-            "workspace": request.source.workspace,
-            "source": source,
-            "view": {
-                "step": request.step,
-                "limit": ROWS,
-                "sort": request.sort,
-                "is_descending": request.is_descending,
-            },
-        },
+        method,
+        wanted,
         request.namespace,
-        dict(request.source.stage.arguments) if request.source.stage is not None else {},
+        dict(stage.arguments) if stage is not None else {},
         session=request.session,
     )
-    return convert(cdap.methods.call(call).answer, PrepView)
+    answer: dict[str, Any] = cdap.methods.call(call).answer
+    return answer
 
 
 def _describe_sample(cdap: Cdap, source: PrepSource, namespace: str) -> dict[str, Any]:

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from localcdap.api.directive.rows import Columns
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
-from localcdap.tui.screens.prep.menu import build_filter, is_plain_name, list_entries
+from localcdap.tui.screens.prep.menu import (
+    build_filter,
+    build_replacement,
+    is_plain_name,
+    list_entries,
+)
 from localcdap.tui.screens.prep.source import PrepColumn
 
 TYPES = ["string", "int", "long", "double", "decimal", "boolean", "timestamp", "date", "array"]
@@ -54,6 +59,23 @@ def test_filters_keep_or_drop_the_rows_with_a_value(value: str | None, keeps: bo
     engine.run(recipe)
     found = engine.get_table().columns["city"].values
     assert found == ([value] if keeps else others)
+
+
+@given(st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=5, unique=True))
+def test_replacements_change_whole_values(values: list[str]) -> None:
+    into, *others = values
+    directive = build_replacement(PrepColumn("city", "string"), others, into)
+    if directive is None:
+        assert any(not each.isprintable() or "'" in each for each in values)
+        return
+    recipe = load_recipe(directive)
+    assert recipe.errors == []
+    rows = [{"city": each} for each in (*values, f"{others[0]}x", None)]
+    engine = WorkspaceEngine(rows, Columns([("city", None)]))
+    engine.run(recipe)
+    found = engine.get_table().columns["city"].values
+    expected = f"{others[0]}x"
+    assert found == [*[into] * len(values), into if expected in others else expected, None]
 
 
 def test_names_that_directives_cannot_write() -> None:

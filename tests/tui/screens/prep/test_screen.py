@@ -335,3 +335,21 @@ async def test_a_wrangler_stage_is_prepared_with_what_reaches_it(open_studio, pa
         assert fields == ["name", "city"]
         editor.undo()
         assert editor.get_properties("Wrangler")["directives"] == recipe
+
+
+async def test_values_that_mean_the_same_become_one(open_studio, tmp_path):
+    path = tmp_path / "cities.csv"
+    cities = ["Rome", "rome ", "Rome", "ROME", "Oslo", "oslo", "Oslo", "Paris"]
+    path.write_text("\n".join(["city,n", *(f"{city},{n}" for n, city in enumerate(cities))]))
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        screen = await opened(driver)
+        await driver.press("C", "enter")
+        assert set(map(str, column(driver, 0))) == {"Rome", "Oslo", "Paris"}
+        assert screen.recipe.steps == ()
+        await driver.press("escape")
+        assert column(driver, 0) == cities
+        await driver.press("C", "enter", "enter")
+        assert set(map(str, column(driver, 0))) == {"Rome", "Oslo", "Paris"}
+        assert len(screen.recipe.directives) == 2
+        await driver.press("u")
+        assert column(driver, 0) == cities
