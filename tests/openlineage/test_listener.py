@@ -244,6 +244,8 @@ def test_events_are_delivered_by_a_later_host_and_earlier_ones_are_not_made(tmp_
         apply(instance, run, *list_starts(), create_status(RunStatus.COMPLETED))
         (status,) = instance.cdap.openlineage.list_destinations()
         assert status.target == f"{url}/api/v1/lineage"
+        # What the listener has not made yet, a later host would make, also for new destinations.
+        wait_until(lambda: instance.cdap.openlineage.list_destinations()[0].waiting == 2)
         instance.close()
 
         with Receiver() as receiver:

@@ -134,10 +134,12 @@ METHODS: Final = (*KEYS, DISTANCE)
 def find_clusters(counts: Mapping[str, int], method: str) -> list[list[str]]:
     """Return the clusters of values, those of most rows first; in each, the most frequent value is first.
 
+    Of values that are there equally often, the one that ``counts`` has first comes first.
+
     :param counts: how often each value is there.
     :param method: one of :data:`METHODS`.
     """
-    values = sorted(counts, key=lambda value: (-counts[value], value))
+    values = sorted(counts, key=lambda value: -counts[value])
     if method == DISTANCE:
         groups = _group_by_distance(values[:_MOST_COMPARED])
     else:
