@@ -25,7 +25,7 @@ class UserState(msgspec.Struct):
     sql: list[str] = []
     """Recent statements, the newest first."""
     recipes: dict[str, list[str]] = {}
-    """The directives that were last written for data, by namespace and data; the newest last."""
+    """The recipes that were last written for data, by namespace and data; the newest last."""
 
     def remember_file(self, path: Path) -> None:
         """Put a file first among the recent files."""
@@ -33,11 +33,11 @@ class UserState(msgspec.Struct):
         self.files = [name, *(each for each in self.files if each != name)][:_MAX_FILES]
 
     def find_recipe(self, namespace: str, data: str) -> list[str]:
-        """Return the directives that were last written for data, such as a path; none when there are none."""
+        """Return the lines of the recipe that was last written for data, such as a path."""
         return self.recipes.get(f"{namespace}:{data}", [])
 
     def remember_recipe(self, namespace: str, data: str, directives: Sequence[str]) -> None:
-        """Keep the directives that were written for data."""
+        """Keep the lines of the recipe that was written for data."""
         key = f"{namespace}:{data}"
         self.recipes.pop(key, None)
         if directives:

@@ -96,7 +96,9 @@ def expand(text: str) -> set[tuple[str, str, str]]:
 class InProcess(JobRunner):
     """Runs the code of plugins in this process."""
 
-    def do(self, job: Callable[[Any], Any], request: Any, plugin: Any, who: str) -> Any:
+    def do(
+        self, job: Callable[[Any], Any], request: Any, plugin: Any, who: str, session: str = ""
+    ) -> Any:
         return job(request)
 
 

@@ -21,6 +21,21 @@ class PrepStep:
 Steps = tuple[PrepStep, ...]
 
 
+_OFF: Final = "// "
+"""Begins the line of a step that is switched off; recipes have comments after it."""
+
+
+def write_step(step: PrepStep) -> str:
+    """Return a step as a line that :func:`read_step` reads."""
+    return step.directive if step.is_on else _OFF + step.directive
+
+
+def read_step(line: str) -> PrepStep:
+    """Return the step of a line."""
+    is_off = line.startswith(_OFF)
+    return PrepStep(line.removeprefix(_OFF), is_on=not is_off)
+
+
 class PrepRecipe:
     """The steps of a recipe, with undo and redo of every change.
 
@@ -60,8 +75,11 @@ class PrepRecipe:
 
     def insert(self, directives: Sequence[str], at: int) -> None:
         """Add steps before the step of a number."""
-        new = tuple(map(PrepStep, directives))
-        self._change((*self.steps[:at], *new, *self.steps[at:]))
+        self._change((*self.steps[:at], *map(PrepStep, directives), *self.steps[at:]))
+
+    def restore(self, steps: Iterable[PrepStep]) -> None:
+        """Take all steps of an earlier time; undo takes them away."""
+        self._change(tuple(steps))
 
     def edit(self, number: int, directive: str) -> None:
         """Change the directive of a step."""

@@ -19,7 +19,7 @@ from localcdap.tui.routes import NavigationTarget, PrepStageTarget, PrepTarget
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.grid import PrepTable
 from localcdap.tui.screens.prep.panel import format_column, format_problems, format_title
-from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepStep
+from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepStep, read_step, write_step
 from localcdap.tui.screens.prep.source import (
     PrepColumn,
     PrepRequest,
@@ -136,7 +136,7 @@ class RecipeScreen(AreaScreen):
         self.sorting = self.step = self.editing = None
         self.recipe = PrepRecipe() if recipe is None else PrepRecipe(map(PrepStep, recipe))
         if kept and recipe is None:
-            self.recipe.insert(kept, 0)
+            self.recipe.restore(map(read_step, kept))
         self.line.clear()
         self.read()
 
@@ -286,8 +286,8 @@ class RecipeScreen(AreaScreen):
         """Keep the recipe for the next time that the data are opened."""
         if self.source is not None and self.source.stage is None:
             state = self.studio.user_state
-            directives = [each.directive for each in self.recipe.steps if each.is_on]
-            state.remember_recipe(self.studio.namespace, self.source.key, directives)
+            lines = list(map(write_step, self.recipe.steps))
+            state.remember_recipe(self.studio.namespace, self.source.key, lines)
             self.studio.save_user_state()
 
     @on(DirectiveLine.Left)

@@ -15,6 +15,7 @@ from localcdap.store.tables import NamespaceTables
 from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.routes import DocumentTarget, PrepTarget
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
+from localcdap.tui.screens.prep.recipe import PrepStep
 from localcdap.tui.screens.prep.screen import PrepScreen
 from localcdap.tui.screens.prep.source import PrepSource
 from localcdap.tui.screens.prep.steps import StepList
@@ -206,11 +207,14 @@ async def test_the_recipe_is_there_again(open_studio, path):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         await opened(driver)
         await write(driver, "trim :city")
+        await write(driver, "drop :name")
+        await driver.press("b", "space")
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         screen = await opened(driver)
+        assert screen.recipe.steps == (PrepStep("trim :city"), PrepStep("drop :name", is_on=False))
         assert screen.recipe.directives == ["trim :city"]
         await driver.press("u")
-        assert screen.recipe.directives == []
+        assert screen.recipe.steps == ()
 
 
 async def test_a_lost_process_loses_nothing(open_studio, path, cdap):
@@ -235,6 +239,10 @@ async def test_a_table_is_prepared(open_studio, cdap, tmp_path):
         screen = await opened(driver)
         assert screen.view.total_count == 2
         assert [each.type for each in screen.view.columns] == ["long", "string"]
+        await driver.press("w")
+        await driver.type("100 random")
+        await driver.press("enter")
+        assert sorted(map(str, column(driver, 0))) == ["1", "2"]
         await write(driver, "set-column :id exp:{id + 1}")
         assert sorted(map(str, column(driver, 0))) == ["2", "3"]
         await driver.press("x", "enter")
