@@ -80,7 +80,7 @@ def build_label(column: PrepColumn) -> Text:
     if without:
         text.append(f" {share:.0%} none" if share >= 0.005 else " <1% none", "dim not bold")
     if profile.distinct == profile.rows - profile.nulls:
-        return text.append("\nall distinct", "dim not bold")
+        return text.append("\nunique", "dim not bold")
     text.append("\n").append(format_histogram(profile.bars[:_BARS]), "not bold")
     return text.append(f" {profile.distinct:,}", "dim not bold")
 
