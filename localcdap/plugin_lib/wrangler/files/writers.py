@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import csv
 import datetime
 import os
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
@@ -27,10 +28,15 @@ _MOST_CELL: Final = 32_767
 """Characters of a cell in a workbook."""
 
 
-class _Writer(Protocol):
-    def write(self, records: Records) -> None: ...
+class _Writer:
+    def write(self, records: Records) -> None:
+        raise NotImplementedError
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Write what ends the file."""
+
+    def discard(self) -> None:
+        """Release what the file would have needed."""
 
 
 class OutputFile:
@@ -50,6 +56,7 @@ class OutputFile:
         except OSError as error:
             raise StageError(f"'{path}' cannot be written: {error.strerror or error}.") from None
         self._stream: IO[bytes] = stream
+        self._writer: _Writer | None = None
         try:
             self._writer = _make_writer(stream, format, schema, delimiter)
         except BaseException:
@@ -58,6 +65,7 @@ class OutputFile:
 
     def write(self, records: Records) -> None:
         """Append records."""
+        assert self._writer is not None
         try:
             self._writer.write(records)
         except OSError as error:
@@ -67,6 +75,7 @@ class OutputFile:
 
     def finish(self) -> None:
         """Complete the file, and give it its name."""
+        assert self._writer is not None
         try:
             self._writer.close()
             self._stream.close()
@@ -79,6 +88,8 @@ class OutputFile:
 
     def discard(self) -> None:
         """Remove what is written."""
+        if self._writer is not None:
+            self._writer.discard()
         self._stream.close()
         self._partial.unlink(missing_ok=True)
 
@@ -104,7 +115,7 @@ def _make_writer(stream: IO[bytes], format: str, schema: Schema, delimiter: str)
             return _SheetWriter(stream, schema)
 
 
-class _DelimitedWriter:
+class _DelimitedWriter(_Writer):
     """A line of names, and a line for each record; null is an empty text."""
 
     def __init__(self, stream: IO[bytes], schema: Schema, delimiter: str) -> None:
@@ -120,9 +131,6 @@ class _DelimitedWriter:
             for row in records
         )
 
-    def close(self) -> None:
-        pass
-
 
 class _Utf8Lines:
     def __init__(self, stream: IO[bytes]) -> None:
@@ -132,7 +140,7 @@ class _Utf8Lines:
         return self._stream.write(text.encode("utf-8", "replace"))
 
 
-class _JsonWriter:
+class _JsonWriter(_Writer):
     """A JSON object on each line."""
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -142,11 +150,8 @@ class _JsonWriter:
         lines = [encode_json_record(record) for record in records]
         self._stream.write(msgspec.json.Encoder().encode_lines(lines))
 
-    def close(self) -> None:
-        pass
 
-
-class _ParquetWriter:
+class _ParquetWriter(_Writer):
     def __init__(self, stream: IO[bytes], schema: Schema) -> None:
         import pyarrow.parquet as pq
 
@@ -160,7 +165,7 @@ class _ParquetWriter:
         self._file.close()
 
 
-class _SheetWriter:
+class _SheetWriter(_Writer):
     """One sheet of a workbook with a row of names. Texts stay texts, also those that look like formulas."""
 
     def __init__(self, stream: IO[bytes], schema: Schema) -> None:
@@ -184,6 +189,10 @@ class _SheetWriter:
 
     def close(self) -> None:
         self._book.save(self._stream)
+
+    def discard(self) -> None:
+        with contextlib.suppress(Exception):
+            self._sheet.close()  # else its generator complains when it is collected
 
     def _append(self, values: Sequence[Any]) -> None:
         from openpyxl.cell import WriteOnlyCell

@@ -214,7 +214,7 @@ async def test_the_recipe_is_there_again(open_studio, path):
         assert screen.recipe.steps == (PrepStep("trim :city"), PrepStep("drop :name", is_on=False))
         assert screen.recipe.directives == ["trim :city"]
         await driver.press("u")
-        assert screen.recipe.steps == ()
+        assert not screen.recipe.steps
 
 
 async def test_a_lost_process_loses_nothing(open_studio, path, cdap):
