@@ -11,10 +11,12 @@ from textual.cache import LRUCache
 from textual.css import stylesheet as textual_stylesheet
 from textual.css.stylesheet import Stylesheet, StylesheetParseError
 from textual.events import Key, MouseDown
+from textual.geometry import Region
 from textual.widgets import OptionList, Static, TextArea
 from textual_autocomplete import AutoComplete
 
 from localcdap.tui.textual_internals.app import CachedStylesheet, InternalsApp
+from localcdap.tui.textual_internals.text_area import HighlightedTextArea
 
 _SOURCES = 100
 """More than Textual's own keeps."""
@@ -175,3 +177,17 @@ async def test_a_click_on_what_was_just_removed_has_no_effect():
 
         shown._attach(parent)
         assert app.fault is None
+
+
+async def test_an_area_without_styles_is_blank():
+    class Areas(App):
+        def compose(self):
+            yield HighlightedTextArea("text")
+
+    app = Areas()
+    async with app.run_test():
+        area = app.query_one(HighlightedTextArea)
+        crop = Region(0, 0, 10, 2)
+        assert any("text" in strip.text for strip in area.render_lines(crop))
+        area._component_styles.clear()
+        assert [strip.text for strip in area.render_lines(crop)] == [" " * 10] * 2

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from textual.document._syntax_aware_document import SyntaxAwareDocument
+from textual.geometry import Region
+from textual.strip import Strip
 from textual.widgets import TextArea
 from tree_sitter import Language, Query
 
@@ -18,6 +20,15 @@ class HighlightedTextArea(TextArea):
 
     highlight_line: LineHighlighter | None = None
     """Highlights each line besides the query of the language."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw blank lines before the styles are there.
+
+        Behind a dialog that opens in the same moment, Textual draws a new area too early, and fails.
+        """
+        if "text-area--gutter" not in self._component_styles:
+            return [Strip.blank(crop.width)] * crop.height
+        return super().render_lines(crop)
 
     @staticmethod
     def _get_builtin_highlight_query(language_name: str) -> str:  # noqa: ARG004 - as Textual calls it
