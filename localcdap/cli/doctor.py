@@ -157,6 +157,9 @@ def _check_profiles(settings: Settings) -> Iterator[Finding]:
         return
     from concurrent.futures import ThreadPoolExecutor
 
+    from localcdap.engine.session import load_client
+
+    load_client()
     with ThreadPoolExecutor(8) as threads:
         yield from threads.map(_check_profile, settings.profiles, settings.profiles.values())
 

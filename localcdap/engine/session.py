@@ -50,6 +50,16 @@ _NO_TLS: Final = (
 _OTHER_ACTION: Final = "'localcdap doctor' checks the machine."
 
 
+def load_client() -> None:
+    """Import the client of Spark, before several threads need it.
+
+    Its packages import each other in circles; of threads that import them at the same time, one may find a
+    part that is not complete, and fail.
+    """
+    import pyspark.sql
+    import pyspark.sql.connect.session  # noqa: F401
+
+
 @contextlib.contextmanager
 def open_session(endpoint: Endpoint) -> Iterator[SparkSession]:
     """Open a session on a server for the duration of a block.
