@@ -7,24 +7,19 @@ import json
 import shutil
 import sys
 import tempfile
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from localcdap.api.errors import BadRequestError
 from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
 from localcdap.cli.output import echo, is_terminal, print_json, secho
-from localcdap.pipeline.methods import MethodCall, MethodPlugin
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.recipe_files import apply_recipe
 from localcdap.text import plural
 
-if TYPE_CHECKING:
-    from localcdap.host import Cdap
-
-_STEP_S: Final = 0.5
-"""How long one call of the plugin worker takes: until a Ctrl-C has an effect, and the progress moves."""
 _CLEAR: Final = "\r\x1b[K"
 """Moves the cursor to the beginning of the line, and clears it."""
 _BINARY: Final = ("parquet", "excel")
@@ -147,19 +142,10 @@ def apply(
             "errors": None if errors is None else str(Path(errors).absolute()),
             "skips_failures": skip_failures,
         }
-        plugin = MethodPlugin(
-            "transform", "Wrangler", properties={"directives": text, "field": "*"}
-        )
-        call = MethodCall(
-            plugin,
-            "apply",
-            {"job": "job", "task": task},
-            instance.namespace,
-            parse_pairs(arguments, "-a"),
-            session=str(uuid.uuid4()),
-        )
-        with instance.connect() as cdap:
-            progress = _run_steps(cdap, call)
+        given = parse_pairs(arguments, "-a")
+        with instance.connect() as cdap, _show_progress() as show:
+            for progress in apply_recipe(cdap.methods, text, task, instance.namespace, given):
+                show(progress)
         if output is None and not instance.json:
             _copy_to_stdout(result)
     _print_result(instance, progress, output)
@@ -189,16 +175,15 @@ def _read_recipe(name: str, stage: str | None) -> str:
 
 
 def _find_stage(name: str, document: dict[str, Any], wanted: str | None) -> str:
-    stages = document.get("config", {}).get("stages", [])
     found = {
-        each.get("name"): each.get("plugin", {}).get("properties", {}).get("directives", "")
-        for each in stages
-        if each.get("plugin", {}).get("name") == "Wrangler"
+        stage.name: stage.plugin.properties.get("directives", "")
+        for stage in read_document(document, name).stages
+        if stage.plugin.name == "Wrangler"
     }
     if wanted is not None and wanted in found:
-        return str(found[wanted])
+        return found[wanted]
     if wanted is None and len(found) == 1:
-        return str(next(iter(found.values())))
+        return next(iter(found.values()))
     names = ", ".join(f"'{each}'" for each in found) or "none"
     asked = f"has no Wrangler stage '{wanted}'" if wanted is not None else "is not one recipe"
     raise BadRequestError(
@@ -213,26 +198,6 @@ def _find_input(name: str, folder: Path) -> Path:
     with path.open("wb") as stream:
         shutil.copyfileobj(sys.stdin.buffer, stream)
     return path
-
-
-def _run_steps(cdap: Cdap, call: MethodCall) -> dict[str, Any]:
-    """Call the method until the recipe is applied, and return the last answer."""
-    session, namespace = call.session, call.namespace
-    try:
-        with _show_progress() as show:
-            while True:
-                progress: dict[str, Any] = cdap.methods.call(call).answer
-                show(progress)
-                if progress["is_done"]:
-                    return progress
-                call.request = {"job": "job", "seconds": _STEP_S}
-    except BaseException:
-        with contextlib.suppress(Exception):
-            call.request = {"job": "job", "ends": True}
-            cdap.methods.call(call)
-        raise
-    finally:
-        cdap.methods.end_session(session, namespace)
 
 
 @contextlib.contextmanager

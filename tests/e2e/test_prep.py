@@ -95,3 +95,11 @@ def test_what_cannot_be_done_says_why(shell: Shell) -> None:
         code, _, errors = shell.apply(*arguments)
         assert code == 2, arguments
         assert message in errors
+
+
+@pytest.mark.parametrize("document", ['{"config": 5}', '{"config": {"stages": 7}}', "{}", "{"])
+def test_a_document_without_a_recipe_says_so(shell: Shell, document: str) -> None:
+    shell.recipe.write_text(document)
+    code, output, errors = shell.apply(str(shell.recipe), str(shell.input))
+    assert (code, output) == (2, "")
+    assert str(shell.recipe) in errors

@@ -17,6 +17,7 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.plugin_lib.wrangler.files.formats import (
+    FileFormat,
     FileInput,
     detect_format,
     find_first_directive,
@@ -102,12 +103,9 @@ class FileJob:
         self._task = task
         self._output_format = find_output_format(task.output, task.output_format)
         format = detect_format(task.input, find_first_directive(recipe))
-        if Path(task.input.path).resolve() == Path(task.output).resolve():
-            raise BadRequestError(
-                f"'{task.output}' is the input, too.", "Choose another name for the output."
-            )
+        _check_names(task)
         self._reader = RowReader(task.input, format)
-        self.progress = FileProgress(format=_describe_format(format.format, format))
+        self.progress = FileProgress(format=_describe_format(format))
         columns = to_columns(self._reader.schema) if self._reader.schema else Columns(open=True)
         found = propagate(recipe.steps, columns)
         if found.errors:
@@ -283,7 +281,24 @@ def _load_rows(stream: IO[bytes]) -> Iterator[list[tuple[int, Any]]]:
             return
 
 
-def _describe_format(name: str, format: Any) -> str:
+def _check_names(task: FileTask) -> None:
+    """Check that no file is written over the input or over another one.
+
+    :raises BadRequestError: when one would be.
+    """
+    taken = {Path(task.input.path).resolve(): "input"}
+    for path, what in ((task.output, "output"), (task.errors, "file of errors")):
+        if path is None:
+            continue
+        other = taken.setdefault(Path(path).resolve(), what)
+        if other is not what:
+            raise BadRequestError(
+                f"'{path}' is the {other}, too.", f"Choose another name for the {what}."
+            )
+
+
+def _describe_format(format: FileFormat) -> str:
+    name = format.format
     if name not in ("csv", "tsv"):
         return name
     names = "names in the first line" if format.header else "no line of names"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.methods import MethodCall, MethodPlugin
+from localcdap.pipeline.recipe_files import apply_recipe
 from localcdap.tui.screens.prep.source import PrepRequest, PrepView
 
-_STEP_S: Final = 1.0
 _FORMATS: Final = {
     "json": "json",
     "parquet": "parquet",
@@ -103,16 +101,6 @@ def apply_to_all(cdap: Cdap, request: PrepRequest, output: Path) -> dict[str, An
         "output": str(output),
         "skips_failures": True,
     }
-    properties = {"directives": "\n".join(request.directives), "field": "*"}
-    plugin = MethodPlugin("transform", "Wrangler", properties=properties)
-    job = f"all-{time.monotonic_ns()}"
-    first = {"job": job, "task": task, "seconds": _STEP_S}
-    call = MethodCall(plugin, "apply", first, request.namespace, session=f"{request.session}-all")
-    try:
-        while True:
-            progress: dict[str, Any] = cdap.methods.call(call).answer
-            if progress["is_done"]:
-                return progress
-            call.request = {"job": job, "seconds": _STEP_S}
-    finally:
-        cdap.methods.end_session(call.session, request.namespace)
+    recipe = "\n".join(request.directives)
+    *_, last = apply_recipe(cdap.methods, recipe, task, request.namespace)
+    return last

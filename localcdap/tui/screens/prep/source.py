@@ -180,12 +180,12 @@ class PrepRequest:
 
 def read_view(cdap: Cdap, request: PrepRequest) -> PrepView:
     """Return what a request shows; the sample is read first where that is needed."""
-    view = _call(cdap, request, None)
-    if not view.is_open:
-        view = _call(cdap, request, _describe_sample(cdap, request.source, request.namespace))
-    while not view.is_complete:
+    while True:
         view = _call(cdap, request, None)
-    return view
+        if not view.is_open:
+            view = _call(cdap, request, _describe_sample(cdap, request.source, request.namespace))
+        if view.is_open and view.is_complete:
+            return view
 
 
 class PrepCluster(msgspec.Struct):

@@ -192,3 +192,10 @@ def test_texts_of_a_workbook_have_limits(tmp_path: Path) -> None:
         ):
             file.write([{"a": value}])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["in.csv", "out.json"])
+def test_the_file_of_errors_takes_the_place_of_no_other(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadRequestError, match=r"is the (input|output), too"):
+        apply(tmp_path, "", "a\n1\n", errors=str(tmp_path / name))
+    assert (tmp_path / "in.csv").read_text() == "a\n1\n"

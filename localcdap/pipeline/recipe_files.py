@@ -1,0 +1,54 @@
+"""Recipes on whole files, as front ends apply them: the calls of the plugin method that does it."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodService
+
+_STEP_S: Final = 0.5
+"""How long one call takes: until a caller that stops has an effect, and the progress moves."""
+_JOB: Final = "job"
+
+
+def apply_recipe(
+    methods: MethodService,
+    recipe: str,
+    task: Mapping[str, Any],
+    namespace: str,
+    arguments: Mapping[str, str] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Apply a recipe to a file, and yield the progress; the last one is done.
+
+    A caller that closes the iterator ends the job, and nothing is written.
+
+    :param task: the file and the result, see the method ``apply`` of the plugin Wrangler.
+    :param arguments: values of macros.
+    :raises BadRequestError: when the recipe, a row or a file is wrong.
+    """
+    plugin = MethodPlugin("transform", "Wrangler", properties={"directives": recipe, "field": "*"})
+    call = MethodCall(
+        plugin,
+        "apply",
+        {"job": _JOB, "task": dict(task), "seconds": _STEP_S},
+        namespace,
+        dict(arguments or {}),
+        session=str(uuid.uuid4()),
+    )
+    try:
+        while True:
+            progress: dict[str, Any] = methods.call(call).answer
+            yield progress
+            if progress["is_done"]:
+                return
+            call.request = {"job": _JOB, "seconds": _STEP_S}
+    except BaseException:
+        with contextlib.suppress(Exception):
+            call.request = {"job": _JOB, "ends": True}
+            methods.call(call)
+        raise
+    finally:
+        methods.end_session(call.session, namespace)
