@@ -18,6 +18,8 @@ from localcdap.api.errors import ConflictError
 _SUFFIX: Final = ".staged"
 _RUN: Final = ".localcdap-"
 """In the names of the folders that the sinks of runs write until the commit."""
+_MOST_ATTEMPTS: Final = 5
+"""How often a folder is copied when others replace it meanwhile."""
 
 
 class StagedFolder(msgspec.Struct, frozen=True):
@@ -57,9 +59,22 @@ def copy_folder(source: Path, id: str = "") -> StagedFolder:
 
     :param id: is part of the new name.
     """
-    fingerprint = fingerprint_folder(source)
     path = name_copy(source, f"{id}-{uuid.uuid4().hex}")
     path.parent.mkdir(parents=True, exist_ok=True)
+    for attempt in range(1, _MOST_ATTEMPTS + 1):
+        fingerprint = fingerprint_folder(source)
+        try:
+            _copy_to(source, path)
+            break
+        except OSError:
+            # Another update may have replaced the folder meanwhile: then its new files are copied.
+            if attempt == _MOST_ATTEMPTS or fingerprint_folder(source) == fingerprint:
+                raise
+    return StagedFolder(str(path), str(source), fingerprint)
+
+
+def _copy_to(source: Path, path: Path) -> None:
+    """Copy a folder whole, or leave nothing behind."""
     try:
         if source.is_dir():
             shutil.copytree(source, path, symlinks=True)
@@ -68,7 +83,6 @@ def copy_folder(source: Path, id: str = "") -> StagedFolder:
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise
-    return StagedFolder(str(path), str(source), fingerprint)
 
 
 def refuse_writing_runs(folder: Path) -> None:
