@@ -18,6 +18,9 @@ from core_plugins.projection import Projection
 from core_plugins.scripts.javascript import JavaScript
 from core_plugins.scripts.legacy_javascript import ScriptFilter
 from core_plugins.tables.key_values import KeyValueSink
+from date_transform.date_transform import DateTransform
+from switch_plugins.routing_switch import RoutingSwitch
+from topn_plugins.top_n import TopN
 from transform_plugins.clone_record import CloneRecord
 from transform_plugins.codecs.compressor import Compressor, Decompressor
 from transform_plugins.codecs.encoder import Decoder, Encoder
@@ -211,6 +214,29 @@ CASES: list[tuple[type[Plugin], dict[str, str], Any, dict[str, str]]] = [
         {"field": "body", "modifySchema": "false"},
         BODY,
         {"*": "body FILTER", "body": "body IDENTITY", "id": "id IDENTITY"},
+    ),
+    (
+        RoutingSwitch,
+        {"routingField": "id", "portSpecification": "one:number_equals(1)"},
+        BODY,
+        {"*": "id FILTER", "body": "body IDENTITY", "id": "id IDENTITY"},
+    ),
+    (
+        TopN,
+        {"field": "id", "size": "5"},
+        BODY,
+        {"*": "id SORT, id FILTER", "body": "body IDENTITY", "id": "id IDENTITY"},
+    ),
+    (
+        DateTransform,
+        {
+            "sourceFields": "id",
+            "targetFields": "date",
+            "targetFormat": "yyyy",
+            "schema": json.dumps(make_schema(date="string", body="string").to_json()),
+        },
+        make_schema(body="string", id="long"),
+        {"date": "id", "body": "body IDENTITY"},
     ),
     (
         ValueMapper,

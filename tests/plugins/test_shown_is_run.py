@@ -86,6 +86,10 @@ DATABASE = {
     "connectionString": f"jdbc:derby:memory:{uuid.uuid4().hex};create=true",
 }
 ON_WIDE = {"in": (WIDE, RECORDS)}
+ROUTES = {"routingField": "price", "portSpecification": "a:number_between(1|9)"}
+DATES = {"sourceFields": "body", "targetFields": "body", "schema": ONE_TEXT} | dict.fromkeys(
+    ("sourceFormat", "targetFormat"), "yyyy"
+)
 NEEDS_A_SERVER = {
     (type, name)
     for type in ("batchsource", "batchsink")
@@ -236,6 +240,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"name": "t", "key.field": "raw", "value.field": "name"}, {"in": (WIDE, RECORDS[:1])}
     ),
     ("batchsink", "Trash"): Sample({"referenceName": "r"}, ON_WIDE),
+    ("batchsink", "FailPipeline"): Sample({"referenceName": "r"}, {"in": (WIDE, [])}),
     ("transform", "Projection"): Sample(
         {"drop": "raw", "convert": "id:long,price:string", "rename": "name:label"}, ON_WIDE
     ),
@@ -270,6 +275,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "CSVFormatter"): Sample({"format": "EXCEL", "schema": ONE_TEXT}, ON_WIDE),
     ("transform", "JSONFormatter"): Sample({"schema": ONE_TEXT}, ON_WIDE),
     ("transform", "Hasher"): Sample({"hash": "SHA256", "fields": "name"}, ON_WIDE),
+    ("transform", "DateTransform"): Sample(DATES, text("2026")),
     ("transform", "CloneRecord"): Sample({"copies": "3"}, ON_WIDE),
     ("transform", "Encoder"): Sample({"encode": "body:BASE64", "schema": ONE_TEXT}, text("x")),
     ("transform", "Decoder"): Sample({"decode": "body:HEX", "schema": ONE_TEXT}, text("78")),
@@ -319,6 +325,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchaggregator", "Deduplicate"): Sample(
         {"uniqueFields": "flag", "filterOperation": "id:max"}, ON_WIDE
     ),
+    ("batchaggregator", "TopN"): Sample({"field": "big", "size": "1"}, ON_WIDE),
     ("batchaggregator", "RowDenormalizer"): Sample(
         {"keyField": "a", "nameField": "n", "valueField": "v", "outputFields": "x,y"},
         {
@@ -338,6 +345,8 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ),
     ("splittertransform", "UnionSplitter"): Sample({"unionField": "either"}, ON_WIDE),
     ("splittertransform", "NullFieldSplitter"): Sample({"field": "name"}, ON_WIDE),
+    ("splittertransform", "RoutingSwitch"): Sample(ROUTES, ON_WIDE),
+    ("splittertransform", "Router"): Sample(ROUTES, ON_WIDE),
     ("errortransform", "ErrorCollector"): Sample(
         {"messageField": "m", "codeField": "c", "stageField": "s"},
         {"in": (TEXT, [{"record": {"body": "x"}, "code": 1, "message": "bad"}])},
