@@ -32,6 +32,7 @@ from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook
+from tests.plugins.hub.properties import HUB_PROPERTIES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,7 +87,6 @@ DATABASE = {
     "connectionString": f"jdbc:derby:memory:{uuid.uuid4().hex};create=true",
 }
 ON_WIDE = {"in": (WIDE, RECORDS)}
-ROUTES = {"routingField": "price", "portSpecification": "a:number_between(1|9)"}
 DATES = {"sourceFields": "body", "targetFields": "body", "schema": ONE_TEXT} | dict.fromkeys(
     ("sourceFormat", "targetFormat"), "yyyy"
 )
@@ -325,7 +325,6 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchaggregator", "Deduplicate"): Sample(
         {"uniqueFields": "flag", "filterOperation": "id:max"}, ON_WIDE
     ),
-    ("batchaggregator", "TopN"): Sample({"field": "big", "size": "1"}, ON_WIDE),
     ("batchaggregator", "RowDenormalizer"): Sample(
         {"keyField": "a", "nameField": "n", "valueField": "v", "outputFields": "x,y"},
         {
@@ -335,6 +334,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
             )
         },
     ),
+    **{plugin: Sample(properties, ON_WIDE) for plugin, properties in HUB_PROPERTIES.items()},
     ("batchjoiner", "Joiner"): Sample(
         {
             "joinKeys": "left.id=right.id",
@@ -345,8 +345,6 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ),
     ("splittertransform", "UnionSplitter"): Sample({"unionField": "either"}, ON_WIDE),
     ("splittertransform", "NullFieldSplitter"): Sample({"field": "name"}, ON_WIDE),
-    ("splittertransform", "RoutingSwitch"): Sample(ROUTES, ON_WIDE),
-    ("splittertransform", "Router"): Sample(ROUTES, ON_WIDE),
     ("errortransform", "ErrorCollector"): Sample(
         {"messageField": "m", "codeField": "c", "stageField": "s"},
         {"in": (TEXT, [{"record": {"body": "x"}, "code": 1, "message": "bad"}])},
