@@ -51,8 +51,8 @@ class HierarchyToRelational(SparkCompute):
             "Output field for whether the child is no parent.", default="Bottom"
         )
         max_depth: int = field(
-            f"The largest level; a hierarchy that is deeper, or has more than {_MOST_RECORDS:,} records, fails "
-            "the run.",
+            f"The largest level; a hierarchy that is deeper, or has more than {_MOST_RECORDS:,} records, "
+            "fails the run.",
             default=50,
             name="maxDepthField",
         )
