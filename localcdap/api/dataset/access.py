@@ -51,7 +51,7 @@ class AccessKind(enum.StrEnum):
 
     def includes(self, other: AccessKind) -> bool:
         """Return whether a method with this access may call one with the other."""
-        return set(other.permissions) <= set(self.permissions)
+        return other is self or set(other.permissions) <= set(self.permissions)
 
 
 _PERMISSIONS: Final = {
@@ -136,15 +136,8 @@ class enter_method:  # noqa: N801  it is used like a function
 
     __slots__ = ("_call", "_token")
 
-    def __init__(
-        self,
-        guard: AccessGuard,
-        method: str,
-        access: AccessKind | None,
-        *,
-        is_constructor: bool = False,
-    ) -> None:
-        self._call = _begin(guard, method, access, is_constructor=is_constructor)
+    def __init__(self, guard: AccessGuard, method: str, access: AccessKind | None) -> None:
+        self._call = _begin(guard, method, access)
 
     def __enter__(self) -> None:
         self._token = _running.set(self._call)
@@ -154,9 +147,9 @@ class enter_method:  # noqa: N801  it is used like a function
 
 
 def _begin(
-    guard: AccessGuard, method: str, access: AccessKind | None, *, is_constructor: bool
+    guard: AccessGuard, method: str, access: AccessKind | None, *, is_constructor: bool = False
 ) -> _Call:
-    caller = _running.get()
+    outer = caller = _running.get()
     while caller is not None and caller.guard is not guard:
         caller = caller.caller
     if guard.rules is AnnotationRules.SHIPPED:
@@ -164,7 +157,7 @@ def _begin(
         known = caller is not None and caller.access is not AccessKind.UNKNOWN
         effective = caller.access if caller is not None and known else own
         guard.check(own, effective)
-        return _Call(guard, effective, method, _running.get())
+        return _Call(guard, effective, method, outer)
     if caller is None:
         own = access or (AccessKind.NONE if is_constructor else AccessKind.READ_WRITE)
     else:
@@ -175,7 +168,7 @@ def _begin(
                 f"Annotate '{caller.method}' with what it does, or call another method.",
             )
     guard.check(own, own)
-    return _Call(guard, own, method, _running.get())
+    return _Call(guard, own, method, outer)
 
 
 def is_in_method() -> bool:
@@ -218,19 +211,19 @@ def _check(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return checked
 
 
-def _enter(dataset: Any, name: str, access: AccessKind | None) -> enter_method:
-    guard: AccessGuard = dataset.guard
-    is_constructor = name == "__init__"
-    shown = type(dataset).__name__ if is_constructor else name
-    return enter_method(guard, shown, access, is_constructor=is_constructor)
-
-
 def _check_call(
     function: Callable[..., Any], name: str, access: AccessKind | None
 ) -> Callable[..., Any]:
+    is_constructor = name == "__init__"
+
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _enter(self, name, access):
+        # As in enter_method, which would take as long again.
+        shown = type(self).__name__ if is_constructor else name
+        token = _running.set(_begin(self.guard, shown, access, is_constructor=is_constructor))
+        try:
             return function(self, *args, **kwargs)
+        finally:
+            _running.reset(token)
 
     return call
 
@@ -239,7 +232,7 @@ def _check_coroutine(
     function: Callable[..., Any], name: str, access: AccessKind | None
 ) -> Callable[..., Any]:
     async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _enter(self, name, access):
+        with enter_method(self.guard, name, access):
             return await function(self, *args, **kwargs)
 
     return call
@@ -251,7 +244,7 @@ def _check_generator(
     """Check when the method is called; each step of the generator then runs as this method."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        running = _begin(self.guard, name, access, is_constructor=False)
+        running = _begin(self.guard, name, access)
         return _run_steps(running, function(self, *args, **kwargs))
 
     return call
