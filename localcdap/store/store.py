@@ -173,7 +173,7 @@ class Store:
         self._invalid = False
         """Whether DuckDB rejects all use of the open file, after a fatal error."""
         self._observe_tables: Callable[[Transaction], None] | None = None
-        self._observe_commits: Callable[[Transaction], None] | None = None
+        self._commit_observers: list[Callable[[Transaction], None]] = []
         self._writing = threading.Lock()
         self._writer: int | None = None
         try:
@@ -202,7 +202,7 @@ class Store:
 
         The transactions of :meth:`transaction` still hold up other writers then.
         """
-        self._observe_commits = observe
+        self._commit_observers.append(observe)
 
     @contextlib.contextmanager
     def hold_writers(self) -> Iterator[None]:
@@ -345,8 +345,8 @@ class Store:
                     transaction.changer.run(self._observe_tables, transaction)
                 with self._translate(), self._commits.commit(cursor):
                     self._execute(cursor, "COMMIT")
-                if self._observe_commits is not None:
-                    self._observe_commits(transaction)
+                for observe in self._commit_observers:
+                    observe(transaction)
             except BaseException:
                 _roll_back(cursor)
                 _run_actions(reversed(transaction._undoing), "rollback")
