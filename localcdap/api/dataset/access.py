@@ -32,6 +32,17 @@ from localcdap.api.security import Permission
 _F = TypeVar("_F", bound=Callable[..., Any])
 _MARK: Final = "__dataset_access__"
 _CHECKED: Final = "__dataset_access_checked__"
+_CALLED_METHODS: Final = (
+    "__init__",
+    "__call__",
+    "__contains__",
+    "__delitem__",
+    "__getitem__",
+    "__iter__",
+    "__len__",
+    "__setitem__",
+)
+"""What a program calls without writing its name: these methods are public ones."""
 
 
 class AccessKind(enum.StrEnum):
@@ -176,25 +187,72 @@ def is_in_method() -> bool:
     return _running.get() is not None
 
 
-def insert_checks(dataset_class: type) -> None:
-    """Insert the checks into the methods that a dataset class defines itself.
+def insert_checks(dataset_class: type, base: type = object) -> None:
+    """Insert the checks into the methods that a dataset class has of its own or takes from other classes.
 
-    These are its constructor, its public methods, and any other method or property with an annotation.
+    These are its constructor, its public methods, operators such as ``dataset[key]``, and any other method or
+    property with an annotation. What it takes from a class that is no dataset class, such as a mixin, is
+    checked in this class only.
 
-    :raises TypeError: for an asynchronous generator, which cannot be checked.
+    :param base: the class of which all dataset classes are; those have their checks already.
+    :raises TypeError: for an asynchronous generator, and for an annotated member that cannot be checked.
     """
-    for name, member in list(vars(dataset_class).items()):
-        if isinstance(member, property):
-            if member.fget is not None and hasattr(member.fget, _MARK):
-                setattr(dataset_class, name, property(_check(member.fget, name), member.fset))
-        elif inspect.isfunction(member) and _is_checked(name, member):
-            setattr(dataset_class, name, _check(member, name))
+    members: dict[str, Any] = {}
+    for each in reversed(dataset_class.__mro__):
+        if each is dataset_class or not issubclass(each, base):
+            members.update(vars(each))
+        else:
+            for name in vars(each):
+                members.pop(name, None)
+    for name, member in members.items():
+        checked = _check_member(name, member)
+        if checked is not member:
+            setattr(dataset_class, name, checked)
+
+
+def _check_member(name: str, member: Any) -> Any:
+    """Return a member of a class with its checks; the member itself when it needs none."""
+    if isinstance(member, property):
+        parts = (member.fget, member.fset, member.fdel)
+        marked = [_check(each, name) if hasattr(each, _MARK) else each for each in parts]
+        return property(*marked, doc=member.__doc__) if any(map(_has_checks, marked)) else member
+    if isinstance(member, functools.cached_property):
+        if hasattr(member.func, _MARK) and not _has_checks(member.func):
+            member.func = _check(member.func, name)
+        return member
+    if isinstance(member, functools.partialmethod) and inspect.isfunction(member.func):
+        if not _is_checked(name, member.func):
+            return member
+        return functools.partialmethod(_check(member.func, name), *member.args, **member.keywords)
+    if inspect.isfunction(member):
+        return _check(member, name) if _is_checked(name, member) else member
+    if not hasattr(member, _MARK) or _has_checks(member):
+        return member
+    if isinstance(member, (staticmethod, classmethod)):
+        raise TypeError(
+            f"Method '{name}' of a dataset class cannot be a {type(member).__name__} with an annotation: "
+            "there is no dataset to check when it is called."
+        )
+    return _check(_to_function(member), name)
+
+
+def _to_function(member: Any) -> Callable[..., Any]:
+    """Return a function that calls a member which is none, such as one with ``functools.lru_cache``."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return member.__get__(self, type(self))(*args, **kwargs)
+
+    return functools.update_wrapper(call, member)
+
+
+def _has_checks(function: Any) -> bool:
+    return hasattr(function, _CHECKED)
 
 
 def _is_checked(name: str, function: Callable[..., Any]) -> bool:
-    if hasattr(function, _CHECKED):
+    if _has_checks(function):
         return False
-    return name == "__init__" or not name.startswith("_") or hasattr(function, _MARK)
+    return not name.startswith("_") or name in _CALLED_METHODS or hasattr(function, _MARK)
 
 
 def _check(function: Callable[..., Any], name: str) -> Callable[..., Any]:
