@@ -20,6 +20,7 @@ enabled = true
 [security.privileges.maker]
 "namespaces/sales/datasets/made" = ["ADMIN"]
 """
+PARTS = {"partitioning.fields.": "day", "partitioning.field.day": "STRING"}
 ADMIN, MAKER = Principal("admin"), Principal("maker")
 SELLER, BUYER, ADA = Principal("seller"), Principal("buyer"), Principal("ada")
 
@@ -90,6 +91,21 @@ def test_a_dataset_with_a_principal_belongs_to_it_alone(cdap, create):
         seen = [each.name for each in cdap.datasets.list_datasets("sales")]
         cdap.datasets.truncate("sales", "bought")
     assert seen == ["bought"]
+
+
+def test_the_parts_of_a_dataset_are_its_own_in_sql(cdap):
+    request = DatasetRequest(
+        "parts", "partitionedFileSet", PARTS, namespace="sales", principal="buyer"
+    )
+    cdap.datasets.create(request)
+    sql = SqlRequest('SELECT count(*) FROM "parts.partitions"', namespace="sales")
+    with act_as(BUYER):
+        assert cdap.sql.query(sql).rows == 1
+        cdap.datasets.drop("sales", "parts")
+    cdap.datasets.create(request)
+    with act_as(MAKER), pytest.raises(UnauthorizedError, match="dataset:sales.parts'"):
+        cdap.sql.query(sql)
+    cdap.datasets.drop("sales", "parts")
 
 
 def test_an_owner_does_not_change_with_an_update(cdap, create):
