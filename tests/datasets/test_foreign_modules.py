@@ -86,7 +86,7 @@ def test_the_modules_are_listed_with_their_types(place, capsys):
     text = capsys.readouterr().out
     listed = json.loads(text[text.index("[\n") :])
     assert [
-        (each["name"], [type["name"] for type in each["types"]], each["uses_modules"])
+        (each["name"], sorted(type["name"] for type in each["types"]), each["uses_modules"])
         for each in listed
     ] == [
         ("boxes", ["box", "cabinet", "shelf"], ["ledger"]),
