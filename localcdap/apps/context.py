@@ -24,6 +24,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import unpack
 from localcdap.apps.platform import AppPlatform
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
+from localcdap.datasets.model import DatasetRequest
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
@@ -84,6 +85,20 @@ class AppContext(MetadataWriter):
         arguments: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
         return self._platform.evaluate_macros(namespace, dict(properties), dict(arguments or {}))
+
+    def dataset_exists(self, namespace: str, name: str) -> bool:
+        return self._platform.has_dataset(namespace, name)
+
+    def create_dataset(
+        self,
+        namespace: str,
+        name: str,
+        type: str,
+        properties: Mapping[str, str] | None = None,
+        description: str | None = None,
+    ) -> bool:
+        request = DatasetRequest(name, type, dict(properties or {}), description, namespace)
+        return self._platform.create_dataset(request)
 
     def open_folder(self, namespace: str) -> Path:
         return Path(self._platform.open_folder(self._app, namespace))

@@ -13,6 +13,8 @@ from localcdap.apps.files import AppFiles
 from localcdap.apps.metadata import AppMetadata
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.artifacts.service import ArtifactService
+from localcdap.datasets.instances import DatasetService
+from localcdap.datasets.model import DatasetRequest
 from localcdap.messaging.service import MessagingService
 from localcdap.namespaces.model import Namespace
 from localcdap.namespaces.preferences import PreferenceLevel, PreferenceService
@@ -50,7 +52,9 @@ class AppPlatform:
         methods: MethodService,
         files: AppFiles,
         metadata: AppMetadata,
+        datasets: DatasetService,
     ) -> None:
+        self._datasets = datasets
         self._files = files
         self._metadata = metadata
         self._namespaces = namespaces
@@ -97,6 +101,26 @@ class AppPlatform:
         self._namespaces.require(namespace)
         plugins = IndexedPlugins(self._artifacts, namespace)
         return plugins.add_uses(plugins.require(type, name, selector), properties)
+
+    def has_dataset(self, namespace: str, name: str) -> bool:
+        """See :meth:`localcdap.datasets.instances.DatasetService.has_dataset`."""
+        return self._datasets.has_dataset(namespace, name)
+
+    def create_dataset(self, request: DatasetRequest) -> bool:
+        """Create a dataset of the namespace's user; return whether there was none of that name and type.
+
+        :raises ConflictError: when there is one of another type.
+        """
+        try:
+            self._datasets.create(request)
+        except ConflictError:
+            if not self._datasets.has_dataset(request.namespace, request.name):
+                raise
+            held = self._datasets.describe(request.namespace, request.name)
+            if held.type != request.type:
+                raise
+            return False
+        return True
 
     def find_dataset_type(self, namespace: str, name: str) -> PluginRef | None:
         """Return what the process needs to load a dataset type of a module; None when there is none."""

@@ -159,7 +159,6 @@ def _describe_dataset_type(cls: type[DatasetDefinition], class_name: str) -> Dat
     name, description = vars(cls)[DATASET_TYPE_MARK]
     if name in BUILT_IN_TYPES:
         raise TypeError(f"'{name}' is the name of a built-in dataset type; choose another one.")
-    embedded = cls.embedded.values() if issubclass(cls, CompositeDefinition) else ()
     own = cls.reconfigure not in (DatasetDefinition.reconfigure, CompositeDefinition.reconfigure)
     return DatasetTypeClass(
         name,
@@ -167,8 +166,17 @@ def _describe_dataset_type(cls: type[DatasetDefinition], class_name: str) -> Dat
         class_name,
         own,
         dict(cls.properties),
-        sorted({each for each in embedded if isinstance(each, str)} - BUILT_IN_TYPES.keys()),
+        sorted(set(_list_embedded(cls)) - BUILT_IN_TYPES.keys()),
     )
+
+
+def _list_embedded(cls: type[DatasetDefinition]) -> Iterator[str]:
+    """Yield the types that a type embeds by their names, also within types that it embeds as objects."""
+    for each in cls.embedded.values() if issubclass(cls, CompositeDefinition) else ():
+        if isinstance(each, str):
+            yield each
+        else:
+            yield from _list_embedded(type(each))
 
 
 def _find_duplicate_types(found: list[DatasetTypeClass]) -> Iterator[str]:

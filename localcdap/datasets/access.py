@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Final
 
 import msgspec
@@ -13,14 +13,16 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
 from localcdap.security.access import SwitchedAuthorizer
 from localcdap.security.principals import current_principal
+from localcdap.store import dataset_catalog
 from localcdap.store.query_tables import QueryTable
+from localcdap.store.store import Transaction
 
 STRUCTURED: Final = "structured"
 """The schema of the structured tables of system applications in queries."""
 
 
 def refuse_unreadable(
-    tables: Iterable[QueryTable], authorizer: SwitchedAuthorizer
+    tx: Transaction, tables: Iterable[QueryTable], authorizer: SwitchedAuthorizer
 ) -> list[QueryTable]:
     """Return the tables; those that the caller may not read have the refusal.
 
@@ -28,14 +30,27 @@ def refuse_unreadable(
     """
     if not authorizer.is_enabled:
         return list(tables)
-    return [msgspec.structs.replace(each, refusal=_refuse(each, authorizer)) for each in tables]
+    known = dataset_catalog.list_names(tx)
+    return [
+        msgspec.structs.replace(each, refusal=_refuse(each, known, authorizer)) for each in tables
+    ]
 
 
-def _refuse(table: QueryTable, authorizer: SwitchedAuthorizer) -> UnauthorizedError | None:
+def _refuse(
+    table: QueryTable, known: Set[tuple[str, str]], authorizer: SwitchedAuthorizer
+) -> UnauthorizedError | None:
     namespace = SYSTEM_NAMESPACE if table.schema == STRUCTURED else table.schema
     try:
-        entity = MetadataEntity.of_dataset(table.name, namespace)
+        entity = MetadataEntity.of_dataset(_find_dataset(table, known), namespace)
         authorizer.enforce(current_principal(), entity, [Permission.READ])
     except UnauthorizedError as error:
         return error
     return None
+
+
+def _find_dataset(table: QueryTable, known: Set[tuple[str, str]]) -> str:
+    """Return the dataset of a table, which is called ``DATASET`` or ``DATASET.NAME``."""
+    name = table.name
+    while (table.schema, name) not in known and "." in name:
+        name = name.rpartition(".")[0]
+    return name if (table.schema, name) in known else table.name

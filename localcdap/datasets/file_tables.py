@@ -15,7 +15,6 @@ from localcdap.api.dataset.types.file_sets import FORMAT
 from localcdap.datasets.specifications import lay_out
 from localcdap.store import dataset_catalog, table_catalog
 from localcdap.store.columns import quote_identifier
-from localcdap.store.dataset_catalog import StoredDataset
 from localcdap.store.file_tables import FilePart, FileTable
 from localcdap.store.query_tables import QueryTable
 from localcdap.store.store import Transaction
@@ -46,18 +45,27 @@ class FileSetTables:
         texts = " ".join([*sql, *(each.query for each in tables if each.query)]).lower()
         taken = {(each.schema.lower(), each.name.lower()) for each in tables}
         return [
-            _make_table(tx, dataset, files, is_named=_may_be_named(dataset.name, texts))
-            for dataset, files in self._list_files(tx, namespace)
-            if (dataset.namespace.lower(), dataset.name.lower()) not in taken
+            _make_table(tx, owner, name, files, is_named=_may_be_named(name, texts))
+            for owner, name, files in self._list_files(tx, namespace)
+            if (owner.lower(), name.lower()) not in taken
         ]
 
     def _list_files(
         self, tx: Transaction, namespace: str | None
-    ) -> Iterator[tuple[StoredDataset, FileTable]]:
+    ) -> Iterator[tuple[str, str, FileTable]]:
+        """Yield namespace, name and files."""
         for dataset in dataset_catalog.list_datasets(tx, namespace):
-            files = describe_files(dataset.specification, self._folder / dataset.namespace)
-            if files is not None and files.has_columns:
-                yield dataset, files
+            for each in _list_with_embedded(dataset.specification):
+                files = describe_files(each, self._folder / dataset.namespace)
+                if files is not None and files.has_columns:
+                    yield dataset.namespace, each.name, files
+
+
+def _list_with_embedded(specification: DatasetSpecification) -> Iterator[DatasetSpecification]:
+    """Yield a dataset and its embedded datasets."""
+    yield specification
+    for each in specification.embedded.values():
+        yield from _list_with_embedded(each)
 
 
 def _may_be_named(name: str, texts: str) -> bool:
@@ -66,9 +74,8 @@ def _may_be_named(name: str, texts: str) -> bool:
 
 
 def _make_table(
-    tx: Transaction, dataset: StoredDataset, files: FileTable, *, is_named: bool
+    tx: Transaction, namespace: str, name: str, files: FileTable, *, is_named: bool
 ) -> QueryTable:
-    namespace, name = dataset.namespace, dataset.name
     if is_named and files.key:
         parts = tuple(_list_parts(tx, namespace, name, files))
         files = msgspec.structs.replace(files, parts=parts)

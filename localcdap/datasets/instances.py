@@ -29,6 +29,7 @@ from localcdap.datasets.model import (
     DatasetType,
     DatasetUpdate,
 )
+from localcdap.datasets.owners import DatasetOwners
 from localcdap.datasets.specifications import (
     compare,
     get_given_properties,
@@ -62,6 +63,7 @@ class DatasetService:
 
     :param folder: of the file sets of all namespaces.
     :param types: the dataset types; None for the built-in ones only.
+    :param owners: knows who owns which dataset; None: nobody asks who may do what.
     """
 
     def __init__(
@@ -72,8 +74,10 @@ class DatasetService:
         audit: AuditLog,
         folder: Path,
         types: DatasetTypes | None = None,
+        owners: DatasetOwners | None = None,
     ) -> None:
         self._store = store
+        self._owners = owners or DatasetOwners(store, namespaces)
         self._namespaces = namespaces
         self._topics = topics
         self._audit = audit
@@ -136,9 +140,11 @@ class DatasetService:
         :raises NotFoundError: when there is no such namespace or type.
         :raises DatasetPropertiesError: when the properties are invalid.
         :raises ConflictError: when there is a dataset or table of that name, or its folder exists.
+        :raises UnauthorizedError: when its principal is somebody whom the user may not name.
         """
         _check_name(request.name)
         self._namespaces.require(request.namespace)
+        self._owners.check_new_owner(request.namespace, request.principal)
         call = DatasetCall(
             DatasetAction.CREATE,
             request.type,
@@ -320,7 +326,7 @@ class DatasetService:
             specification.description,
             get_given_properties(specification),
             specification,
-            dataset.principal,
+            self._owners.find_owner(dataset.namespace, dataset.principal),
             dataset.created,
             dataset.updated,
             get_row_schema(specification, layout),

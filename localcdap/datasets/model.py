@@ -28,7 +28,7 @@ class DatasetRequest(msgspec.Struct, frozen=True):
     description: str | None = None
     namespace: str = "default"
     principal: str | None = None
-    """The owner; None: that of the namespace."""
+    """The owner, who may do everything with it; None: that of the namespace."""
 
 
 class DatasetUpdate(msgspec.Struct, frozen=True):
@@ -65,6 +65,7 @@ class DatasetDetail(msgspec.Struct, frozen=True):
     """As they were given."""
     specification: DatasetSpecification
     principal: str | None
+    """The owner: its own principal, or that of the namespace."""
     created: int
     """Milliseconds since 1970."""
     updated: int

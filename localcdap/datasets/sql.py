@@ -157,7 +157,7 @@ class SqlService:
             with self._store.snapshot() as tx:
                 found_tables = [table for table, _ in self._list_query_tables(tx)]
                 found_tables += self._files.list_tables(tx, found_tables, [request.sql])
-                tables = refuse_unreadable(found_tables, self._authorizer)
+                tables = refuse_unreadable(tx, found_tables, self._authorizer)
             tables += _alias_dataset_tables(tables, request.namespace)
             found = query.run(self._store, tables, request.namespace)
         finally:
@@ -238,7 +238,7 @@ def _alias_dataset_tables(tables: Sequence[QueryTable], namespace: str) -> Itera
         dataset, dot, name = table.name.partition(".")
         if table.schema == namespace and dot and name and dataset.lower() not in taken:
             query = f"FROM {table.source}" if table.query is not None else None
-            yield QueryTable(dataset, name, table.source, query, table.refusal)
+            yield msgspec.structs.replace(table, schema=dataset, name=name, query=query)
 
 
 def _to_sql_table(view: QueryTable, described: ViewDescription) -> SqlTable:

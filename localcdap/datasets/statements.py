@@ -90,7 +90,8 @@ class StatementService:
     def _list_tables(self, tx: Transaction, statements: StatementBatch) -> list[QueryTable]:
         namespace = statements.namespace
         tables = [entry.query_table for entry in list_entries(tx, namespace)]
-        return tables + self._files.list_tables(tx, tables, statements.sql, namespace)
+        tables += self._files.list_tables(tx, tables, statements.sql, namespace)
+        return refuse_unreadable(tx, tables, self._authorizer)
 
     def _run(
         self,
@@ -105,8 +106,7 @@ class StatementService:
             if name in held
         }
         change = ChangeQuery(statements.sql, required, _LIMITS)
-        readable = refuse_unreadable(tables, self._authorizer)
-        return change.carry_out(self._store, readable, statements.namespace, Path(directory))
+        return change.carry_out(self._store, tables, statements.namespace, Path(directory))
 
     def _write_changes(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import signal
 import time
@@ -43,6 +44,9 @@ def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
     except BaseException as error:
         report.fail(error)
         raise
+    # What a host has loaded stays; the collector would look at it again and again.
+    gc.collect()
+    gc.freeze()
     signal.signal(signal.SIGTERM, lambda *_: host.leaving.set())
     report.succeed()
     try:

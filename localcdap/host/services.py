@@ -30,6 +30,7 @@ from localcdap.datasets.file_tables import FileSetTables
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
 from localcdap.datasets.modules import DatasetModuleService
+from localcdap.datasets.owners import DatasetOwners
 from localcdap.datasets.planner import PipelineDatasets, RunDatasets
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
@@ -93,6 +94,7 @@ from localcdap.runs.service import RunService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
+from localcdap.security.owners import OwnerPrivileges
 from localcdap.security.service import SecurityService
 from localcdap.settings import Settings, load_settings
 from localcdap.store.rows.session import DatasetAccesses
@@ -186,7 +188,8 @@ class HostServices:
         file = PrivilegeFile(
             home.settings_file, lambda: read_privileges(load_settings(home.settings_file))
         )
-        self._authorizer = PrivilegeAuthorizer(file.read)
+        self._owner_privileges = OwnerPrivileges(file.read)
+        self._authorizer = PrivilegeAuthorizer(self._owner_privileges.read)
         self.checks = AccessChecks(self._authorizer)
         self.security = SecurityService(self._authorizer, file)
 
@@ -314,10 +317,12 @@ class HostServices:
         """Build the services of datasets and of their types, and what checks and records their use."""
         folder = home.file_sets
         types = DatasetTypes(store, folder, self.artifacts, worker)
+        owners = DatasetOwners(store, self.namespaces, self._authorizer)
+        self._owner_privileges.use(owners.list_owned)
         self._planner = PipelineDatasets(store, folder, self._authorizer, types)
         self.run_datasets = RunDatasets(store, folder, self._planner)
         self.datasets = DatasetService(
-            store, self.namespaces, self._topics, self._audit_log, folder, types
+            store, self.namespaces, self._topics, self._audit_log, folder, types, owners
         )
         self.dataset_modules = DatasetModuleService(store, self.artifacts)
         rules = get_annotation_rules(settings.datasets_shipped_annotations)
@@ -359,6 +364,7 @@ class HostServices:
             self.methods,
             AppFiles(home.app_files, self.namespaces),
             AppMetadata(store, self._topics, self.metadata),
+            self.datasets,
         )
         processes = AppProcesses(
             home.path,

@@ -30,6 +30,8 @@ from localcdap.security.access import of_namespace, open_to_all, requires, shows
 from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)
+PRINCIPAL: Final = "principal"
+"""The key of a namespace's configuration that names its user, who owns the datasets in it."""
 _ACTIVE: Final = "active"
 _DELETING: Final = "deleting"
 _DELETED: Final = "deleted"
@@ -60,6 +62,22 @@ class NamespaceService:
     def list_namespaces(self) -> list[Namespace]:
         """Return all namespaces except ``system``, by name."""
         return [each for name, each in self._get_active().items() if name != SYSTEM]
+
+    @property
+    def changes(self) -> int:
+        """A number that is another one after each change of a namespace."""
+        return self._changes
+
+    def list_principals(self) -> dict[str, str]:
+        """Return the users of namespaces, by the name of the namespace, from memory.
+
+        A namespace may have one, in its configuration under ``principal`` (CDAP 6 ``NamespaceConfig``).
+        """
+        return {
+            each.name: user
+            for each in self._get_active().values()
+            if (user := each.config.get(PRINCIPAL))
+        }
 
     @requires(of_namespace("name"))
     def describe(self, name: str) -> Namespace:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from localcdap.api.dataset.definition import DatasetAdmin, DatasetDefinition
+from localcdap.api.dataset.definition import CompositeDefinition, DatasetAdmin, DatasetDefinition
 from localcdap.api.dataset.rows import RowTable
 from localcdap.api.dataset.specification import (
     DatasetSpecification,
@@ -372,13 +372,18 @@ def _add_origins(
     specification: DatasetSpecification, definition: DatasetDefinition, ref: PluginRef
 ) -> DatasetSpecification:
     """Return a specification with what the host has to know of it without the code of the types."""
+    from localcdap.api.dataset.types import BUILT_IN_TYPES
+
     used = {each.name: each for each in ref.uses}
-    embedded = {
-        name: _add_origins(each, make_definition(used[each.type]), used[each.type])
-        if each.type in used
-        else each
-        for name, each in specification.embedded.items()
-    }
+    known = definition.find_embedded() if isinstance(definition, CompositeDefinition) else {}
+    embedded = dict(specification.embedded)
+    for name, each in specification.embedded.items():
+        inner = known.get(name)
+        if each.type in used:
+            embedded[name] = _add_origins(each, make_definition(used[each.type]), used[each.type])
+        elif inner is not None and type(inner) is not type(BUILT_IN_TYPES.get(each.type)):
+            # A type that is given as an object, which may be one that the host does not know.
+            embedded[name] = _add_origins(each, inner, ref)
     origin = TypeOrigin(
         f"{ref.artifact.name} {ref.artifact.version}",
         encode_layout(definition.lay_out(specification)),

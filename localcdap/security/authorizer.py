@@ -107,7 +107,7 @@ class PrivilegeFile:
     """
 
     def __init__(self, file: Path, load: Callable[[], Privileges]) -> None:
-        self._file = file
+        self._file = os.fspath(file)
         self._load = load
         self._lock = threading.Lock()
         self._state = self._read_state()

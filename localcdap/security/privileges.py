@@ -67,10 +67,10 @@ class Privileges(msgspec.Struct, frozen=True):
     ) -> list[Permission]:
         """Return which of some permissions a user lacks. A privilege covers what is inside its entity."""
         keys = tuple(entity.details.items())
+        mine = self.users.get(user, {})
         held: set[Permission] = set()
-        for of, granted in self.users.get(user, {}).items():
-            if keys[: len(of)] == of:
-                held |= granted
+        for length in range(len(keys) + 1):
+            held |= mine.get(keys[:length], frozenset())
         return [each for each in Permission if each in permissions and each not in held]
 
     def is_visible(self, user: str, entity: MetadataEntity) -> bool:

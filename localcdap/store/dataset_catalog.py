@@ -52,6 +52,11 @@ def has_dataset(tx: Transaction, namespace: str, name: str) -> bool:
     return bool(tx.execute(sql, (namespace, name)))
 
 
+def list_names(tx: Transaction) -> set[tuple[str, str]]:
+    """Return the namespaces and names of all datasets."""
+    return set(tx.execute("SELECT namespace, name FROM dataset_instances"))
+
+
 def require_dataset(tx: Transaction, namespace: str, name: str) -> StoredDataset:
     """Return a dataset.
 

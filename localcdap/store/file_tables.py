@@ -1,7 +1,6 @@
 """Files of a dataset as a table of a query: Arrow reads what DuckDB needs of their columns and partitions.
 
-A Parquet, ORC, CSV or JSON file is opened only when conditions on the fields of the partition key allow its
-partition. Avro and text files are all read.
+A file is opened only when conditions on the fields of the partition key allow its partition.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 TEXT: Final = Schema.record("line", [("body", Schema.STRING)])
 """The schema of a file of text: one row for each line."""
 _SELF_DESCRIBING: Final = ("parquet", "orc", "avro")
-_BATCH: Final = 10_000
-"""Rows of an Avro or text file that are read at once."""
 
 
 class FilePart(msgspec.Struct, frozen=True):
@@ -57,13 +54,15 @@ class FileTable(msgspec.Struct, frozen=True):
 
 
 def open_files(table: FileTable) -> Any:
-    """Return what DuckDB reads as a table: a ``pyarrow.dataset.Dataset``, or an Arrow stream.
+    """Return what DuckDB reads as a table: a ``pyarrow.dataset.Dataset``.
 
     :raises QueryError: when a file leads out of the folder, or says no schema.
     """
-    if table.format in ("avro", "text"):
-        return RecordFiles(table)
-    return _open_dataset(table)
+    if table.format not in ("avro", "text"):
+        return _open_dataset(table)
+    from localcdap.store.record_files import RecordFiles
+
+    return RecordFiles(_open_dataset(table), table.format)
 
 
 def describe_columns(table: FileTable) -> pa.Schema:
@@ -112,7 +111,7 @@ def _make_format(table: FileTable, schema: pa.Schema) -> Any:
 
     own = schema.names[: len(schema.names) - len(table.key)]
     match table.format:
-        case "parquet":
+        case "parquet" | "avro" | "text":  # RecordFiles reads the last two
             return pd.ParquetFileFormat()
         case "orc":
             return pd.OrcFileFormat()
@@ -133,69 +132,6 @@ def _make_format(table: FileTable, schema: pa.Schema) -> Any:
                     quoted_strings_can_be_null=False,
                 ),
             )
-
-
-class RecordFiles:
-    """Avro and text files as an Arrow stream; each scan reads the files again."""
-
-    def __init__(self, table: FileTable) -> None:
-        self._table = table
-        self._schema = describe_columns(table)
-
-    def __arrow_c_schema__(self) -> object:
-        return self._schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        import pyarrow as pa
-
-        batches = pa.RecordBatchReader.from_batches(self._schema, self._read())
-        return batches.__arrow_c_stream__(requested_schema)
-
-    def _read(self) -> Iterator[pa.RecordBatch]:
-        for part in self._table.parts:
-            for file in _list_files(self._table, part):
-                try:
-                    yield from self._read_file(file, part)
-                except (OSError, ValueError, StopIteration) as error:
-                    raise QueryError(f"The file {file} cannot be read: {error}") from error
-
-    def _read_file(self, file: str, part: FilePart) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        keys = dict(zip((name for name, _ in self._table.key), part.key, strict=True))
-        reader = _read_lines if self._table.format == "text" else _read_avro
-        for rows in _divide(reader(file)):
-            columns = [
-                pa.array([keys[f.name]] * len(rows), f.type)
-                if f.name in keys
-                else pa.array([row.get(f.name) for row in rows], f.type)
-                for f in self._schema
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=self._schema)
-
-
-def _read_lines(file: str) -> Iterator[dict[str, Any]]:
-    with Path(file).open(encoding="utf-8", newline="\n") as lines:
-        for line in lines:
-            yield {"body": line.rstrip("\r\n")}
-
-
-def _read_avro(file: str) -> Iterator[dict[str, Any]]:
-    import fastavro
-
-    with Path(file).open("rb") as stream:
-        yield from fastavro.reader(stream)
-
-
-def _divide(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    chunk: list[dict[str, Any]] = []
-    for row in rows:
-        chunk.append(row)
-        if len(chunk) == _BATCH:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def _read_file_schema(table: FileTable) -> pa.Schema:

@@ -37,6 +37,8 @@ _CONFIG: Final[dict[str, Any]] = {
 }
 _QUERIES: Final = ("SELECT", "EXPLAIN")
 """The kinds of statements that are allowed, in DuckDB's words; DESCRIBE, SUMMARIZE and SHOW are SELECT."""
+_INTERRUPT_S: Final = 0.05
+"""Seconds between the attempts to interrupt a query."""
 _BATCH_ROWS: Final = 1024
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """The largest result; further rows are left out, as when the limit of rows is reached."""
@@ -126,6 +128,9 @@ class Query:
             if fault is not None:
                 raise fault from error
             raise query_error(error, self._sql, self._limits.memory_mb) from None
+        except UnicodeDecodeError as error:  # DuckDB's message has bytes of a file that are no text
+            message = bytes(error.object).decode(errors="replace")
+            raise query_error(ValueError(message), self._sql, self._limits.memory_mb) from None
         finally:
             timer.cancel()
 
@@ -210,8 +215,20 @@ class Query:
     def _end(self, why: QueryError) -> None:
         with self._lock:
             self._ended = self._ended or why
+        # DuckDB forgets an interrupt that comes before a statement has begun.
+        if not self._interrupt():
+            threading.Thread(target=self._interrupt_until_closed, daemon=True).start()
+
+    def _interrupt(self) -> bool:
+        """Interrupt a running statement; return whether there is nothing to be interrupted any more."""
+        with self._lock:
             if self._engine is not None:
                 self._engine.interrupt()
+            return self._engine is None
+
+    def _interrupt_until_closed(self) -> None:
+        while not self._interrupt():
+            time.sleep(_INTERRUPT_S)
 
 
 def to_arrow_stream(table: Any) -> bytes:

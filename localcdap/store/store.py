@@ -27,6 +27,7 @@ from localcdap.store.commit_log import CommitLog
 from localcdap.store.database_errors import translate_errors
 from localcdap.store.database_file import remove_temporary_files
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
+from localcdap.store.parsed_statements import ParsedStatements
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,9 +52,15 @@ class Transaction:
     failed, no other statement can run, and the block raises at its end even when that error was caught.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, translate: _Translate) -> None:
+    def __init__(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        translate: _Translate,
+        statements: ParsedStatements,
+    ) -> None:
         self._cursor = cursor
         self._translate = translate
+        self._statements = statements
         self.failure: LocalcdapError | None = None
         """The error of the first statement that failed."""
         self.has_only_read = False
@@ -92,7 +99,8 @@ class Transaction:
         :raises StoreError: when it fails for any other reason.
         """
         try:
-            rows: list[tuple[Any, ...]] = self._cursor.execute(sql, params).fetchall()
+            statement = self._statements.find(self._cursor, sql)
+            rows: list[tuple[Any, ...]] = self._cursor.execute(statement, params).fetchall()
         except Exception:
             with self._note_failure():
                 raise
@@ -157,6 +165,7 @@ class Store:
         self.path: Final = path
         remove_temporary_files(path)
         self._root = open_after_checkpoint(path)
+        self._statements: Final = ParsedStatements()
         self._idle: list[duckdb.DuckDBPyConnection] = []
         self._used: set[duckdb.DuckDBPyConnection] = set()
         self._changed = threading.Condition()
@@ -164,7 +173,7 @@ class Store:
         self._invalid = False
         """Whether DuckDB rejects all use of the open file, after a fatal error."""
         self._observe_tables: Callable[[Transaction], None] | None = None
-        self._observe_commits: Callable[[Transaction], None] | None = None
+        self._commit_observers: list[Callable[[Transaction], None]] = []
         self._writing = threading.Lock()
         self._writer: int | None = None
         try:
@@ -193,7 +202,7 @@ class Store:
 
         The transactions of :meth:`transaction` still hold up other writers then.
         """
-        self._observe_commits = observe
+        self._commit_observers.append(observe)
 
     @contextlib.contextmanager
     def hold_writers(self) -> Iterator[None]:
@@ -254,7 +263,7 @@ class Store:
     def read(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one query and return its rows. It sees committed data only, also while this thread writes."""
         with self._cursor() as cursor:
-            return Transaction(cursor, self._translate).execute(sql, params)
+            return Transaction(cursor, self._translate, self._statements).execute(sql, params)
 
     @contextlib.contextmanager
     def open_streams(self) -> Iterator[Callable[[str], pa.RecordBatchReader]]:
@@ -309,6 +318,7 @@ class Store:
             self._commits.write_checkpoint(self._root)
             for cursor in (*self._idle, *self._used):
                 cursor.close()
+            self._statements.clear()
             self._root.close()
             self._commits.close()
 
@@ -322,21 +332,21 @@ class Store:
     def _block(self, begin: str) -> Iterator[Transaction]:
         with self._cursor() as cursor:
             with self._translate():
-                cursor.execute(begin)
-            transaction = Transaction(cursor, self._translate)
+                self._execute(cursor, begin)
+            transaction = Transaction(cursor, self._translate, self._statements)
             try:
                 yield transaction
                 _require_success(transaction)
                 if transaction.has_only_read:
                     with self._translate():
-                        cursor.commit()
+                        self._execute(cursor, "COMMIT")
                     return
                 if transaction.changer is not None and self._observe_tables is not None:
                     transaction.changer.run(self._observe_tables, transaction)
                 with self._translate(), self._commits.commit(cursor):
-                    cursor.commit()
-                if self._observe_commits is not None:
-                    self._observe_commits(transaction)
+                    self._execute(cursor, "COMMIT")
+                for observe in self._commit_observers:
+                    observe(transaction)
             except BaseException:
                 _roll_back(cursor)
                 _run_actions(reversed(transaction._undoing), "rollback")
@@ -344,7 +354,14 @@ class Store:
 
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Take a cursor for this thread only; DuckDB's cursors are not thread-safe."""
+        cursor = self._take_cursor()
+        try:
+            yield cursor
+        finally:
+            self._return_cursor(cursor)
+
+    def _take_cursor(self) -> duckdb.DuckDBPyConnection:
+        """Return a cursor for this thread only; DuckDB's cursors are not thread-safe."""
         with self._changed:
             if self._closed:
                 raise StoreError(f"The database {self.path} is closed.", "Open the instance again.")
@@ -352,16 +369,19 @@ class Store:
                 self._reopen()
             cursor = self._idle.pop() if self._idle else self._root.cursor()
             self._used.add(cursor)
-        try:
-            yield cursor
-        finally:
-            with self._changed:
-                self._used.discard(cursor)
-                if self._closed or self._invalid or len(self._idle) >= _MOST_IDLE:
-                    cursor.close()
-                else:
-                    self._idle.append(cursor)
-                self._changed.notify_all()
+            return cursor
+
+    def _return_cursor(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        with self._changed:
+            self._used.discard(cursor)
+            if self._closed or self._invalid or len(self._idle) >= _MOST_IDLE:
+                cursor.close()
+            else:
+                self._idle.append(cursor)
+            self._changed.notify_all()
+
+    def _execute(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
+        cursor.execute(self._statements.find(cursor, sql))
 
     def _translate(self) -> AbstractContextManager[None]:
         """Translate DuckDB's exceptions in a block into errors of localcdap."""

@@ -27,6 +27,8 @@ from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection, PluginRef
 from localcdap.artifacts.service import ArtifactService
+from localcdap.datasets.accesses import DatasetAccessLog
+from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.listeners import (
     DeletedNamespaceCleanup,
     TableListenerDelivery,
@@ -35,8 +37,11 @@ from localcdap.datasets.listeners import (
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
+from localcdap.metadata.accesses import AccessRecorder
+from localcdap.metadata.audit import AuditLog
 from localcdap.metadata.emitted import EmittedMetadataListener
 from localcdap.metadata.existence import create_checks
+from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.preferences import PreferenceService
@@ -47,6 +52,7 @@ from localcdap.namespaces.vaults import FileVault
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodService
+from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
     TransformRequest,
@@ -56,6 +62,7 @@ from localcdap.sandbox.plugin_calls import (
 )
 from localcdap.sandbox.plugin_methods import MethodAnswer, MethodRequest
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
+from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
 
@@ -85,7 +92,13 @@ class AppTester:
             undo.callback(self._delivery.close)
             undo.callback(topics.close)
             self.namespaces: Final = NamespaceService(store, topics)
-            tables = StructuredTables(store, self.namespaces.require_generation)
+            metadata, audit = MetadataStore(store), AuditLog(topics)
+            lineage = LineageStore(store, StoredRuns(store), metadata.list_fields)
+            recorder = AccessRecorder(lineage, metadata, audit)
+            files = folder / "filesets"
+            accesses = DatasetAccessLog(store, ALLOW_ALL, recorder, files)
+            tables = StructuredTables(store, self.namespaces.require_generation, accesses.open)
+            self.datasets: Final = DatasetService(store, self.namespaces, topics, audit, files)
             undo.callback(tables.close)
             self.transactions: Final = tables.transactions
             self.tables: Final = tables.admin
@@ -102,7 +115,7 @@ class AppTester:
             self._delivery.add(DeletedNamespaceCleanup(tables.admin))
             self._artifacts = _create_artifact_service(store, folder, self.namespaces)
             self.metadata: Final = MetadataService(
-                store, MetadataStore(store), self.namespaces, create_checks(self._artifacts)
+                store, metadata, self.namespaces, create_checks(self._artifacts)
             )
             self._delivery.add(EmittedMetadataListener(self.metadata))
             AppDeployer(tables.admin).deploy(
@@ -121,6 +134,7 @@ class AppTester:
                 ),
                 AppFiles(folder / "files", self.namespaces),
                 AppMetadata(store, topics, self.metadata),
+                self.datasets,
             )
             name = describe_application(app, app.__qualname__).name
             self.context: Final = AppContext(platform, tables.transactions, name)

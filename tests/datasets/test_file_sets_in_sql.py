@@ -145,18 +145,47 @@ def test_partitions(cdap, create, format):
     assert ask(cdap, "SELECT id FROM files WHERE day = 'mon' AND id > 1") == [{"id": 2}]
 
 
+READABLE = {**WRITERS, "text": lambda path: path.write_text("ada\nbob\n", encoding="utf-8")}
+
+
+@pytest.mark.parametrize("format", READABLE)
 @pytest.mark.parametrize(
-    "condition", ["day = 'mon'", "n < 2", "day IN ('mon', 'sat')", "n = 1 OR n = 7"]
+    "condition",
+    [
+        "day = 'mon'",
+        "n < 2",
+        "day IN ('mon', 'sat')",
+        "n = 1 OR n = 7",
+        "upper(day) = 'MON' AND n < 2",
+    ],
 )
-def test_other_partitions_are_not_opened(cdap, create, condition):
-    folder = create("parquet", "partitionedFileSet", **DAYS)
-    write_parquet(folder / "good")
-    (folder / "bad").write_text("broken", encoding="utf-8")
+def test_other_partitions_are_not_opened(cdap, create, format, condition):
+    schema = None if format == "text" else SCHEMA
+    folder = create(format, "partitionedFileSet", schema, **DAYS)
+    READABLE[format](folder / "good")
+    (folder / "bad").write_bytes(b"\xff broken")
     add_partition(cdap, "good", "mon", 1)
     add_partition(cdap, "bad", "tue", 2)
-    assert len(ask(cdap, f"FROM files WHERE {condition}")) == 2  # noqa: S608
+    found = ask(cdap, f"FROM files WHERE {condition}")  # noqa: S608
+    assert [(each["day"], each["n"]) for each in found] == [("mon", 1)] * 2
+    through = f"WITH v AS (FROM files) SELECT count(*) AS c FROM v WHERE {condition}"  # noqa: S608
+    assert ask(cdap, through) == [{"c": 2}]
     with pytest.raises(QueryError, match=r"filesets/default/files/bad"):
         ask(cdap, "FROM files")
+
+
+def test_partitions_of_avro_that_share_a_folder(cdap, create):
+    folder = create("avro", "partitionedFileSet", **DAYS)
+    (folder / "a" / "b").mkdir(parents=True)
+    write_avro(folder / "a" / "b" / "part-0")
+    add_partition(cdap, "a", "mon", 1)
+    add_partition(cdap, "a/b", "tue", 2)
+    count = "SELECT day, count(*) AS c FROM files GROUP BY day ORDER BY day"
+    assert ask(cdap, count) == [{"day": "mon", "c": 2}, {"day": "tue", "c": 2}]
+    joined = (
+        "SELECT count(*) AS c FROM files a JOIN files b USING (id) WHERE a.day = 'mon' AND b.n = 2"
+    )
+    assert ask(cdap, joined) == [{"c": 2}]
 
 
 def test_an_update_of_the_schema_shows_at_once(cdap, create):

@@ -174,6 +174,32 @@ class SystemContext(Protocol):
         """
         ...
 
+    def dataset_exists(self, namespace: str, name: str) -> bool:
+        """Return whether there is a dataset of this name in a namespace.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        ...
+
+    def create_dataset(
+        self,
+        namespace: str,
+        name: str,
+        type: str,
+        properties: Mapping[str, str] | None = None,
+        description: str | None = None,
+    ) -> bool:
+        """Create a dataset in a namespace; it belongs to the user of the namespace.
+
+        Transactions open it: ``tx.dataset(name, namespace=namespace)``.
+
+        :returns: False when there was one of this name and type, which is not changed.
+        :raises NotFoundError: when there is no such namespace or type.
+        :raises DatasetPropertiesError: when the properties are invalid.
+        :raises ConflictError: when there is one of another type, or its folder exists.
+        """
+        ...
+
     def open_folder(self, namespace: str) -> Path:
         """Return the folder for files of this application in a namespace, created when it does not exist.
 

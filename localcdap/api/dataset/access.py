@@ -32,6 +32,17 @@ from localcdap.api.security import Permission
 _F = TypeVar("_F", bound=Callable[..., Any])
 _MARK: Final = "__dataset_access__"
 _CHECKED: Final = "__dataset_access_checked__"
+_CALLED_METHODS: Final = (
+    "__init__",
+    "__call__",
+    "__contains__",
+    "__delitem__",
+    "__getitem__",
+    "__iter__",
+    "__len__",
+    "__setitem__",
+)
+"""What a program calls without writing its name: these methods are public ones."""
 
 
 class AccessKind(enum.StrEnum):
@@ -51,7 +62,7 @@ class AccessKind(enum.StrEnum):
 
     def includes(self, other: AccessKind) -> bool:
         """Return whether a method with this access may call one with the other."""
-        return set(other.permissions) <= set(self.permissions)
+        return other is self or set(other.permissions) <= set(self.permissions)
 
 
 _PERMISSIONS: Final = {
@@ -136,15 +147,8 @@ class enter_method:  # noqa: N801  it is used like a function
 
     __slots__ = ("_call", "_token")
 
-    def __init__(
-        self,
-        guard: AccessGuard,
-        method: str,
-        access: AccessKind | None,
-        *,
-        is_constructor: bool = False,
-    ) -> None:
-        self._call = _begin(guard, method, access, is_constructor=is_constructor)
+    def __init__(self, guard: AccessGuard, method: str, access: AccessKind | None) -> None:
+        self._call = _begin(guard, method, access)
 
     def __enter__(self) -> None:
         self._token = _running.set(self._call)
@@ -154,9 +158,9 @@ class enter_method:  # noqa: N801  it is used like a function
 
 
 def _begin(
-    guard: AccessGuard, method: str, access: AccessKind | None, *, is_constructor: bool
+    guard: AccessGuard, method: str, access: AccessKind | None, *, is_constructor: bool = False
 ) -> _Call:
-    caller = _running.get()
+    outer = caller = _running.get()
     while caller is not None and caller.guard is not guard:
         caller = caller.caller
     if guard.rules is AnnotationRules.SHIPPED:
@@ -164,7 +168,7 @@ def _begin(
         known = caller is not None and caller.access is not AccessKind.UNKNOWN
         effective = caller.access if caller is not None and known else own
         guard.check(own, effective)
-        return _Call(guard, effective, method, _running.get())
+        return _Call(guard, effective, method, outer)
     if caller is None:
         own = access or (AccessKind.NONE if is_constructor else AccessKind.READ_WRITE)
     else:
@@ -175,7 +179,7 @@ def _begin(
                 f"Annotate '{caller.method}' with what it does, or call another method.",
             )
     guard.check(own, own)
-    return _Call(guard, own, method, _running.get())
+    return _Call(guard, own, method, outer)
 
 
 def is_in_method() -> bool:
@@ -183,25 +187,72 @@ def is_in_method() -> bool:
     return _running.get() is not None
 
 
-def insert_checks(dataset_class: type) -> None:
-    """Insert the checks into the methods that a dataset class defines itself.
+def insert_checks(dataset_class: type, base: type = object) -> None:
+    """Insert the checks into the methods that a dataset class has of its own or takes from other classes.
 
-    These are its constructor, its public methods, and any other method or property with an annotation.
+    These are its constructor, its public methods, operators such as ``dataset[key]``, and any other method or
+    property with an annotation. What it takes from a class that is no dataset class, such as a mixin, is
+    checked in this class only.
 
-    :raises TypeError: for an asynchronous generator, which cannot be checked.
+    :param base: the class of which all dataset classes are; those have their checks already.
+    :raises TypeError: for an asynchronous generator, and for an annotated member that cannot be checked.
     """
-    for name, member in list(vars(dataset_class).items()):
-        if isinstance(member, property):
-            if member.fget is not None and hasattr(member.fget, _MARK):
-                setattr(dataset_class, name, property(_check(member.fget, name), member.fset))
-        elif inspect.isfunction(member) and _is_checked(name, member):
-            setattr(dataset_class, name, _check(member, name))
+    members: dict[str, Any] = {}
+    for each in reversed(dataset_class.__mro__):
+        if each is dataset_class or not issubclass(each, base):
+            members.update(vars(each))
+        else:
+            for name in vars(each):
+                members.pop(name, None)
+    for name, member in members.items():
+        checked = _check_member(name, member)
+        if checked is not member:
+            setattr(dataset_class, name, checked)
+
+
+def _check_member(name: str, member: Any) -> Any:
+    """Return a member of a class with its checks; the member itself when it needs none."""
+    if isinstance(member, property):
+        parts = (member.fget, member.fset, member.fdel)
+        marked = [_check(each, name) if hasattr(each, _MARK) else each for each in parts]
+        return property(*marked, doc=member.__doc__) if any(map(_has_checks, marked)) else member
+    if isinstance(member, functools.cached_property):
+        if hasattr(member.func, _MARK) and not _has_checks(member.func):
+            member.func = _check(member.func, name)
+        return member
+    if isinstance(member, functools.partialmethod) and inspect.isfunction(member.func):
+        if not _is_checked(name, member.func):
+            return member
+        return functools.partialmethod(_check(member.func, name), *member.args, **member.keywords)
+    if inspect.isfunction(member):
+        return _check(member, name) if _is_checked(name, member) else member
+    if not hasattr(member, _MARK) or _has_checks(member):
+        return member
+    if isinstance(member, (staticmethod, classmethod)):
+        raise TypeError(
+            f"Method '{name}' of a dataset class cannot be a {type(member).__name__} with an annotation: "
+            "there is no dataset to check when it is called."
+        )
+    return _check(_to_function(member), name)
+
+
+def _to_function(member: Any) -> Callable[..., Any]:
+    """Return a function that calls a member which is none, such as one with ``functools.lru_cache``."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return member.__get__(self, type(self))(*args, **kwargs)
+
+    return functools.update_wrapper(call, member)
+
+
+def _has_checks(function: Any) -> bool:
+    return hasattr(function, _CHECKED)
 
 
 def _is_checked(name: str, function: Callable[..., Any]) -> bool:
-    if hasattr(function, _CHECKED):
+    if _has_checks(function):
         return False
-    return name == "__init__" or not name.startswith("_") or hasattr(function, _MARK)
+    return not name.startswith("_") or name in _CALLED_METHODS or hasattr(function, _MARK)
 
 
 def _check(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -218,19 +269,19 @@ def _check(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return checked
 
 
-def _enter(dataset: Any, name: str, access: AccessKind | None) -> enter_method:
-    guard: AccessGuard = dataset.guard
-    is_constructor = name == "__init__"
-    shown = type(dataset).__name__ if is_constructor else name
-    return enter_method(guard, shown, access, is_constructor=is_constructor)
-
-
 def _check_call(
     function: Callable[..., Any], name: str, access: AccessKind | None
 ) -> Callable[..., Any]:
+    is_constructor = name == "__init__"
+
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _enter(self, name, access):
+        # As in enter_method, which would take as long again.
+        shown = type(self).__name__ if is_constructor else name
+        token = _running.set(_begin(self.guard, shown, access, is_constructor=is_constructor))
+        try:
             return function(self, *args, **kwargs)
+        finally:
+            _running.reset(token)
 
     return call
 
@@ -239,7 +290,7 @@ def _check_coroutine(
     function: Callable[..., Any], name: str, access: AccessKind | None
 ) -> Callable[..., Any]:
     async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _enter(self, name, access):
+        with enter_method(self.guard, name, access):
             return await function(self, *args, **kwargs)
 
     return call
@@ -251,7 +302,7 @@ def _check_generator(
     """Check when the method is called; each step of the generator then runs as this method."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        running = _begin(self.guard, name, access, is_constructor=False)
+        running = _begin(self.guard, name, access)
         return _run_steps(running, function(self, *args, **kwargs))
 
     return call

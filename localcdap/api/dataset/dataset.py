@@ -48,7 +48,7 @@ class Dataset:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        insert_checks(cls)
+        insert_checks(cls, Dataset)
 
     def __new__(cls, context: DatasetContext, *_: Any, **__: Any) -> Dataset:
         # The check of a constructor needs the guard.

@@ -258,6 +258,7 @@ class CompositeDefinition(DatasetDefinition):
 
     def _find_embedded(self, embedded: DatasetDefinition | str) -> DatasetDefinition:
         if isinstance(embedded, DatasetDefinition):
+            embedded.find_type = embedded.find_type or self.find_type
             return embedded
         if self.find_type is None:
             raise NotFoundError(f"Requested dataset type is not available: {embedded}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -54,7 +55,13 @@ class DatasetSpecification(msgspec.Struct, frozen=True, rename="camel", omit_def
         :raises SchemaError: when it is not a schema.
         """
         text = self.properties.get(SCHEMA)
-        return None if text is None else Schema.parse(text)
+        return None if text is None else _parse_schema(text)
+
+
+@lru_cache(maxsize=256)
+def _parse_schema(text: str) -> Schema:
+    # Each transaction asks for the schemas of the datasets that it opens.
+    return Schema.parse(text)
 
 
 def build_specification(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -202,6 +203,20 @@ class TransactionRows:
     ) -> list[Row]:
         wanted = op.SelectRows(list(conditions), list(order_by), descending, limit)
         return self._read(wanted)
+
+    def select_values(
+        self,
+        columns: Sequence[str],
+        conditions: Sequence[RowCondition] = (),
+        *,
+        order_by: Sequence[str] = (),
+    ) -> list[tuple[Any, ...]]:
+        for each in columns:
+            self._table.check_column(each)
+        found = self._perform(op.SelectRows(list(conditions), list(order_by)))
+        assert isinstance(found, Rows)
+        pick = itemgetter(*(self._table.positions[each] for each in columns))
+        return list(map(pick, found.values))
 
     def count(self, conditions: Sequence[RowCondition] = ()) -> int:
         number = self._perform(op.CountRows(list(conditions)))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from localcdap.api.dataset.rows import RowCondition
+from localcdap.api.garbage_collection import pause_collection
 from localcdap.store.columns import quote_identifier
 from localcdap.store.rows.conditions import (
     exclude_keys,
@@ -55,9 +56,10 @@ class PendingRows:
             return self._keyed[key]
         if key in self._removed_keys:
             return None
-        column = self._table.require_key()
-        condition = SqlCondition(f"{quote_identifier(column)} = ?", (key,))
-        found = self._read(reader, match_all(condition, *self._exclude_removed()), "")
+        condition = SqlCondition(self._table.key_condition, (key,))
+        if self._removed:
+            condition = match_all(condition, *self._exclude_removed())
+        found = self._read(reader, condition, "")
         return found[0] if found else None
 
     def select(
@@ -165,8 +167,11 @@ class PendingRows:
 
     def _match(self, conditions: Sequence[RowCondition]) -> SqlCondition:
         """Return SQL for the stored rows that fulfil conditions and that the transaction has not changed."""
+        condition = to_sql(self._table, conditions)
+        if self.is_empty:
+            return condition
         own = exclude_keys(self._table, [*self._keyed, *self._removed_keys])
-        return match_all(to_sql(self._table, conditions), own, *self._exclude_removed())
+        return match_all(condition, own, *self._exclude_removed())
 
     def _exclude_removed(self) -> Iterator[SqlCondition]:
         return (to_negated_sql(self._table, each) for each in self._removed)
@@ -178,11 +183,12 @@ class PendingRows:
 
     def _read(self, reader: Reader, condition: SqlCondition, clause: str) -> list[StoredRow]:
         table = self._table
-        sql = f"SELECT {table.all_columns} FROM {table.identifier} WHERE {condition.sql}{clause}"  # noqa: S608
+        sql = f"{table.selection} WHERE {condition.sql}{clause}"
         if table.is_plain:
             return reader.execute(sql, condition.params)
         found = reader.read_arrow(sql, condition.params)
-        return [row for batch in found.to_batches() for row in table.codec.decode_values(batch)]
+        with pause_collection():
+            return [row for batch in found.to_batches() for row in table.codec.decode_values(batch)]
 
 
 class UnstoredRows(PendingRows):

@@ -36,13 +36,14 @@ class OpenedDataset(msgspec.Struct, frozen=True):
 
         :raises NotFoundError: when there is none of that name.
         """
-        found = {each.ref.table: each for each in self.tables}
-        if name not in found:
-            raise NotFoundError(
-                f"Dataset '{self.specification.name}' in namespace '{self.namespace}' has no table '{name}'; "
-                f"available: {format_available(name, list(found))}."
-            )
-        return found[name]
+        for each in self.tables:
+            if each.ref.table == name:
+                return each
+        known = [each.ref.table for each in self.tables]
+        raise NotFoundError(
+            f"Dataset '{self.specification.name}' in namespace '{self.namespace}' has no table '{name}'; "
+            f"available: {format_available(name, known)}."
+        )
 
 
 class DatasetAccesses(Protocol):

@@ -107,6 +107,19 @@ class TableInfo(msgspec.Struct, frozen=True, dict=True):
     def all_columns(self) -> str:
         return ", ".join(map(quote_identifier, self.columns))
 
+    @cached_property
+    def selection(self) -> str:
+        """The statement that selects all rows."""
+        return f"SELECT {self.all_columns} FROM {self.identifier}"  # noqa: S608  both are quoted
+
+    @cached_property
+    def key_condition(self) -> str:
+        """The SQL condition that the key has a value.
+
+        :raises BadRequestError: when there is no key.
+        """
+        return f"{quote_identifier(self.require_key())} = ?"
+
     def require_key(self) -> str:
         """Return the column that identifies a row.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import Any, Final, Protocol
 
 from localcdap.api.app.namespaces import is_namespaced
@@ -14,6 +14,7 @@ from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import (
     ConflictError,
+    LocalcdapError,
     StoreError,
     TransactionConflictError,
     TransactionError,
@@ -198,11 +199,16 @@ class LocalTransactionSession:
             self._require_open()
             self._mark_over(_over)
             try:
-                with _translate_conflicts():
-                    if self._datasets.has_changes and not self._has_written:
-                        self._commit_datasets()
-                    else:
-                        self._commit_tables()
+                has_rows = self._datasets.has_changes
+                if not (has_rows or self._has_written):
+                    self._commit_reads()
+                elif self._has_written:
+                    self._commit_tables(has_rows)
+                else:
+                    self._commit_datasets()
+            except ConflictError as error:
+                self._undo(error)
+                raise _make_conflict_error(error) from error
             except BaseException as error:
                 self._undo(error)
                 raise
@@ -217,9 +223,14 @@ class LocalTransactionSession:
             self._datasets.apply(tx)
             self._datasets.record_writes(tx)
 
-    def _commit_tables(self) -> None:
+    def _commit_reads(self) -> None:
+        """End a transaction that has changed no rows; its methods may count as accesses that write."""
+        self._transaction.has_only_read = True
+        self._block.__exit__(None, None, None)
+        self._record_writes()
+
+    def _commit_tables(self, has_rows: bool) -> None:
         """Commit the changes of structured tables, and those of datasets with them."""
-        has_rows = self._datasets.has_changes
         waiting = self._store.hold_writers() if has_rows else contextlib.nullcontext()
         with waiting, self._hold():
             # While it commits, deletions of namespaces wait (:meth:`Commits.wait`).
@@ -227,8 +238,10 @@ class LocalTransactionSession:
                 self._check_namespace(namespace, generation)
             if has_rows:
                 self._datasets.apply(self._transaction)
-            self._transaction.has_only_read = not (has_rows or self._has_written)
             self._block.__exit__(None, None, None)
+        self._record_writes()
+
+    def _record_writes(self) -> None:
         if self._datasets.has_writes:
             with self._store.transaction() as tx:
                 self._datasets.record_writes(tx)
@@ -272,24 +285,27 @@ class LocalTransactionSession:
 
     def execute(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]:
         """Run one statement of an operation."""
-        with self._translate_failure():
-            return self._transaction.execute(sql, params)
-
-    @contextlib.contextmanager
-    def _translate_failure(self) -> Iterator[None]:
         try:
-            with _translate_conflicts():
-                yield
-        except StoreError as error:
-            if self._expired is not None:
-                self._end(self._expired)
-                raise self._expired() from error
+            return self._transaction.execute(sql, params)
+        except LocalcdapError as error:
+            self._translate_failure(error)
             raise
+
+    def _translate_failure(self, error: LocalcdapError) -> None:
+        """Raise what the failure of a statement means; end the transaction when it was interrupted."""
+        if isinstance(error, ConflictError):
+            raise _make_conflict_error(error) from error
+        if isinstance(error, StoreError) and self._expired is not None:
+            self._end(self._expired)
+            raise self._expired() from error
 
     def read_arrow(self, sql: str, params: Any = ()) -> Any:
         """Run one query of an operation, and return its rows as Arrow."""
-        with self._translate_failure():
+        try:
             return self._transaction.read_arrow(sql, params)
+        except LocalcdapError as error:
+            self._translate_failure(error)
+            raise
 
     def add_keys(self, table: str, keys: Collection[tuple[Any, ...]], *, writes: bool) -> None:
         self._footprint.add_keys(table, keys, writes=writes)
@@ -330,10 +346,6 @@ def _over() -> TransactionError:
     )
 
 
-@contextlib.contextmanager
-def _translate_conflicts() -> Iterator[None]:
-    """Translate a violated primary key into a conflict: operations insert only rows that they do not see."""
-    try:
-        yield
-    except ConflictError as error:
-        raise TransactionConflictError(error.message) from error
+def _make_conflict_error(error: ConflictError) -> TransactionConflictError:
+    """Return what a violated primary key is: operations insert only rows that they do not see."""
+    return TransactionConflictError(error.message)

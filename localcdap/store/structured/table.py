@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 from localcdap.api.app.rows import StructuredRow, StructuredRows, create_row_class
 from localcdap.api.app.specification import StructuredTableSpecification
@@ -29,6 +28,8 @@ from localcdap.store.structured.session import TransactionSession
 from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.validation import check_limit
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 _CHUNK = 10_000
 """Records that one statement writes."""
 
@@ -51,7 +52,7 @@ class SessionContext:
         self._find_type = find_type
         self._namespace = namespace
         self._is_over = False
-        self._rows: weakref.WeakSet[StructuredRows] = weakref.WeakSet()
+        self._rows: list[weakref.ref[StructuredRows]] = []
         self.has_conflicted = False
         """Whether an operation conflicted with another transaction, also when the body caught that error."""
 
@@ -69,37 +70,28 @@ class SessionContext:
 
     def perform(self, table: TableSql, operation: op.Operation) -> op.Result:
         """Execute an operation on a table."""
-        with self._note_conflicts():
-            return self._session.perform(table, operation)
+        return self._call(self._session.perform, table, operation)
 
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
         """See :class:`localcdap.store.structured.session.TransactionSession`, as the next two."""
-        with self._note_conflicts():
-            return self._session.open_dataset(namespace, name)
+        return self._call(self._session.open_dataset, namespace, name)
 
     def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> op.Result:
-        self.require_open()
-        try:
-            return self._session.perform_on_rows(table, operation)
-        except TransactionConflictError:
-            self.has_conflicted = True
-            raise
+        return self._call(self._session.perform_on_rows, table, operation)
 
     def note_access(
         self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind
     ) -> None:
-        with self._note_conflicts():
-            self._session.note_access(namespace, dataset, access, recorded)
+        self._call(self._session.note_access, namespace, dataset, access, recorded)
 
     def on_commit(self, action: Callable[[], None]) -> None:
         """See :meth:`localcdap.api.dataset.dataset.DatasetContext.on_commit`."""
         self._session.commit_actions.add(action)
 
-    @contextlib.contextmanager
-    def _note_conflicts(self) -> Iterator[None]:
+    def _call(self, method: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         self.require_open()
         try:
-            yield
+            return method(*args, **kwargs)
         except TransactionConflictError:
             self.has_conflicted = True
             raise
@@ -117,13 +109,15 @@ class SessionContext:
 
     def close_with_transaction(self, rows: StructuredRows) -> None:
         """Register rows that are closed with the transaction."""
-        self._rows.add(rows)
+        self._rows.append(weakref.ref(rows))
 
     def close(self) -> None:
         """Reject further use of the tables, and close the rows that were read."""
         self._is_over = True
-        for rows in self._rows:
-            rows.close()
+        for each in self._rows:
+            rows = each()
+            if rows is not None:
+                rows.close()
 
 
 class _Table(StructuredTable):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -297,3 +298,128 @@ def test_blocks_count_as_methods():
     ):
         pass
     assert guard.seen == [(READ, READ)]
+
+
+class Counting:
+    """A mixin that knows nothing of datasets."""
+
+    def count(self):
+        return self.write()
+
+    @read_only
+    def look(self):
+        return self.guard.seen[-1]
+
+
+class Shaped(Counting, Notes):
+    """Members of all kinds that Python has."""
+
+    def __init__(self, context, specification):
+        super().__init__(context, specification)
+        self.value = 1
+
+    def __getitem__(self, key):
+        return self.read(lambda: key)
+
+    @read_only
+    def __len__(self):
+        return 3
+
+    def __repr__(self):
+        return "Shaped"
+
+    @property
+    def rate(self):
+        """The rate."""
+        return self.value
+
+    @rate.setter
+    @write_only
+    def rate(self, value):
+        self.value = value
+
+    @rate.deleter
+    @read_write
+    def rate(self):
+        self.value = 0
+
+    @functools.cached_property
+    @read_only
+    def first(self):
+        return self.read(lambda: 1)
+
+    @read_only
+    @functools.lru_cache(maxsize=8)  # noqa: B019
+    def get(self, key):
+        """Return the key."""
+        return key
+
+    again = functools.partialmethod(Notes.read, None)
+
+    @staticmethod
+    def helper():
+        return 1
+
+
+def use(body):
+    """Return what a member is checked for."""
+    shaped = Shaped(Context(), DatasetSpecification("n", "t"))
+    shaped.guard.seen.clear()
+    body(shaped)
+    return [access for access, _ in shaped.guard.seen]
+
+
+def set_rate(shaped):
+    shaped.rate = 2
+
+
+def delete_rate(shaped):
+    del shaped.rate
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (lambda shaped: shaped.count(), [BOTH, WRITE]),
+        (lambda shaped: shaped.look(), [READ]),
+        (lambda shaped: shaped["a"], [BOTH, READ]),
+        (len, [READ]),
+        (repr, []),
+        (lambda shaped: shaped.rate, []),
+        (set_rate, [WRITE]),
+        (delete_rate, [BOTH]),
+        (lambda shaped: (shaped.first, shaped.first), [READ, READ]),
+        (lambda shaped: (shaped.get(1), shaped.get(1)), [READ, READ]),
+        (lambda shaped: shaped.again(), [READ]),
+        (lambda shaped: shaped.helper(), []),
+    ],
+)
+def test_members_of_every_kind_are_checked(body, expected):
+    assert use(body) == expected
+
+
+def test_members_keep_what_they_are():
+    assert Shaped.rate.__doc__ == "The rate."
+    assert Shaped.get.__doc__ == "Return the key."
+    assert Counting.count.__qualname__ == "Counting.count"
+    assert not hasattr(Counting.count, "__wrapped__"), "other users of the mixin are not checked"
+
+
+def test_a_mixin_behind_a_dataset_class_is_checked_too():
+    class Behind(Notes, Counting):
+        pass
+
+    behind = Behind(Context(), DatasetSpecification("n", "t"))
+    behind.guard.seen.clear()
+    behind.count()
+    with pytest.raises(DatasetAccessError, match="'write' .* cannot be called from 'read'"):
+        behind.read(behind.write)
+    assert [access for access, _ in behind.guard.seen] == [BOTH, WRITE, READ]
+
+
+@pytest.mark.parametrize("kind", [staticmethod, classmethod])
+def test_a_method_without_a_dataset_cannot_be_annotated(kind):
+    with pytest.raises(TypeError, match=f"cannot be a {kind.__name__} with an annotation"):
+
+        class _Wrong(Notes):
+            get = read_only(kind(lambda *_: 1))

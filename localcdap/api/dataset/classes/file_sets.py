@@ -12,8 +12,7 @@ import datetime
 import os
 import shutil
 import time as clock
-from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -26,6 +25,7 @@ from localcdap.api.dataset.properties import PropertyReader
 from localcdap.api.dataset.rows import Row, RowComparison, RowCondition, RowTable, equal
 from localcdap.api.dataset.specification import FolderLayout
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.api.garbage_collection import pause_collection
 
 INPUT_PATHS: Final = "input.paths"
 OUTPUT_PATH: Final = "output.path"
@@ -138,8 +138,13 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     metadata: dict[str, str]
     created: int
     """Milliseconds since 1970."""
-    location: str
-    """The absolute path, for libraries that read files themselves."""
+    folder: str
+    """The absolute path of the folder of the file set."""
+
+    @property
+    def location(self) -> str:
+        """The absolute path, for libraries that read files themselves."""
+        return f"{self.folder}/{self.path}"
 
 
 class PartitionedFileSet(FileSet):
@@ -148,8 +153,9 @@ class PartitionedFileSet(FileSet):
     @read_only
     def get_partition(self, key: PartitionKey) -> Partition | None:
         """Return the partition with a key; None when there is none."""
-        row = self._find(key)
-        return None if row is None else self._to_partitions([row])[0]
+        wanted = self._check_key(key)
+        found = self._list([equal(name, value) for name, value in wanted.items()])
+        return found[0] if found else None
 
     @read_only
     def get_partitions(self, filter: PartitionFilter | None = None) -> list[Partition]:
@@ -165,8 +171,7 @@ class PartitionedFileSet(FileSet):
             for comparison, limit in zip(_LIMITS, wanted, strict=True):
                 if limit is not None:
                     conditions.append(RowCondition(field, comparison, limit))
-        rows = self._open_partitions().select(conditions, order_by=["$path"])
-        return self._to_partitions(rows)
+        return self._list(conditions)
 
     @read_write
     def add_partition(
@@ -278,15 +283,18 @@ class PartitionedFileSet(FileSet):
     def _make_path(self, key: PartitionKey) -> str:
         return "/".join(str(key[name]) for name in self.partitioning)
 
-    def _to_partitions(self, rows: Iterable[Row]) -> list[Partition]:
-        folder, fields = f"{self._get_folder()}/", tuple(self.partitioning)
-        pick = itemgetter("$path", "$metadata", "$created", *fields)
-        return [
-            Partition(
-                dict(zip(fields, key, strict=True)), path, dict(metadata), created, folder + path
-            )
-            for path, metadata, created, *key in map(pick, rows)
-        ]
+    def _list(self, conditions: Sequence[RowCondition]) -> list[Partition]:
+        folder, fields = str(self._get_folder()), tuple(self.partitioning)
+        columns = ("$path", "$metadata", "$created", *fields)
+        found = self._open_partitions().select_values(columns, conditions, order_by=["$path"])
+        with pause_collection():
+            if len(fields) == 1:  # the key of most, which is made in a fraction of the time
+                name = fields[0]
+                return [Partition({name: k}, p, dict(m), at, folder) for p, m, at, k in found]
+            return [
+                Partition(dict(zip(fields, key, strict=True)), path, dict(metadata), at, folder)
+                for path, metadata, at, *key in found
+            ]
 
 
 _LIMITS: Final = (RowComparison.AT_LEAST, RowComparison.LESS)

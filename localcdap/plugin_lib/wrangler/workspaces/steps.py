@@ -9,16 +9,15 @@ mark is a new one, which has nothing of the other columns. The results are those
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Row, RowContext
+from localcdap.api.garbage_collection import pause_collection
 from localcdap.plugin_lib.wrangler.recipe.batch import (
     RowFailure,
     describe_failure,
@@ -55,7 +54,7 @@ def run_step(directive: Directive, table: ColumnTable) -> StepResult:
     :param directive: as :func:`~localcdap.plugin_lib.wrangler.recipe.propagation.propagate` has left it; it
         stays as it is.
     """
-    with _pause_collection():
+    with pause_collection():
         by_column = run_on_columns(directive, table)
         if by_column is not None:
             return StepResult(by_column)
@@ -67,21 +66,6 @@ def run_step(directive: Directive, table: ColumnTable) -> StepResult:
                 return run.finish()
             used = None if not more else used + more
         return _Run(directive, table, list(table.columns), has_mark=False).finish()
-
-
-@contextlib.contextmanager
-def _pause_collection() -> Iterator[None]:
-    """Stop the garbage collector: rows have no cycles, but it looks at each of them again and again.
-
-    Measured: 100,000 rows of 50 columns take 8.7 s for 20 directives with it, and 4.4 s without.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _list_used(directive: Directive, table: ColumnTable) -> list[str] | None:
