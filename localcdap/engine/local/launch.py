@@ -78,17 +78,8 @@ _PROPERTIES: Final = {
     "spark.cleaner.periodicGC.interval": "10min",
 }
 _MAIN_CLASS: Final = "LocalServer"
-_MAIN: Final = f"""\
-public class {_MAIN_CLASS} {{
-    public static void main(String[] arguments) throws Exception {{
-        org.apache.spark.sql.SparkSession.builder().getOrCreate();
-        Thread.currentThread().join();
-    }}
-}}
-"""
-"""The main class of the server: a session with the plugin Spark Connect. Spark's own main class would isolate
-the artifacts of sessions whatever the properties say (``SparkConnectServer``).
-"""
+_MAIN: Final = Path(__file__).with_name(f"{_MAIN_CLASS}.java")
+"""The source of the main class of the server."""
 _LOGGING: Final = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -148,7 +139,7 @@ def build_server_command(java: JavaRuntime, cores: str, memory: str, directory: 
         "--name",
         "localcdap",
         "spark-internal",
-        str(directory / f"{_MAIN_CLASS}.java"),
+        str(directory / _MAIN.name),
         _MAIN_CLASS,
     ]
 
@@ -167,7 +158,7 @@ def write_configuration(directory: Path, port: int, cores: str, memory: str) -> 
     (directory / "tmp").mkdir(parents=True, exist_ok=True)
     lines = (f"{key} {_escape(value)}\n" for key, value in properties.items())
     _write_private(directory / "spark.properties", "".join(lines))
-    _write_private(directory / f"{_MAIN_CLASS}.java", _MAIN)
+    _write_private(directory / _MAIN.name, _MAIN.read_text(encoding="utf-8"))
     log = _escape(str(directory / "spark.log"))
     _write_private(directory / "log4j2.properties", _LOGGING.format(file=log))
 
