@@ -74,7 +74,7 @@ _PROPERTIES: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "localcdap.engine.local.worker_daemon",
+    "spark.python.daemon.module": "localcdap.engine.local.worker_launcher",
     "spark.cleaner.periodicGC.interval": "10min",
 }
 _MAIN_CLASS: Final = "LocalServer"
@@ -167,18 +167,30 @@ def build_server_environment(
     token: str, environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
     """Return the environment of the server: this Python for its workers, no other Spark settings."""
-    kept = {
-        key: value
-        for key, value in environment.items()
-        if not key.startswith(("SPARK_", "PYSPARK_"))
-    }
-    return kept | {
-        **_choose_locale(environment),
+    return _keep_environment(environment) | {
         "SPARK_HOME": str(find_spark_home()),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
+
+
+def build_worker_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment of the server from which daemons of workers are forked.
+
+    Python and its libraries find what the server and Spark (``PythonWorkerFactory``, ``BasePythonRunner``) set
+    for a daemon, and read only when they are loaded.
+    """
+    return _keep_environment(environment) | {"PYTHONUNBUFFERED": "YES", "OMP_NUM_THREADS": "1"}
+
+
+def _keep_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    kept = {
+        key: value
+        for key, value in environment.items()
+        if not key.startswith(("SPARK_", "PYSPARK_"))
+    }
+    return kept | _choose_locale(environment)
 
 
 def _choose_locale(environment: Mapping[str, str]) -> dict[str, str]:
