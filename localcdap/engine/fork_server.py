@@ -87,7 +87,7 @@ class ForkServer:
 
     @staticmethod
     def _begin(request: ForkRequest, connection: socket.socket, streams: list[int]) -> None:
-        """Take the streams of the caller; exit when it waits no more, because it does without this process."""
+        """Take the streams of the caller; exit when it waits no more, since it does without this process."""
         try:
             if request.run_directory:
                 os.setsid()

@@ -6,7 +6,6 @@ server that the test before left there.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket

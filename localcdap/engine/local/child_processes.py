@@ -73,7 +73,7 @@ class ForkServerSupervisor:
 
 
 class IdleWorkers:
-    """The worker daemons of sessions that are over, which Spark keeps until the server stops: up to 75 MB each.
+    """The worker daemons of sessions that are over, up to 75 MB each, which Spark keeps until it stops.
 
     A daemon belongs to such a session when it had no worker in two checks in a row and is older than every
     lease. If a process without a lease still uses the session, Spark starts another daemon.

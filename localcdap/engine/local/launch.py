@@ -178,8 +178,8 @@ def build_server_environment(
 def build_worker_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment of the server from which daemons of workers are forked.
 
-    Python and its libraries find what the server and Spark (``PythonWorkerFactory``, ``BasePythonRunner``) set
-    for a daemon, and read only when they are loaded.
+    Python and its libraries find what they read only when they are loaded, as the server and Spark
+    (``PythonWorkerFactory``, ``BasePythonRunner``) set it for a daemon.
     """
     return _keep_environment(environment) | {"PYTHONUNBUFFERED": "YES", "OMP_NUM_THREADS": "1"}
 

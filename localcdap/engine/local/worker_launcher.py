@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _can_wait() -> bool:
-    """Whether the kernel can tell the end of a process that is not a child: Linux, unless that is forbidden."""
+    """Whether the kernel tells the end of a process that is not a child: Linux, unless that is forbidden."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
