@@ -91,6 +91,8 @@ class ForkServer:
         try:
             if request.run_directory:
                 os.setsid()
+            # A caller that has the reply counts on this process, however slow the machine is.
+            connection.settimeout(None)
             send_reply(connection, ForkReply(os.getpid()))
         except (OSError, EOFError):
             os._exit(0)

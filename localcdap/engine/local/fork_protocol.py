@@ -151,8 +151,8 @@ def receive_request(end: socket.socket) -> tuple[ForkRequest, list[int]]:
 def send_reply(end: socket.socket, reply: ForkReply) -> None:
     """Send the reply to a request, and wait until it is confirmed.
 
-    :raises OSError: when it is not confirmed in time.
-    :raises EOFError: when the other side has given up.
+    :raises OSError: when the other side has given up.
+    :raises EOFError: the same.
     """
     data = msgspec.msgpack.encode(reply)
     end.sendall(_LENGTH.pack(len(data)) + data)
