@@ -17,7 +17,7 @@ def command(instance: Instance, action: str) -> None:
     All local runs and previews share the server. It starts with the first run and stops after the time of the
     setting engine.idle_minutes without a run.
     """
-    from localcdap.host import make_engine_server
+    from localcdap.host.engine_server import make_engine_server
     from localcdap.settings import load_settings
 
     server = make_engine_server(instance.home, load_settings(instance.home.settings_file))

@@ -62,7 +62,7 @@ class ForkServer:
         self._code: Final = code
         self._origin: Final = origin
         self._directories: Final[dict[int, bytes]] = {}
-        """The run directory of each forked process."""
+        """The run directory of each forked run process."""
         signal.signal(signal.SIGCHLD, lambda *_: self._take_ended())
 
     def serve(self) -> ForkRequest | None:
@@ -78,14 +78,26 @@ class ForkServer:
                 try:
                     if self._can_serve(request) and not self._fork(request):
                         self._listener.close()
-                        os.setsid()
-                        send_reply(connection, ForkReply(os.getpid()))
-                        _redirect_standard_streams(*descriptors)
+                        self._begin(request, connection, descriptors)
                         return request
                 finally:
                     for each in descriptors:
                         os.close(each)
         return None
+
+    @staticmethod
+    def _begin(request: ForkRequest, connection: socket.socket, streams: list[int]) -> None:
+        """Take the streams of the caller; exit when it waits no more, since it does without this process."""
+        try:
+            if request.run_directory:
+                os.setsid()
+            # A caller that has the reply counts on this process, however slow the machine is.
+            connection.settimeout(None)
+            send_reply(connection, ForkReply(os.getpid()))
+        except (OSError, EOFError):
+            os._exit(0)
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
 
     def _fork(self, request: ForkRequest) -> int:
         """Fork; return the process id of the new process, and 0 in it."""
@@ -93,9 +105,9 @@ class ForkServer:
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         try:
             pid = os.fork()
-            if pid:
+            if pid and request.run_directory:
                 self._directories[pid] = request.run_directory
-            else:
+            elif not pid:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             return pid
         finally:
@@ -129,22 +141,17 @@ def apply_request(request: ForkRequest) -> None:
     sys.path[0] = os.fsdecode(request.working_directory)
 
 
-def _redirect_standard_streams(input: int, output: int) -> None:
-    for theirs, ours in ((input, 0), (output, 1), (output, 2)):
-        os.dup2(theirs, ours)
-
-
-def _bind_socket() -> socket.socket:
-    """Create the socket in the working directory."""
-    Path(SOCKET).unlink(missing_ok=True)
+def bind_socket(name: str) -> socket.socket:
+    """Create the socket of a fork server in the working directory."""
+    Path(name).unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)
     os.umask(0o077)
     # The name appears when requests are taken: between bind and listen they would be refused.
-    unnamed = f"{SOCKET}.new"
+    unnamed = f"{name}.new"
     Path(unnamed).unlink(missing_ok=True)
     listener.bind(unnamed)
     listener.listen(_BACKLOG)
-    Path(unnamed).rename(SOCKET)
+    Path(unnamed).rename(name)
     return listener
 
 
@@ -171,7 +178,7 @@ def main() -> None:
     run_process.warm_up()
     gc.collect()
     gc.freeze()
-    request = ForkServer(_bind_socket(), LoadedCode(began), origin).serve()
+    request = ForkServer(bind_socket(SOCKET), LoadedCode(began), origin).serve()
     if request is not None:
         apply_request(request)
         run_process.leave(run_process.main([os.fsdecode(request.run_directory)]))

@@ -12,6 +12,5 @@ locks in the host.
 """
 
 from localcdap.host.cdap import Cdap, connect, open_in_process
-from localcdap.host.engine_server import make_engine_server
 
-__all__ = ["Cdap", "connect", "make_engine_server", "open_in_process"]
+__all__ = ["Cdap", "connect", "open_in_process"]

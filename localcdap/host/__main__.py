@@ -7,7 +7,6 @@ import gc
 import logging
 import signal
 import time
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ from localcdap.rpc.host_start import EXPECTS_RUN, HostReport
 from localcdap.security.principals import set_process_principal
 from localcdap.settings import load_settings
 from localcdap.umask import protect_new_files
+from localcdap.version import VERSION
 
 _PAUSE_S: Final = 0.1
 
@@ -32,7 +32,7 @@ def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
     """
     try:
         idle_s = load_settings(home.settings_file).host_idle_seconds
-        end = connect_or_become_host(home.path, metadata.version("localcdap"))
+        end = connect_or_become_host(home.path, VERSION)
         if isinstance(end, Client):
             end.close()
             report.succeed()

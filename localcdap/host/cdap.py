@@ -6,7 +6,6 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from localcdap.api.errors import ConflictError, HostLostError, NotFoundError
@@ -20,6 +19,7 @@ from localcdap.rpc.frames import Call
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
 from localcdap.rpc.host_start import EXPECTS_RUN
 from localcdap.rpc.methods import get_remote_method, make_proxy
+from localcdap.version import VERSION
 
 if TYPE_CHECKING:
     from localcdap.host.host import Host
@@ -204,7 +204,6 @@ def _connect(home: Home, *, expects_run: bool = False) -> Client:
     before looks at the plugin folders, as a new one does: its watcher may not have heard of a file yet that
     the user has just dropped.
     """
-    version = metadata.version("localcdap")
     fingerprint = compute_fingerprint(home.settings_file)
     options = [EXPECTS_RUN] if expects_run else []
     while True:
@@ -212,16 +211,16 @@ def _connect(home: Home, *, expects_run: bool = False) -> Client:
         if is_new:
             return client
         record = client.host
-        is_same = record.version == version and record.fingerprint in ("", fingerprint)
+        is_same = record.version == VERSION and record.fingerprint in ("", fingerprint)
         users = [] if is_same else ask_to_leave(client)
-        if is_same or (users and record.version == version):
+        if is_same or (users and record.version == VERSION):
             client.make_proxy(CONTROL, HostControl).look_again()
             return client
         client.close()
         if users:
             raise ConflictError(
                 f"Process {record.pid} has the instance at {home.path} open with localcdap "
-                f"{record.version}; this is version {version}. It stays because of {', '.join(users)}.",
+                f"{record.version}; this is version {VERSION}. It stays because of {', '.join(users)}.",
                 "Close them, or wait until they have ended.",
             )
 
@@ -241,7 +240,7 @@ def ask_to_leave(
 def _open_in_process(home: Home) -> Host | Client:
     from localcdap.host.host import Host
 
-    end = connect_or_become_host(home.path, metadata.version("localcdap"))
+    end = connect_or_become_host(home.path, VERSION)
     return Host(home, end) if isinstance(end, HostLock) else end
 
 

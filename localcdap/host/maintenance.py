@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +14,7 @@ from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.store.backup import RestoredDatabase, format_timestamp, restore_database
 from localcdap.store.repair import repair_database
+from localcdap.version import VERSION
 
 _DAMAGED: Final = "damaged"
 
@@ -63,7 +63,7 @@ def _require_unused(home: Home) -> Iterator[None]:
 
     A host that nobody uses is ended.
     """
-    end = connect_or_become_host(home.path, metadata.version("localcdap"))
+    end = connect_or_become_host(home.path, VERSION)
     while isinstance(end, Client):
         with contextlib.closing(end):
             users = ask_to_leave(end)
@@ -72,6 +72,6 @@ def _require_unused(home: Home) -> Iterator[None]:
                     f"Process {end.host.pid} uses the instance at {home.path} because of {', '.join(users)}.",
                     "Close them, or wait until they have ended.",
                 )
-        end = connect_or_become_host(home.path, metadata.version("localcdap"))
+        end = connect_or_become_host(home.path, VERSION)
     with contextlib.closing(end):
         yield

@@ -15,6 +15,7 @@ from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.openlineage.model import Facet, Facets, create_facet
 from localcdap.runs.model import RunError
+from localcdap.version import VERSION
 
 INTEGRATION: Final = "LOCALCDAP"
 PARENT_ARGUMENTS: Final = (
@@ -64,7 +65,7 @@ def create_run_facets(arguments: Mapping[str, str], error: RunError | None) -> F
             "ProcessingEngineRunFacet",
             name="Spark",
             version=metadata.version("pyspark"),
-            openlineageAdapterVersion=metadata.version("localcdap"),
+            openlineageAdapterVersion=VERSION,
         )
     }
     parent = _read_job_run(arguments, PARENT_ARGUMENTS)

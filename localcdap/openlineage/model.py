@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from importlib import metadata
 from typing import Any, Final
 
 import msgspec
 
+from localcdap.version import VERSION
+
 SPEC: Final = "https://openlineage.io/spec"
-PRODUCER: Final = f"urn:localcdap:{metadata.version('localcdap')}"
+PRODUCER: Final = f"urn:localcdap:{VERSION}"
 """The producer of all events."""
 _EVENT_SCHEMA: Final = f"{SPEC}/2-0-2/OpenLineage.json#/$defs"
 RUN_EVENT: Final = f"{_EVENT_SCHEMA}/RunEvent"

@@ -12,8 +12,6 @@ import uuid
 from pathlib import Path
 from typing import IO, Final
 
-import psutil
-
 from localcdap.engine.exit_codes import EXIT_FILE
 from localcdap.engine.local.fork_protocol import request_fork
 from localcdap.engine.messages.orders import ORDER, SPOOL, WorkOrder, write_order
@@ -113,6 +111,8 @@ def _start_process(
 
 def _get_creation_time(pid: int) -> float:
     """Return the start time of a process in seconds since 1970; 0 when it has ended."""
+    import psutil
+
     try:
         created: float = psutil.Process(pid).create_time()
     except psutil.NoSuchProcess:
@@ -122,6 +122,8 @@ def _get_creation_time(pid: int) -> float:
 
 def is_alive(process: ProcessIdentity) -> bool:
     """Whether a run process still runs; one that has ended and waits to be reaped does not."""
+    import psutil
+
     with contextlib.suppress(psutil.NoSuchProcess):
         found = psutil.Process(process.pid)
         same = bool(abs(found.create_time() - process.created) < 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -22,12 +22,14 @@ from localcdap.engine.messages.spool import (
     MetadataOperations,
 )
 from localcdap.messaging.topics import Topics
-from localcdap.metadata.accesses import AccessRecorder
 from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
 from localcdap.runs.status_events import describe_counts, describe_status
 from localcdap.store.store import Store, Transaction
+
+if TYPE_CHECKING:
+    from localcdap.metadata.accesses import AccessRecorder
 
 LAST: Final = "last"
 """Stands for the newest run of a namespace."""

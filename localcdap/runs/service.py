@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -17,7 +17,6 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
-from localcdap.metadata.accesses import AccessRecorder
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
@@ -51,6 +50,9 @@ from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
+
+if TYPE_CHECKING:
+    from localcdap.metadata.accesses import AccessRecorder
 
 Origins = Callable[[str, str | None], Mapping[str, str]]
 """The level of preferences that each macro value comes from, by namespace and pipeline name."""

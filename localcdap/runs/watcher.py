@@ -16,7 +16,6 @@ from typing import Final
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.security import Authorizer
-from localcdap.engine.driver.recovery import recover_run, stop_spark_work
 from localcdap.engine.messages.orders import SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Message
 from localcdap.messaging.consumer import SpoolConsumer
@@ -141,6 +140,8 @@ class WatchedRun:
         return True
 
     def _recover(self) -> None:
+        from localcdap.engine.driver.recovery import recover_run, stop_spark_work
+
         try:
             stop_spark_work(self.directory)
             recover_run(self.directory, take_exit_code(self.process, self.directory, waits=True))

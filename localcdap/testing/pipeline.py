@@ -17,7 +17,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.commit import Staging
-from localcdap.engine.driver.execution import execute_plan
+from localcdap.engine.driver.execution import execute_plan, prepare_plans
 from localcdap.engine.messages.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage, Stream
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import RecordCounts
@@ -184,6 +184,7 @@ class PipelineTester:
         around = self.build_run_context()
         try:
             made = plan_flow(self.flow, around, counts=counts)
+            prepare_plans([made], made.checks)
             totals = execute_plan(
                 made, self.flow, self._spark, tag=around.run_id, block=around.block
             )

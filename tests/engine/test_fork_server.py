@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from localcdap.engine.local import fork_protocol as forking
-from localcdap.engine.local.child_processes import ForkServerSupervisor
+from localcdap.engine.local.child_processes import RUN_SERVER, ForkServerSupervisor
 from localcdap.engine.local.fork_protocol import SOCKET, request_fork
 from localcdap.runs import processes
 from localcdap.runs.processes import RunProcess, is_alive, take_exit_code
@@ -146,6 +146,20 @@ def test_garbage_does_not_harm_it(running: Running):
     assert pid is not None
 
 
+def test_one_whose_caller_waits_no_more_leaves(running: Running, monkeypatch: pytest.MonkeyPatch):
+    """Else two processes would have the streams of the caller, who starts another one."""
+
+    def give_up(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(forking, "_receive_message", give_up)
+    pid, input = running.fork("late")
+    assert pid is None
+
+    wait_until(lambda: not psutil.Process(running.process.pid).children())
+    os.close(input)
+
+
 def test_without_a_template_a_process_is_started(tmp_path: Path):
     (tmp_path / SOCKET).touch()
     process = RunProcess(tmp_path / "runs", tmp_path)
@@ -211,7 +225,7 @@ def test_the_supervisor_keeps_one_template(tmp_path: Path):
         return [p for p in children if "localcdap.engine.fork_server" in p.cmdline()]
 
     before = templates()
-    with ForkServerSupervisor(tmp_path) as supervisor:
+    with ForkServerSupervisor(tmp_path, RUN_SERVER) as supervisor:
         supervisor.ensure_running()
         wait_until((tmp_path / SOCKET).exists)
         supervisor.ensure_running()

@@ -6,7 +6,6 @@ server that the test before left there.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
@@ -23,8 +22,8 @@ import pytest
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.local.child_processes import IdleWorkers
-from localcdap.engine.local.fork_protocol import SOCKET
+from localcdap.engine.local.child_processes import WORKER_SERVER, IdleWorkers, find_daemons
+from localcdap.engine.local.fork_protocol import SOCKET, WORKER_SOCKET
 from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.local.server_record import (
@@ -353,6 +352,21 @@ class TestShared:
             assert spark.conf.get("spark.sql.artifact.isolation.enabled") == "false"
             assert spark.conf.get("spark.sql.artifact.isolation.alwaysApplyClassloader") == "false"
 
+    def test_local_files_get_the_permissions_of_hadoop(self, engine: Endpoint, tmp_path: Path):
+        folder = tmp_path / "shared"
+        folder.mkdir()
+        folder.chmod(0o2770)
+        with open_session(engine) as spark:
+            spark.range(0, 4, 1, 2).write.mode("append").parquet(str(folder))
+            spark.range(1).write.parquet(str(folder / "inside" / "deep"))
+
+        files = [path for path in folder.iterdir() if path.is_file()]
+        assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o644}
+        assert len([path for path in files if path.suffix == ".parquet"]) == 2
+        assert not [path for path in files if path.suffix == ".crc"], "nobody reads them"
+        made = stat.S_IMODE((folder / "inside" / "deep").stat().st_mode)
+        assert made == 0o2755, "as by chmod, a folder keeps the group that it has inherited"
+
     def test_sessions_do_not_share_python_workers(self, engine: Endpoint):
         def find_worker(spark) -> tuple[int, int]:
             def tell(batches):
@@ -375,19 +389,26 @@ class TestShared:
     def test_python_processes_of_ended_sessions_are_ended(
         self, engine: Endpoint, engine_directory: Path, tmp_path: Path
     ):
-        def daemons() -> set[int]:
-            found = set()
-            for process in psutil.Process(recorded(engine_directory).server).children():
-                with contextlib.suppress(psutil.Error):  # it ends right now
-                    if "pyspark.worker" in process.cmdline():
-                        found.add(process.pid)
-            return found
+        record = recorded(engine_directory)
+        eventually((engine_directory / WORKER_SOCKET).exists, "daemons are forked")
+        (forks,) = (
+            process.pid
+            for process in psutil.Process(record.supervisor).children()
+            if WORKER_SERVER in process.cmdline()
+        )
 
-        before = daemons()
+        def daemons() -> set[int]:
+            return {process.pid for process in find_daemons(record.server, forks)}
+
+        def launchers() -> set[int]:
+            return {each.pid for each in psutil.Process(record.server).children()}
+
+        before, launched = daemons(), launchers()
         assert count(engine) == 10
         new = daemons() - before
-        assert new
-        server = recorded(engine_directory).server
+        assert {psutil.Process(pid).ppid() for pid in new} == {forks}
+        launched = launchers() - launched
+        assert launched, "Spark knows them by these"
 
         for pid in new:
             for worker in psutil.Process(pid).children():
@@ -397,17 +418,18 @@ class TestShared:
         )
         with hold_lease(tmp_path / "old"):
             pass
-        kept = IdleWorkers(server, engine_directory / "leases")
-        kept.end_idle()
-        kept.end_idle()
+        kept = IdleWorkers(record.server, engine_directory / "leases")
+        kept.end_idle(forks)
+        kept.end_idle(forks)
         assert new <= daemons(), "they are younger than the lease of these tests"
-        reaper = IdleWorkers(server, tmp_path / "nobody")
-        reaper.end_idle()
+        reaper = IdleWorkers(record.server, tmp_path / "nobody")
+        reaper.end_idle(forks)
         assert new <= daemons(), "one look is not enough"
         reaper._idle &= {psutil.Process(pid) for pid in new}
-        reaper.end_idle()
+        reaper.end_idle(forks)
 
         eventually(lambda: not new & daemons(), "they are ended")
+        eventually(lambda: not launched & launchers(), "and nothing waits for them")
         assert count(engine) == 10
 
 

@@ -1,8 +1,8 @@
-"""Execution of a plan: schemas are checked, sinks are written, records are counted."""
+"""Execution of plans: schemas are checked, sinks are written, records are counted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import reduce
 from typing import TYPE_CHECKING, Final
@@ -16,8 +16,8 @@ from localcdap.engine.plan.error_attribution import (
     stage_scope,
     to_stage_error,
 )
-from localcdap.engine.plan.schema_checks import check_schemas
-from localcdap.engine.plan.streams import Plan, PlannedSink
+from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
+from localcdap.engine.plan.streams import Plan, PlannedSink, persist_frames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,17 +29,28 @@ _CAUSE_S: Final = 1.0
 """Seconds after the crash of a Python worker in which another sink may fail with the cause."""
 
 
+def prepare_plans(plans: Sequence[Plan], checks: Sequence[SchemaCheck]) -> None:
+    """Check schemas and, at the same time, have Spark plan what is computed once; nothing is read yet.
+
+    :param plans: those that are going to be executed.
+    :raises StageError: when a schema differs.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="persist") as thread:
+        persisting = thread.submit(persist_frames, plans)
+        check_schemas(checks)
+    persisting.result()
+
+
 def execute_plan(
     plan: Plan, flow: Flow, spark: SparkSession, *, tag: str, block: Callable[[], None]
 ) -> dict[str, RecordCounts]:
-    """Run a plan to its end; nothing that it writes is visible yet. Spark keeps what the plan persists.
+    """Run a prepared plan to its end; nothing that it writes is visible yet. Spark keeps what it persists.
 
     :param tag: by which the actions can be interrupted, see ``SparkSession.interruptTag``.
     :param block: makes what the sinks still write fail, see :func:`end_operations`.
     :returns: the counts of each stage; empty when records are not counted.
     :raises StageError: when a stage fails; the other sinks are interrupted.
     """
-    check_schemas(plan.checks)
     _write_sinks(plan.sinks, flow, spark, tag, block)
     if plan.counter is not None and len(plan.sinks) > 1:
         _collect_observations(plan.persisted)

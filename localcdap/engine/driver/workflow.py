@@ -17,7 +17,7 @@ from localcdap.engine.driver.accesses import (
     list_writes,
 )
 from localcdap.engine.driver.control_stages import ControlStages
-from localcdap.engine.driver.execution import execute_plan
+from localcdap.engine.driver.execution import execute_plan, prepare_plans
 from localcdap.engine.driver.lineage import trace_flow
 from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE, Stage
 from localcdap.engine.messages.orders import WorkOrder
@@ -32,7 +32,7 @@ from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
 from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
-from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
+from localcdap.engine.plan.schema_checks import SchemaCheck
 from localcdap.engine.plan.streams import Plan
 
 if TYPE_CHECKING:
@@ -121,17 +121,15 @@ class Workflow:
                 checks += plan.checks
                 self.explained.update(plan.explained)
                 self._checked.add(number)
-                self._plans[number] = plan
+                if not step.before:
+                    # Of others it is not known which branches are taken: they are planned again.
+                    self._plans[number] = plan
                 given |= plan.connectors
                 self._share_connectors(given)
-            check_schemas(checks)
+            prepare_plans(list(self._plans.values()), checks)
         except BaseException:
             self.release()
             raise
-        for number in list(self._plans):
-            if self._route.steps[number].before:
-                # Which branches are taken is not known yet: the step is planned again when it runs.
-                _release(self._plans.pop(number))
 
     def run_data(self) -> None:
         """Run everything except what comes after all data.
@@ -208,8 +206,7 @@ class Workflow:
         flow = self._resolved.create_phase(stages, self._live)
         if plan is None:
             plan = plan_flow(flow, self._run, counts=self._counts_records, given=self._connectors)
-        if number in self._checked:
-            plan.checks = []
+            self._prepare_late(plan, is_checked=number in self._checked)
         self._connectors.update(plan.connectors)
         while self._persisted:
             self._persisted.pop().unpersist()
@@ -226,6 +223,14 @@ class Workflow:
             if name in counts:
                 counts[name].out = counts[name].in_
         self._report_counts(counts)
+
+    @staticmethod
+    def _prepare_late(plan: Plan, *, is_checked: bool) -> None:
+        try:
+            prepare_plans([plan], [] if is_checked else plan.checks)
+        except BaseException:
+            _release(plan)
+            raise
 
     def _run_control(self, step: Step, name: str) -> None:
         self._refresh(step)

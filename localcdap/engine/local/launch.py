@@ -74,21 +74,12 @@ _PROPERTIES: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "localcdap.engine.local.worker_daemon",
+    "spark.python.daemon.module": "localcdap.engine.local.worker_launcher",
     "spark.cleaner.periodicGC.interval": "10min",
 }
 _MAIN_CLASS: Final = "LocalServer"
-_MAIN: Final = f"""\
-public class {_MAIN_CLASS} {{
-    public static void main(String[] arguments) throws Exception {{
-        org.apache.spark.sql.SparkSession.builder().getOrCreate();
-        Thread.currentThread().join();
-    }}
-}}
-"""
-"""The main class of the server: a session with the plugin Spark Connect. Spark's own main class would isolate
-the artifacts of sessions whatever the properties say (``SparkConnectServer``).
-"""
+_MAIN: Final = Path(__file__).with_name(f"{_MAIN_CLASS}.java")
+"""The source of the main class of the server."""
 _LOGGING: Final = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -148,7 +139,7 @@ def build_server_command(java: JavaRuntime, cores: str, memory: str, directory: 
         "--name",
         "localcdap",
         "spark-internal",
-        str(directory / f"{_MAIN_CLASS}.java"),
+        str(directory / _MAIN.name),
         _MAIN_CLASS,
     ]
 
@@ -167,7 +158,7 @@ def write_configuration(directory: Path, port: int, cores: str, memory: str) -> 
     (directory / "tmp").mkdir(parents=True, exist_ok=True)
     lines = (f"{key} {_escape(value)}\n" for key, value in properties.items())
     _write_private(directory / "spark.properties", "".join(lines))
-    _write_private(directory / f"{_MAIN_CLASS}.java", _MAIN)
+    _write_private(directory / _MAIN.name, _MAIN.read_text(encoding="utf-8"))
     log = _escape(str(directory / "spark.log"))
     _write_private(directory / "log4j2.properties", _LOGGING.format(file=log))
 
@@ -176,18 +167,30 @@ def build_server_environment(
     token: str, environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
     """Return the environment of the server: this Python for its workers, no other Spark settings."""
-    kept = {
-        key: value
-        for key, value in environment.items()
-        if not key.startswith(("SPARK_", "PYSPARK_"))
-    }
-    return kept | {
-        **_choose_locale(environment),
+    return _keep_environment(environment) | {
         "SPARK_HOME": str(find_spark_home()),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
+
+
+def build_worker_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment of the server from which daemons of workers are forked.
+
+    Python and its libraries find what they read only when they are loaded, as the server and Spark
+    (``PythonWorkerFactory``, ``BasePythonRunner``) set it for a daemon.
+    """
+    return _keep_environment(environment) | {"PYTHONUNBUFFERED": "YES", "OMP_NUM_THREADS": "1"}
+
+
+def _keep_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    kept = {
+        key: value
+        for key, value in environment.items()
+        if not key.startswith(("SPARK_", "PYSPARK_"))
+    }
+    return kept | _choose_locale(environment)
 
 
 def _choose_locale(environment: Mapping[str, str]) -> dict[str, str]:

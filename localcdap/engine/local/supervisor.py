@@ -24,12 +24,18 @@ import msgspec
 import psutil
 
 from localcdap.decoders import decode_json
-from localcdap.engine.local.child_processes import ForkServerSupervisor, IdleWorkers
+from localcdap.engine.local.child_processes import (
+    RUN_SERVER,
+    WORKER_SERVER,
+    ForkServerSupervisor,
+    IdleWorkers,
+)
 from localcdap.engine.local.class_archive import ClassArchive, TrainingServer
 from localcdap.engine.local.java_runtime import find_java
 from localcdap.engine.local.launch import (
     build_server_command,
     build_server_environment,
+    build_worker_environment,
     write_configuration,
 )
 from localcdap.engine.local.leases import are_leases_held
@@ -206,7 +212,10 @@ def _watch_server(server: subprocess.Popen[bytes], directory: Path, options: Ser
     began = used = checked = time.monotonic()
     limit = options.idle_minutes * 60
     pause = min(1.0, limit / 4) if limit else 1.0
-    with ForkServerSupervisor(directory) as fork_server:
+    with (
+        ForkServerSupervisor(directory, RUN_SERVER) as run_server,
+        ForkServerSupervisor(directory, WORKER_SERVER, build_worker_environment()) as worker_server,
+    ):
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 server.wait(pause)
@@ -215,9 +224,10 @@ def _watch_server(server: subprocess.Popen[bytes], directory: Path, options: Ser
             if are_leases_held(directory / LEASES):
                 used = now
             if used < now or now - began > _FORK_SERVER_S:
-                fork_server.ensure_running()
+                run_server.ensure_running()
+                worker_server.ensure_running()
             if now - checked > _WORKERS_S:
-                workers.end_idle()
+                workers.end_idle(worker_server.pid)
                 checked = now
             if limit and now - used > limit:
                 return True

@@ -1,8 +1,8 @@
 """The process from which Spark forks its Python workers, with the modules that they need already imported.
 
-Spark starts it as ``python -m localcdap.engine.local.worker_daemon WORKER_MODULE``, once for each session
-(``spark.python.daemon.module``). A worker that is forked from it processes its first batch within
-milliseconds.
+Each session has one, started as ``python -m localcdap.engine.local.worker_daemon WORKER_MODULE`` or forked,
+see :mod:`localcdap.engine.local.worker_launcher`. A worker that is forked from it processes its first batch
+within milliseconds.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ import contextlib
 import gc
 import importlib
 import os
+from typing import Final
 
 from localcdap.engine.spark_internals import get_daemon_manager
 
-_PRELOADED = (
+WORKER_MODULE: Final = "pyspark.worker"
+_PRELOADED: Final = (
     "pyarrow",
-    "pyspark.worker",
+    WORKER_MODULE,
     "pyspark.sql.pandas.serializers",
     "pyspark.sql.pandas.types",
     "localcdap.engine.tasks.runners",
     "localcdap.engine.tasks.fused_pass",
     "localcdap.engine.tasks.batch_functions",
 )
-_COLLECT_AFTER = 100_000
+_COLLECT_AFTER: Final = 100_000
 """New objects after which Python collects cycles: about ten batches of records, which contain none."""
 
 
@@ -47,8 +49,13 @@ def detach_standard_input() -> None:
     os.register_at_fork(after_in_child=lambda: os.dup2(nothing, 0))
 
 
+def serve() -> None:
+    """Fork workers until Spark closes the standard input."""
+    detach_standard_input()
+    get_daemon_manager()()
+
+
 if __name__ == "__main__":
     preload()
-    detach_standard_input()
     reduce_collections()
-    get_daemon_manager()()
+    serve()

@@ -34,7 +34,6 @@ from localcdap.engine.plan.streams import (
     PlannedSink,
     PlannedStreams,
     assume_schema,
-    persist_in_memory,
 )
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ class _Planner:
         if stage.name in self._given:
             self._streams.publish(Stream(stage.name), self._given[stage.name], persisted=True)
         else:
-            frame = persist_in_memory(self._get_input(stage))
+            frame = self._get_input(stage)
             self._plan.connectors[stage.name] = frame
             self._plan.sinks.append(PlannedSink(stage, plugin, frame, context))
 

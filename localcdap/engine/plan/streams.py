@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,7 +47,9 @@ class Plan:
     frames: dict[Stream, DataFrame]
     """The DataFrame that the readers of each stream get."""
     persisted: list[DataFrame]
-    """Computed once for several readers; to be unpersisted after the plan was executed."""
+    """Computed once for several readers; to be unpersisted after the plan was executed. None of them is made
+    of a later one.
+    """
     connectors: dict[str, DataFrame] = dataclasses.field(default_factory=dict)
     """The records that reach each condition, for later phases; they are unpersisted at the end of the run."""
     explained: dict[str, list[str]] = dataclasses.field(default_factory=dict)
@@ -125,10 +127,9 @@ class PlannedStreams:
         self.plan.frames[stream] = assume_schema(frame, schema)
 
     def persist(self, frame: DataFrame) -> DataFrame:
-        """Have a DataFrame computed once while this plan is executed."""
-        persisted = persist_in_memory(frame)
-        self.plan.persisted.append(persisted)
-        return persisted
+        """Have a DataFrame computed once while this plan is executed, see :func:`persist_frames`."""
+        self.plan.persisted.append(frame)
+        return frame
 
     def count_uses(self, stream: Stream) -> int:
         """Return how often Spark would compute a stream if it were not persisted."""
@@ -176,12 +177,17 @@ class PlannedStreams:
         return False
 
 
-def persist_in_memory(frame: DataFrame) -> DataFrame:
-    """Have a DataFrame computed once, stored in memory and, where that does not suffice, on disk."""
+def persist_frames(plans: Iterable[Plan]) -> None:
+    """Have what is to be computed once stored in memory and, where that does not suffice, on disk.
+
+    Spark plans each DataFrame for that, which takes longer than its analysis. It looks for the persisted
+    parts of a DataFrame at that time, so that their order matters.
+    """
     from pyspark import StorageLevel
 
-    persisted: DataFrame = frame.persist(StorageLevel.MEMORY_AND_DISK)
-    return persisted
+    for plan in plans:
+        for frame in (*plan.persisted, *plan.connectors.values()):
+            frame.persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def runs_in_python(plugin: type[Plugin]) -> bool:

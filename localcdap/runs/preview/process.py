@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.serialization.structs import unpack
-from localcdap.engine.driver.recovery import stop_spark_work
 from localcdap.engine.exit_codes import describe_exit
 from localcdap.engine.messages.orders import SPOOL, WorkOrder
 from localcdap.engine.messages.spool import PreviewMessage, StatusChanged
@@ -90,6 +89,8 @@ class PreviewProcess:
             while is_alive(self._process.identity) and time.monotonic() < deadline:
                 time.sleep(_PAUSE_S)
         if is_alive(self._process.identity):
+            from localcdap.engine.driver.recovery import stop_spark_work
+
             kill(self._process.identity)
             stop_spark_work(self._process.directory)
         self._process.cancel()
