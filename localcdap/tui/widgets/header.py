@@ -83,7 +83,7 @@ class StudioHeader(Horizontal):
         return [Content(each + waiting) for each in texts]
 
     def _fit(self, width: int) -> None:
-        """Show the key of every area and the namespace, and those names of areas that fit; this one's first."""
+        """Show the key of every area and the namespace, and the names of areas that fit."""
         tabs = sorted(self.query(AreaTab), key=lambda tab: not tab.is_active)
         place = self.query_one("#header-place", Static)
         spare = width - sum(tab.needed for tab in tabs) - 2
