@@ -238,7 +238,7 @@ async def test_a_newcomer_opens_a_pipeline_and_asks_for_data_in_a_browser(
 
         async def sees(*texts: str) -> None:
             """Wait until the studio has drawn texts; afterwards only what is drawn later counts."""
-            for _ in range(600):
+            for _ in range(1200):
                 drawn = _SEQUENCES.sub(b"", chromium.received).decode("utf-8", "replace")
                 if all(text in drawn for text in texts):
                     chromium.received = b""

@@ -76,6 +76,9 @@ class RecordGrid(TallHeaderTable):
     def __init__(self) -> None:
         super().__init__(data=None, max_column_content_width=_WIDEST, render_markup=False)
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._scroll_cursor_into_view)
+
     @property
     def table(self) -> pa.Table | None:
         return self.backend.source_data if self.backend is not None else None

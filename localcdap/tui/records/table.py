@@ -66,21 +66,21 @@ class RecordTable(Vertical):
     """A table of records, with a note below; :meth:`show` and :meth:`show_records` replace it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "detail", "whole value", id="records.detail"),
+        Binding("o", "order", "order", id="records.order"),
+        Binding("equals_sign", "keep(True)", "only this value", id="records.keep"),
+        Binding("minus", "keep(False)", "without this value", id="records.leave_out", show=False),
+        Binding("backspace", "unfilter", "take the filter back", id="records.unfilter", show=False),
+        Binding("F", "frequency", "frequencies", id="records.frequency"),
+        Binding("slash", "search", "search", id="records.search"),
+        Binding("n", "find(1)", "next match", id="records.next", show=False),
+        Binding("N", "find(-1)", "previous match", id="records.previous", show=False),
+        Binding("p", "profile", "profile", id="records.profile"),
         Binding("y", "copy_cell", "copy cell", id="records.copy_cell"),
         Binding("Y", "copy_row", "copy row", id="records.copy_row", show=False),
         Binding("c", "copy_column", "copy column", id="records.copy_column", show=False),
         Binding("a", "copy_csv", "copy all as CSV", id="records.copy_csv", show=False),
         Binding("A", "copy_json", "copy all as JSON", id="records.copy_json", show=False),
-        Binding("enter", "detail", "whole value", id="records.detail"),
-        Binding("slash", "search", "search", id="records.search"),
-        Binding("n", "find(1)", "next match", id="records.next", show=False),
-        Binding("N", "find(-1)", "previous match", id="records.previous", show=False),
-        Binding("p", "profile", "profile of the column", id="records.profile"),
-        Binding("o", "order", "order by column", id="records.order"),
-        Binding("F", "frequency", "frequencies", id="records.frequency"),
-        Binding("equals_sign", "keep(True)", "only this value", id="records.keep"),
-        Binding("minus", "keep(False)", "without this value", id="records.leave_out", show=False),
-        Binding("backspace", "unfilter", "take the filter back", id="records.unfilter", show=False),
     ]
     DEFAULT_CSS = """
     RecordTable { height: 1fr; }

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from textual.screen import Screen
-from textual.scroll_view import ScrollView
 from textual.widget import Widget
 from textual.widgets import OptionList
 
@@ -44,8 +43,9 @@ class Reader:
                 yield f"the focus goes back up from {before} to {after}"
         for listed in self.screen.query(OptionList):
             yield from _find_wrapped(listed)
-        for widget in self.screen.query(ScrollView):
-            if widget.show_horizontal_scrollbar and not widget.scrollable_content_region.height:
+        for widget in self.screen.query("*"):
+            covers = widget.show_horizontal_scrollbar and widget.scrollbar_size_horizontal
+            if covers and not widget.scrollable_content_region.height:
                 yield f"a bar covers the only line of {widget}"
         if not self.screen.is_modal:
             yield from _find_missing_keys(lines)

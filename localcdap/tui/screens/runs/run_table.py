@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from localcdap.api.schema import Schema
 from localcdap.runs.history import RunPage, count_records_read
@@ -17,6 +17,7 @@ from localcdap.runs.model import Run, get_now
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.records.values import build_table
+from localcdap.tui.widgets.footer import StudioFooter
 
 _SCHEMA: Final = Schema.record(
     "runs",
@@ -65,7 +66,7 @@ class RunTableDialog(DialogScreen[str | None]):
         with Vertical():
             yield Static("Runs", id="run-table-title")
             yield _Runs()
-        yield Footer(show_command_palette=False)
+        yield StudioFooter()
 
     def on_mount(self) -> None:
         table, page = self.query_one(_Runs), self._page
@@ -83,10 +84,11 @@ def list_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _build_row(run: Run, end: int) -> dict[str, Any]:
+    started = datetime.datetime.fromtimestamp(run.starting / 1000)
     return {
         "pipeline": run.pipeline,
         "status": run.status.lower(),
-        "started": datetime.datetime.fromtimestamp(run.starting / 1000).isoformat(),
+        "started": started.isoformat(timespec="seconds"),
         "seconds": (end - run.starting) / 1000,
         "records": count_records_read(run.stages),
         "error": run.error.message if run.error is not None else None,
