@@ -15,6 +15,9 @@ PROGRAM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 
+_BINARY = 2
+"""The code of a frame of bytes."""
+
 
 class Chromium:
     """One tab. Used as a context."""
@@ -22,6 +25,8 @@ class Chromium:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._count = 0
+        self.received = b""
+        """What the page got over its WebSocket, since :meth:`listen`."""
 
     async def __aenter__(self) -> Chromium:
         self._process = await asyncio.create_subprocess_exec(
@@ -56,14 +61,24 @@ class Chromium:
         await self._process.wait()
 
     async def call(self, method: str, **params: Any) -> Any:
-        """Call a method of the protocol; events are dropped."""
+        """Call a method of the protocol; of events, only what a WebSocket received is kept."""
         self._count += 1
         await self._channel.send_json({"id": self._count, "method": method, "params": params})
         while True:
             answer = await self._channel.receive_json(timeout=60)
+            if answer.get("method") == "Network.webSocketFrameReceived":
+                self._keep(answer["params"]["response"])
             if answer.get("id") == self._count:
                 assert "error" not in answer, answer
                 return answer["result"]
+
+    def _keep(self, frame: dict[str, Any]) -> None:
+        if frame["opcode"] == _BINARY:
+            self.received += base64.b64decode(frame["payloadData"])
+
+    async def listen(self) -> None:
+        """Keep what the page gets over its WebSocket from now on."""
+        await self.call("Network.enable")
 
     async def evaluate(self, script: str) -> Any:
         answer = await self.call(
@@ -84,6 +99,12 @@ class Chromium:
         for each in text:
             await self.call("Input.dispatchKeyEvent", type="keyDown", text=each, key=each)
             await self.call("Input.dispatchKeyEvent", type="keyUp", key=each)
+
+    async def press_f5(self) -> None:
+        """Press the key that reloads a page which does not take it."""
+        key = {"key": "F5", "code": "F5", "windowsVirtualKeyCode": 116}
+        await self.call("Input.dispatchKeyEvent", type="rawKeyDown", **key)
+        await self.call("Input.dispatchKeyEvent", type="keyUp", **key)
 
     async def take_screenshot(self, file: Path) -> None:
         answer = await self.call("Page.captureScreenshot")

@@ -17,6 +17,7 @@ import aiohttp
 import psutil
 import pytest
 
+from localcdap.home import find_shipped_data
 from localcdap.server.studio_tabs import MOST_TABS
 from tests.server.chromium import PROGRAM, Chromium
 
@@ -224,3 +225,38 @@ async def test_the_page_works_in_a_browser(browser: Browser, tmp_path: Path):
         await chromium.type("\x11")  # ctrl+q
         await chromium.wait_for(f"{classes}.contains('-closed')")
         assert "has ended" in await chromium.evaluate("document.getElementById('text').textContent")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium on this machine")
+async def test_a_newcomer_opens_a_pipeline_and_asks_for_data_in_a_browser(
+    browser: Browser, tmp_path: Path
+):
+    file = tmp_path / "shop.json"
+    file.write_text((find_shipped_data() / "demo" / "pipeline.json").read_text())
+    async with Chromium(tmp_path / "profile") as chromium:
+
+        async def sees(*texts: str) -> None:
+            """Wait until the studio has drawn texts; afterwards only what is drawn later counts."""
+            for _ in range(1200):
+                drawn = _SEQUENCES.sub(b"", chromium.received).decode("utf-8", "replace")
+                if all(text in drawn for text in texts):
+                    chromium.received = b""
+                    return
+                await chromium.evaluate("0")
+                await asyncio.sleep(0.1)
+            raise AssertionError(f"{texts} were not drawn: {drawn[-3000:]}")
+
+        await chromium.listen()
+        await chromium.call("Page.navigate", url=browser.link)
+        await sees("New pipeline")
+        await chromium.wait_for("document.activeElement.className == 'xterm-helper-textarea'")
+        await chromium.type("o")
+        await sees("path, or some letters of it")
+        await chromium.type(f"{file}\r")
+        await sees("Purchases", "valid")
+        await chromium.type("5q")
+        await sees("F5 runs the query")
+        await chromium.type("select upper('rome') as loud")
+        await chromium.press_f5()
+        await sees("loud", "ROME")

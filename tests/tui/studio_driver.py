@@ -58,6 +58,12 @@ class Driver:
         await self.pilot.pause()
         await self.settled()
 
+    async def resize(self, width: int, height: int) -> None:
+        """Give the terminal another size, and wait until the screen has it."""
+        await self.pilot.resize_terminal(width, height)
+        await self.until(lambda: self.app.screen._compositor.size == (width, height))
+        await self.settled()
+
     async def settled(self, timeout_s: float = 60) -> None:
         """Wait until every call of a service has been answered and drawn."""
         await self.until(lambda: self.app.calls.pending_count == 0, timeout_s)

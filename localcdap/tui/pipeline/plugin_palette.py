@@ -131,7 +131,7 @@ class StagePalette(DialogScreen[PluginSummary]):
             background: $surface;
         }
         & #palette-title { color: $text-muted; padding: 0 1; height: 1; }
-        & #palette-chips { height: 1; margin: 0 1 1 1; overflow: hidden hidden; }
+        & #palette-chips { height: 1; margin: 0 1 1 1; overflow: auto hidden; }
         & FilteredList { height: 1fr; }
         & FilteredList > .filter { margin-bottom: 1; }
         & FilteredList > FilteredListOptions > .option-list--option-highlighted {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.align import Align
@@ -9,6 +10,7 @@ from rich.text import Text
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
+from textual.reactive import reactive
 from textual_fastdatatable.backend import ArrowBackend
 
 from localcdap.tui.records.values import EMPTY, NULL, format_cell, format_type, is_number
@@ -68,21 +70,31 @@ class RecordGrid(TallHeaderTable):
     RecordGrid > .datatable--header-hover { background: $surface; }
     """
 
+    numbers: reactive[Sequence[int]] = reactive((), layout=False)
+    """The number of each record that is shown, counted from 1 in the order in which they came."""
+
     def __init__(self) -> None:
         super().__init__(data=None, max_column_content_width=_WIDEST, render_markup=False)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._scroll_cursor_into_view)
 
     @property
     def table(self) -> pa.Table | None:
         return self.backend.source_data if self.backend is not None else None
 
-    def show_table(self, table: pa.Table) -> None:
-        """Show another table. The cursor keeps its row and column where they exist."""
+    def show_table(self, table: pa.Table, numbers: Sequence[int] | None = None) -> None:
+        """Show another table. The cursor keeps its row and column where they exist.
+
+        :param numbers: the numbers of its records; without them they count from 1.
+        """
         self.backend = _Backend(table)
         self._column_labels = list[str | Text](self.build_labels())
         self._ordered_columns = None
         self._clear_caches()
         self._update_dimensions(())
         self.cursor_coordinate = self.cursor_coordinate
+        self.numbers = range(1, table.num_rows + 1) if numbers is None else numbers
         self.refresh(layout=True)
 
     def build_labels(self) -> list[Text]:

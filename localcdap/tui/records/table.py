@@ -1,4 +1,4 @@
-"""A table of records with search, copying, column profiles, and a dialog that shows a whole value."""
+"""A table of records with an order, filters, search, copying, profiles and frequencies of its columns."""
 
 from __future__ import annotations
 
@@ -12,19 +12,28 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.coordinate import Coordinate
 from textual.message import Message
-from textual.widgets import Footer, Input, Static, TextArea
+from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from localcdap.api.schema import Schema
 from localcdap.text import plural
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.records.arrangement import (
+    Arrangement,
+    Condition,
+    arrange,
+    count_keys,
+    get_key,
+    list_keys,
+    take,
+)
+from localcdap.tui.records.frequency import Frequency, ValueCounts, build_frequency_dialog
 from localcdap.tui.records.grid import RecordGrid
 from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile_column
+from localcdap.tui.records.row_numbers import RowNumbers
+from localcdap.tui.records.value_dialog import ValueDialog
 from localcdap.tui.records.values import (
     build_table,
-    escape_unprintable,
     format_cell,
-    format_full,
     format_plain,
     format_type,
     to_csv,
@@ -36,48 +45,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class ValueDialog(DialogScreen[None]):
-    """Shows a whole value to read and to copy from.
-
-    :param position: the row and the column of the value, such as ``row 3, address``.
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter", "dismiss", "back", id="records.back"),
-        Binding("y", "copy", "copy", id="records.copy_value"),
-    ]
-    DEFAULT_CSS = """
-    ValueDialog { align: center middle; background: $background 60%; }
-    ValueDialog > Vertical {
-        width: 80%; max-width: 110; height: auto; max-height: 80%;
-        background: $surface; padding: 1 2;
-    }
-    ValueDialog .position { color: $text-muted; height: 1; }
-    ValueDialog TextArea {
-        height: auto; max-height: 30; min-height: 3; border: none; padding: 0; background: $surface;
-    }
-    """
-
-    def __init__(self, position: str, type: str, value: Any) -> None:
-        super().__init__()
-        self._position = position
-        self._type = type
-        self._value = value
-
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(f"{self._position} · {self._type}", markup=False, classes="position")
-            text = "null" if self._value is None else escape_unprintable(format_full(self._value))
-            yield TextArea(text, read_only=True, soft_wrap=True, show_cursor=False)
-        yield Footer(show_command_palette=False)
-
-    def action_copy(self) -> None:
-        self.app.copy_to_clipboard(format_full(self._value))
-        self.notify("Copied.", timeout=2)
-
-
-_NEEDS_COLUMNS: Final = ("copy_csv", "copy_json")
+_ARRANGES: Final = ("order", "keep", "unfilter", "frequency")
+_NEEDS_COLUMNS: Final = ("order", "copy_csv", "copy_json")
 _NEEDS_RECORDS: Final = (
+    "keep",
+    "frequency",
     "copy_cell",
     "copy_row",
     "copy_column",
@@ -94,16 +66,21 @@ class RecordTable(Vertical):
     """A table of records, with a note below; :meth:`show` and :meth:`show_records` replace it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "detail", "whole value", id="records.detail"),
+        Binding("o", "order", "order", id="records.order"),
+        Binding("equals_sign", "keep(True)", "only this value", id="records.keep"),
+        Binding("minus", "keep(False)", "without this value", id="records.leave_out", show=False),
+        Binding("backspace", "unfilter", "take the filter back", id="records.unfilter", show=False),
+        Binding("F", "frequency", "frequencies", id="records.frequency"),
+        Binding("slash", "search", "search", id="records.search"),
+        Binding("n", "find(1)", "next match", id="records.next", show=False),
+        Binding("N", "find(-1)", "previous match", id="records.previous", show=False),
+        Binding("p", "profile", "profile", id="records.profile"),
         Binding("y", "copy_cell", "copy cell", id="records.copy_cell"),
         Binding("Y", "copy_row", "copy row", id="records.copy_row", show=False),
         Binding("c", "copy_column", "copy column", id="records.copy_column", show=False),
         Binding("a", "copy_csv", "copy all as CSV", id="records.copy_csv", show=False),
         Binding("A", "copy_json", "copy all as JSON", id="records.copy_json", show=False),
-        Binding("enter", "detail", "whole value", id="records.detail"),
-        Binding("slash", "search", "search", id="records.search"),
-        Binding("n", "find(1)", "next match", id="records.next", show=False),
-        Binding("N", "find(-1)", "previous match", id="records.previous", show=False),
-        Binding("p", "profile", "profile of the column", id="records.profile"),
     ]
     DEFAULT_CSS = """
     RecordTable { height: 1fr; }
@@ -126,9 +103,18 @@ class RecordTable(Vertical):
             self.what = what
             self.text = text
 
+    def __init__(self, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._data: pa.Table | None = None
+        """All records, as they came."""
+        self._limit_note = ""
+        self._arrangement = Arrangement()
+
     def compose(self) -> ComposeResult:
+        grid = self.make_grid()
         with Horizontal(classes="cells"):
-            yield self.make_grid()
+            yield RowNumbers(grid)
+            yield grid
             yield ColumnProfileView()
         yield Input(placeholder="search in all columns", classes="search", compact=True)
         yield Static("", markup=False, classes="note")
@@ -143,7 +129,7 @@ class RecordTable(Vertical):
 
     @property
     def table(self) -> pa.Table | None:
-        """The table that is shown, at most its first :data:`MOST_ROWS` rows."""
+        """The records that are shown, of at most the first :data:`MOST_ROWS`."""
         return self.grid.table
 
     @property
@@ -202,14 +188,31 @@ class RecordTable(Vertical):
         if table.num_rows > MOST_ROWS:
             limit_note = limit_note or _format_limit_note(table.num_rows)
             table = table.slice(0, MOST_ROWS)
-        self.grid.show_table(table)
-        self.query_one(".cells").display = table.num_columns > 0
-        counts = f"{plural(table.num_rows, 'record')} · {plural(table.num_columns, 'column')}"
-        parts = (counts if table.num_columns else "", limit_note)
-        self.query_one(".note", Static).update(" · ".join(filter(None, parts)))
+        self._data, self._limit_note = table, limit_note
+        self._show_arranged(Arrangement())
+
+    def _show_arranged(self, arrangement: Arrangement) -> None:
+        """Show the records in another order, or others of them."""
+        data, self._arrangement = self._data, arrangement
+        if data is None:
+            return
+        places = arrange(data, arrangement) if arrangement != Arrangement() else None
+        shown = data if places is None else take(data, places)
+        first = self.first_number
+        numbers = range(data.num_rows) if places is None else places
+        self.grid.show_table(shown, [first + number for number in numbers])
+        self.query_one(".cells").display = data.num_columns > 0
+        count = plural(data.num_rows, "record")
+        if shown.num_rows < data.num_rows:
+            count = f"{shown.num_rows:,} of {count}"
+        counts = f"{count} · {plural(data.num_columns, 'column')}" if data.num_columns else ""
+        parts = (counts, arrangement.describe(data.column_names), self._limit_note)
+        self.set_note(" · ".join(filter(None, parts)))
         self._update_profile()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in _ARRANGES and self._data is None:
+            return False  # a subclass shows its own rows
         return None if self.explain_disabled(action) else super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
@@ -220,9 +223,70 @@ class RecordTable(Vertical):
             return "there are no records"
         if action in _NEEDS_RECORDS and self._get_cursor() is None:
             return "there are no records"
+        if action == "unfilter" and not self.is_filtered:
+            return "all records are shown"
         if action == "find" and not self.query_one(".search", Input).value:
             return "there is no search text"
         return None
+
+    # -- order and filters: a subclass that shows a part of its records overrides what they do ---------
+
+    @property
+    def first_number(self) -> int:
+        """The number of the first record."""
+        return 1
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether there is a filter that can be taken back."""
+        return bool(self._arrangement.conditions)
+
+    def order_by(self, column: int) -> None:
+        """Order by a column: ascending, then descending, then as before."""
+        self._show_arranged(self._arrangement.cycle_order(column))
+
+    def filter_by(self, column: int, value: str | None, *, is_kept: bool) -> None:
+        """Show only the records with a value in a column, or only those without it.
+
+        :param value: the value as text; None for null.
+        """
+        self._show_arranged(self._arrangement.add_condition(Condition(column, value, is_kept)))
+
+    def unfilter(self) -> None:
+        """Take the newest filter back."""
+        self._show_arranged(self._arrangement.drop_condition())
+
+    def count_values(self, column: int) -> None:
+        """Show the frequencies of the values of a column."""
+        if self.table is not None:
+            self.show_frequencies(column, count_keys(list_keys(self.table, column)))
+
+    def show_frequencies(self, column: int, counts: ValueCounts) -> None:
+        """Show frequencies in a dialog, whose answer filters the records."""
+
+        def keep(chosen: Frequency | None) -> None:
+            if chosen is not None:
+                self.filter_by(column, chosen[0], is_kept=True)
+
+        name = self._get_column_name(column)
+        self.app.push_screen(build_frequency_dialog(name, counts), keep)
+
+    def action_order(self) -> None:
+        if self.table is not None and self.table.num_columns:
+            self.order_by(min(self.grid.cursor_coordinate.column, self.table.num_columns - 1))
+
+    def action_keep(self, is_kept: bool) -> None:
+        at = self._get_cursor()
+        if at is not None:
+            self.filter_by(at.column, get_key(self.grid.get_value(*at)), is_kept=is_kept)
+
+    def action_unfilter(self) -> None:
+        self.unfilter()
+
+    def action_frequency(self) -> None:
+        at = self._get_cursor()
+        if at is not None:
+            self.count_values(at.column)
 
     # -- copying -------------------------------------------------------------------------------
 
@@ -237,7 +301,7 @@ class RecordTable(Vertical):
         at, table = self._get_cursor(), self.table
         if at is not None and table is not None:
             row = [self.grid.get_value(at.row, column) for column in range(table.num_columns)]
-            self._copy(f"row {at.row + 1}", to_json(table.column_names, [row])[2:-2])
+            self._copy(f"row {self.grid.numbers[at.row]}", to_json(table.column_names, [row])[2:-2])
 
     def action_copy_column(self) -> None:
         at = self._get_cursor()
@@ -273,7 +337,7 @@ class RecordTable(Vertical):
         if at is not None:
             assert self.table is not None
             type = format_type(self.table.schema.field(at.column).type)
-            position = f"row {at.row + 1}, {self._get_column_name(at.column)}"
+            position = f"row {self.grid.numbers[at.row]}, {self._get_column_name(at.column)}"
             self.app.push_screen(ValueDialog(position, type, self.grid.get_value(*at)))
 
     @on(RecordGrid.CellSelected)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -11,17 +14,27 @@ from textual.widgets import Static
 from localcdap.tui.areas import AREAS, Area
 from localcdap.tui.studio import get_studio
 
+_KEYS: Final = {"semicolon": ";", "comma": ","}
+"""How keys are shown whose names are words."""
+
 
 class AreaTab(Static):
-    """The key and name of an area; a click opens it."""
+    """The key and the name of an area, or only its key; a click opens it."""
 
     def __init__(self, area: Area, *, is_active: bool) -> None:
-        label = Content.from_markup(_format_label(area, is_active))
-        super().__init__(label, classes="-active" if is_active else "")
+        self._key = _KEYS.get(area.key, area.key)
+        super().__init__(classes="-active" if is_active else "")
         self._area = area
         self.is_active = is_active
-        self.needed = label.cell_length + 2
-        """The width of the tab."""
+        self.shortest = cell_len(self._key) + 2
+        """The width of the tab with the key alone."""
+        self.needed = self.shortest + 1 + cell_len(area.title)
+        """The width of the tab with its name."""
+
+    def show(self, *, is_whole: bool) -> None:
+        """Show the name beside the key, or the key alone."""
+        key = Content.styled(self._key, "" if self.is_active else "$foreground 50%")
+        self.update(Content.assemble(key, f" {self._area.title}") if is_whole else key)
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
@@ -53,8 +66,7 @@ class StudioHeader(Horizontal):
 
     def compose(self) -> ComposeResult:
         for area in AREAS:
-            if len(area.key) == 1 or self._area == area.name:
-                yield AreaTab(area, is_active=area.name == self._area)
+            yield AreaTab(area, is_active=area.name == self._area)
         yield Static(id="header-space")
         yield Static(id="header-place")
 
@@ -71,20 +83,19 @@ class StudioHeader(Horizontal):
         return [Content(each + waiting) for each in texts]
 
     def _fit(self, width: int) -> None:
-        """Show the tab of this area and the namespace, and those of the other tabs that fit."""
-        tabs = list(self.query(AreaTab))
+        """Show the key of every area and the namespace, and the names of areas that fit."""
+        tabs = sorted(self.query(AreaTab), key=lambda tab: not tab.is_active)
         place = self.query_one("#header-place", Static)
         spare = width - sum(tab.needed for tab in tabs) - 2
-        place.update(
-            next((each for each in self._places if each.cell_length <= spare), self._places[-1])
-        )
-        free = width - sum(tab.needed for tab in tabs if tab.is_active)
-        free -= Content(str(place.content)).cell_length + 2
+        shown = next((each for each in self._places if each.cell_length <= spare), self._places[-1])
+        place.update(shown)
+        free = width - sum(tab.shortest for tab in tabs) - shown.cell_length - 2
         place.display = free >= 0
         for tab in tabs:
-            if not tab.is_active:
-                free -= tab.needed
-                tab.display = free >= 0
+            more = tab.needed - tab.shortest
+            is_whole = tab.is_active or free >= more
+            free -= more if is_whole else 0
+            tab.show(is_whole=is_whole)
 
     def on_mount(self) -> None:
         self.watch(self.app, "namespace", self._show)
@@ -93,11 +104,3 @@ class StudioHeader(Horizontal):
 
     def _show(self) -> None:
         self._fit(self.size.width)
-
-
-def _format_label(area: Area, is_active: bool) -> str:
-    if len(area.key) > 1:
-        return area.title
-    return (
-        f"{area.key} {area.title}" if is_active else f"[$foreground 50%]{area.key}[/] {area.title}"
-    )

@@ -11,7 +11,8 @@ from textual.app import App
 
 from localcdap.api.schema import Schema
 from localcdap.tui.records.profile import ColumnProfileView
-from localcdap.tui.records.table import MOST_ROWS, RecordTable, ValueDialog
+from localcdap.tui.records.table import MOST_ROWS, RecordTable
+from localcdap.tui.records.value_dialog import ValueDialog
 
 SCHEMA = Schema.record(
     "r",
@@ -155,3 +156,64 @@ async def test_a_profile_is_that_of_the_table_that_is_shown():
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert str(view.render()) == ""
+
+
+async def press(app, pilot, *keys):
+    await pilot.press(*keys)
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+async def test_an_order_goes_up_then_down_then_away_and_numbers_stay_with_their_records():
+    async with shown() as (app, table, pilot):
+        await press(app, pilot, "l", "o")
+        assert table.table.column("name").to_pylist() == ["", "\x1b[31mgrace", "ada", None]
+        assert list(table.grid.numbers) == [3, 4, 1, 2]
+        assert "by name ↑" in table.note
+        await press(app, pilot, "o")
+        assert list(table.grid.numbers) == [1, 4, 3, 2]
+        await press(app, pilot, "Y")
+        assert app.copied[-1][0] == "row 1"
+        await press(app, pilot, "o")
+        assert list(table.grid.numbers) == [1, 2, 3, 4]
+        assert table.note == "4 records · 3 columns"
+
+
+async def test_an_older_order_holds_among_equal_values_and_lists_are_ordered_too():
+    rows = [{"a": 2, "b": [1]}, {"a": 1, "b": [2]}, {"a": 2, "b": [0]}]
+    schema = Schema.record("r", [("a", Schema.LONG), ("b", Schema.array(Schema.LONG))])
+    async with shown(rows, schema) as (app, table, pilot):
+        await press(app, pilot, "l", "o", "h", "o")
+        assert table.table.to_pylist() == [rows[1], rows[2], rows[0]]
+        assert "by a ↑, by b ↑" in table.note
+
+
+async def test_records_are_filtered_by_a_value_and_come_back():
+    async with shown([{"c": "x"}, {"c": None}, {"c": "x"}, {"c": "y"}], None) as (
+        app,
+        table,
+        pilot,
+    ):
+        await press(app, pilot, "equals_sign")
+        assert list(table.grid.numbers) == [1, 3]
+        assert "2 of 4 records" in table.note
+        assert "c = x" in table.note
+        await press(app, pilot, "minus")
+        assert list(table.grid.numbers) == []
+        assert "c ≠ x" in table.note
+        await press(app, pilot, "backspace", "backspace", "backspace", "j", "minus")
+        assert list(table.grid.numbers) == [1, 3, 4]
+
+
+async def test_a_value_is_chosen_by_its_frequency():
+    async with shown([{"c": "x"}, {"c": None}, {"c": "x"}, {"c": None}, {"c": "y"}], None) as (
+        app,
+        table,
+        pilot,
+    ):
+        await press(app, pilot, "F")
+        picture = app.export_screenshot().replace("&#160;", " ")
+        assert "c: 3 values" in picture
+        assert "40.0%" in picture
+        await press(app, pilot, "down", "enter")
+        assert list(table.grid.numbers) == [2, 4]

@@ -29,6 +29,7 @@ import click
 from textual import events
 from textual.geometry import Size
 from textual.keys import _character_to_key
+from textual.worker import WorkerFailed
 
 from localcdap.api.errors import EngineError
 from localcdap.home import Home, find_shipped_data, find_shipped_plugins
@@ -132,6 +133,8 @@ class Monkey:
                     raise AssertionError(f"{node} hangs:\n{_waiting()}") from None
 
     def _last_words(self, error: BaseException) -> str:
+        if isinstance(error, WorkerFailed):
+            error = error.error
         return f"{''.join(traceback.format_exception(error))}\nafter {' '.join(self.did)}"
 
     def _check_reports(self) -> None:

@@ -1,10 +1,15 @@
-"""Stories of a newcomer in a terminal of 80 x 24, each with the most keys that it may take."""
+"""Stories of a newcomer in a terminal of 80 x 24, each with the most keys that it may take.
+
+``pytest -m slow -n 0 -s`` with this file prints how many keys each of them took. The story in a browser is in
+``tests/server``.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -51,7 +56,7 @@ def cdap(home: Home, engine_directory: Path) -> Iterator[Cdap]:
 
 
 @pytest.fixture
-def start(open_studio) -> Start:
+def start(open_studio, request: pytest.FixtureRequest) -> Start:
     """``async with start(most) as newcomer``: begins at home, and ends with at most so many keys."""
 
     @contextlib.asynccontextmanager
@@ -59,6 +64,7 @@ def start(open_studio) -> Start:
         async with open_studio(size=SMALL) as driver:
             newcomer = Newcomer(driver)
             yield newcomer
+            sys.stdout.write(f"\n{request.node.name}: {newcomer.keys} keys, at most {most}\n")
             assert newcomer.keys <= most, f"it took {newcomer.keys} keys"
 
     return play

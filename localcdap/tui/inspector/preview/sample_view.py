@@ -99,7 +99,9 @@ class SampleView(Vertical):
     """A table of records with tabs for its sheets, and below it the records that the stage rejected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "next_sheet", "next table", id="records.next_sheet", show=False),
+        Binding(
+            "greater_than_sign", "next_sheet", "next table", id="records.next_sheet", show=False
+        ),
     ]
     DEFAULT_CSS = """
     SampleView { height: 1fr; }

@@ -217,7 +217,7 @@ class ValueArea(CodeArea):
     DEFAULT_CSS = """
     ValueArea, ValueArea.-textual-compact, ValueArea.-textual-compact:focus {
         border: none !important; padding: 0 1; height: auto; min-height: 1; max-height: 14;
-        background: $surface; scrollbar-size: 0 1;  /* a bar would cover a single line */
+        background: $surface;
         &:focus { background: $panel; }
     }
     """

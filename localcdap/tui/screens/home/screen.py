@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -59,6 +60,16 @@ _NAME: Final = 16
 """The cells that are reserved for a name before the text next to it gets any."""
 
 
+class _FittedList(StudioOptionList):
+    """A list whose lines are as wide as it is: its screen fills it again when its width changes."""
+
+    class Resized(Message):
+        """The list has another size."""
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
+
+
 class HomeScreen(AreaScreen):
     """Shows pipelines and runs of the namespace, and starts new work."""
 
@@ -90,12 +101,12 @@ class HomeScreen(AreaScreen):
                     )
                     yield Static(_DEMO_HINT, id="home-first")
                     yield Static("Continue with", classes="heading")
-                    yield StudioOptionList(id="pipelines", classes="plain")
+                    yield _FittedList(id="pipelines", classes="plain")
                 with Vertical(classes="home-column"):
                     yield Static("Next", classes="heading", id="next-heading")
-                    yield StudioOptionList(id="next", classes="plain")
+                    yield _FittedList(id="next", classes="plain")
                     yield Static("Last runs", classes="heading")
-                    yield StudioOptionList(id="runs", classes="plain")
+                    yield _FittedList(id="runs", classes="plain")
             yield RunTimeline(id="home-timeline")
 
     def on_mount(self) -> None:
@@ -179,8 +190,9 @@ class HomeScreen(AreaScreen):
         self.studio.save_user_state()
         self.studio.navigate(RunTarget(run.run))
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill_lists)
+    @on(_FittedList.Resized)
+    def _fit_lists(self) -> None:
+        self._fill_lists()
 
     def _show(self, found: Overview) -> None:
         self._pipelines, self._runs = found.pipelines, found.runs
@@ -192,7 +204,6 @@ class HomeScreen(AreaScreen):
         self._highlight_demo(is_empty=not found.pipelines and not found.runs)
         self.refresh_bindings()
         self._fill_lists()
-        self.call_after_refresh(self._fill_lists)  # what was shown may have changed their widths
 
     def _fill_lists(self) -> None:
         pipelines, steps = (

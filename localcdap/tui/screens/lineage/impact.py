@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from localcdap.api.schema import Schema
 from localcdap.host.cdap import Cdap
@@ -26,6 +26,7 @@ from localcdap.tui.screens.lineage.graph import (
     list_impact,
     merge_traces,
 )
+from localcdap.tui.widgets.footer import StudioFooter
 
 MOST_HOPS: Final = 100
 """Further than any real chain of pipelines."""
@@ -78,7 +79,7 @@ class ImpactDialog(DialogScreen[None]):
         with Vertical():
             yield Static(id="impact-title")
             yield RecordTable(id="impact")
-        yield Footer(show_command_palette=False)
+        yield StudioFooter()
 
     def on_mount(self) -> None:
         title = sanitize_for_terminal(self._title, single_line=True)

@@ -168,12 +168,12 @@ class LineageScreen(AreaScreen):
         if node is None:
             self._facts = None
             self.discard_results("facts")
-            self.query_one("#lineage-facts", Static).update("")
+            self._show_text(Content(""))
             return
         self.call(
             lambda cdap: read_facts(cdap, node),
             on_result=self._show_facts,
-            on_error=lambda error: self.query_one("#lineage-facts", Static).update(
+            on_error=lambda error: self._show_text(
                 Content(sanitize_for_terminal(error.full_message))
             ),
             group="facts",
@@ -181,8 +181,13 @@ class LineageScreen(AreaScreen):
 
     def _show_facts(self, facts: NodeFacts) -> None:
         self._facts = facts
-        self.query_one("#lineage-facts", Static).update(format_facts(facts, self.graph))
+        self._show_text(format_facts(facts, self.graph))
         self.refresh_bindings()
+
+    def _show_text(self, text: Content) -> None:
+        """Show a text in the panel, which takes the focus only when there is something to read."""
+        self.query_one("#lineage-facts", Static).update(text)
+        self.query_one("#lineage-panel").can_focus = bool(text)
 
     # -- keys -----------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.runs.history import PipelineRuns, RunFilter
+from localcdap.runs.history import LONGEST_PAGE, PipelineRuns, RunFilter
 from localcdap.runs.model import Run
 from localcdap.text import format_duration, plural
 from localcdap.tui.area_screen import AreaScreen
@@ -28,6 +28,7 @@ from localcdap.tui.screens.runs.pipeline_list import (
     format_pipeline,
 )
 from localcdap.tui.screens.runs.run_list import RunList, RunListHeader
+from localcdap.tui.screens.runs.run_table import RunTableDialog
 from localcdap.tui.screens.runs.run_view import RunView
 from localcdap.tui.screens.runs.timeline import RunTimeline
 from localcdap.tui.studio import Choice
@@ -114,9 +115,12 @@ class RunHistoryScreen(AreaScreen):
         self._show_history()
 
     def _show_history(self) -> None:
-        filter = RunFilter(self._pipeline, _STATES[self._state], self._text)
-        self._list.show(self.studio.namespace, filter)
+        self._list.show(self.studio.namespace, self._filter)
         self._update_state()
+
+    @property
+    def _filter(self) -> RunFilter:
+        return RunFilter(self._pipeline, _STATES[self._state], self._text)
 
     def _update_state(self) -> None:
         """Show what the list contains: filters, count, and the sparkline of the pipeline."""
@@ -189,6 +193,21 @@ class RunHistoryScreen(AreaScreen):
             or self._state
         )
         self._show_history()
+
+    def action_table(self) -> None:
+        """Show the filtered runs as a table, and open the one that is chosen there."""
+        namespace, filter = self.studio.namespace, self._filter
+
+        def open_run(run_id: str | None) -> None:
+            if run_id is not None:
+                self._list.go_to(run_id)
+                self.post_message(RunList.Opened(run_id))
+
+        self.call(
+            lambda cdap: cdap.runs.list_page(namespace, filter, None, LONGEST_PAGE),
+            on_result=lambda page: self.app.push_screen(RunTableDialog(page), open_run),
+            group="table",
+        )
 
     def action_filter(self) -> None:
         entry = self.query_one("#runs-filter", Input)

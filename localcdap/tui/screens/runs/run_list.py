@@ -23,6 +23,7 @@ from localcdap.text import format_duration
 from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import fit_to_width, sanitize_name
 from localcdap.tui.studio import StudioNode
+from localcdap.tui.textual_internals.line_marks import mark_line
 
 PAGE: Final = 100
 """The number of runs that are loaded at once."""
@@ -253,6 +254,7 @@ class RunList(StudioNode, ScrollView, can_focus=True):
             base += Style(bgcolor=self.get_component_rich_style("run-list--cursor").bgcolor)
         quiet = Style(color=self.get_component_rich_style("run-list--quiet").color)
         strip = Strip(self._build_segments(self.lines[row], width, quiet))
+        strip = mark_line(strip) if row == self.cursor else strip
         return strip.apply_style(base).adjust_cell_length(width, base)
 
     def _build_segments(self, line: RunRow, width: int, quiet: Style) -> list[Segment]:

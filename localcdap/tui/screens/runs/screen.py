@@ -45,6 +45,7 @@ class RunsScreen(RunHistoryScreen):
         Binding("L", "show_log", "log", id="runs.log"),
         Binding("p", "pipeline", "runs of a pipeline", id="runs.pipeline"),
         Binding("s", "state", "runs with a status", id="runs.state", show=False),
+        Binding("t", "table", "as a table", id="runs.table"),
         Binding("slash", "filter", "filter runs", id="runs.filter", key_display="/"),
         Binding("y", "copy_id", "copy run id", id="runs.copy_id", show=False),
         Binding("f5", "refresh", "refresh", id="runs.refresh", show=False),

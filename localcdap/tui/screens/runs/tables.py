@@ -8,12 +8,14 @@ from typing import ClassVar, Final
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import DataTable
 
 from localcdap.runs.arguments import GIVEN
 from localcdap.runs.model import Run, StageCounts
 from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import sanitize_name
+from localcdap.tui.textual_internals.line_marks import mark_line
 
 
 class PlainDataTable(DataTable[Text]):
@@ -36,6 +38,11 @@ class PlainDataTable(DataTable[Text]):
 
     def __init__(self) -> None:
         super().__init__(cursor_type="row")
+
+    def render_line(self, y: int) -> Strip:
+        line, row = super().render_line(y), y - self.header_height + self.scroll_offset.y
+        is_current = y >= self.header_height and row == self.cursor_row and self.row_count
+        return mark_line(line) if is_current else line
 
 
 class StageTable(PlainDataTable):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from textual import on, work
@@ -11,18 +12,17 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from localcdap.datasets.sql import SqlTable
+from localcdap.datasets.sql import SqlRequest, SqlResult, SqlTable
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.completion import quote_identifier
+from localcdap.tui.screens.tables.page_table import MOST_VALUES, PAGE, PageTable, build_count
 from localcdap.tui.screens.tables.query_status import QueryStatus
 from localcdap.tui.screens.tables.row_changes import EditedRow, delete_row, open_row
 from localcdap.tui.screens.tables.row_dialog import RowDialog
 from localcdap.tui.studio import StudioNode
 
 _ROW_ACTIONS: Final = ("change_row", "new_row", "delete_row")
-PAGE: Final = 1000
-"""The number of rows of a page."""
 
 
 class TableBrowser(StudioNode, Vertical):
@@ -37,7 +37,6 @@ class TableBrowser(StudioNode, Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right_square_bracket", "page(1)", "next page", id="data.next", show=False),
         Binding("left_square_bracket", "page(-1)", "previous page", id="data.previous", show=False),
-        Binding("o", "order", "order by column", id="data.order"),
         Binding("w", "condition", "filter rows", id="data.condition"),
         Binding("r", "change_row", "change row", id="data.change_row"),
         Binding("i", "new_row", "new row", id="data.new_row", show=False),
@@ -50,6 +49,8 @@ class TableBrowser(StudioNode, Vertical):
         self._table: SqlTable | None = None
         self._page = 0
         self._order: tuple[str, bool] | None = None
+        self._conditions: list[str] = []
+        """The conditions before each value that was filtered by, to take it back."""
         self._is_last = True
         self._is_stale = False
         """Whether the rows must be read again although the table looks unchanged."""
@@ -57,7 +58,7 @@ class TableBrowser(StudioNode, Vertical):
     def compose(self) -> ComposeResult:
         yield Static(id="browser-title")
         yield Input(placeholder="where … such as spent > 100", id="condition", compact=True)
-        yield RecordTable(id="rows")
+        yield PageTable(self)
         yield QueryStatus(id="browser-line")
 
     @property
@@ -81,7 +82,7 @@ class TableBrowser(StudioNode, Vertical):
             self.query_one("#browser-title", Static).update("")
             return
         if before is None or before.identifier != table.identifier:
-            self._page, self._order = 0, None
+            self._page, self._order, self._conditions = 0, None, []
             with self.prevent(Input.Changed):
                 self.query_one("#condition", Input).value = ""
         self._load()
@@ -93,21 +94,30 @@ class TableBrowser(StudioNode, Vertical):
     def build_query(self) -> str:
         """Return the query of the current page."""
         assert self._table is not None
-        condition = self.query_one("#condition", Input).value.strip()
-        where = f" WHERE ({condition}\n)" if condition else ""
         keys = [f"{quote_identifier(key)}" for key in self._table.key]
         if self._order is not None:
             name, is_descending = self._order
             keys.insert(0, f"{quote_identifier(name)}{' DESC' if is_descending else ''} NULLS LAST")
         order = f" ORDER BY {', '.join(keys)}" if keys else ""
-        return f"FROM {self._table.identifier}{where}{order} LIMIT {PAGE + 1} OFFSET {self._page * PAGE}"
+        page = f"LIMIT {PAGE + 1} OFFSET {self._page * PAGE}"
+        return f"FROM {self._table.identifier}{self._where}{order} {page}"
+
+    @property
+    def _where(self) -> str:
+        condition = self.query_one("#condition", Input).value.strip()
+        return f" WHERE ({condition}\n)" if condition else ""
+
+    @property
+    def _namespace(self) -> str:
+        assert self._table is not None
+        return self._table.schema if self._table.schema != "structured" else "default"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if not self.is_mounted:
             return None
         if action in _ROW_ACTIONS:
             return True if self.explain_disabled(action) is None else None
-        if action in ("order", "condition"):
+        if action == "condition":
             return True if self._table is not None else None
         if action == "page":
             allowed = self._page > 0 if parameters == (-1,) else not self._is_last
@@ -138,16 +148,41 @@ class TableBrowser(StudioNode, Vertical):
         if not self.query_one(QueryStatus).cancel():
             self.query_one(RecordTable).grid.focus()
 
-    def action_order(self) -> None:
-        """Order by the column of the cursor: ascending, then descending, then by the key again."""
-        grid, shown = self.query_one(RecordTable).grid, self._table
-        if shown is None or grid.table is None or not grid.table.num_columns:
-            return
-        name = grid.table.column_names[grid.cursor_coordinate.column]
+    def order_by(self, name: str) -> None:
+        """Order by a column: ascending, then descending, then by the key again."""
         if self._order == (name, False):
             self._order = (name, True)
         else:
             self._order = None if self._order == (name, True) else (name, False)
+        self._page = 0
+        self._load()
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether conditions were added that can be taken back."""
+        return bool(self._conditions)
+
+    def add_condition(self, condition: str) -> None:
+        """Show only the rows for which a condition in SQL holds too."""
+        field = self.query_one("#condition", Input)
+        before = field.value.strip()
+        self._conditions.append(before)
+        self._set_condition(f"{before} AND {condition}" if before else condition)
+
+    def drop_condition(self) -> None:
+        """Take the newest added condition back."""
+        if self._conditions:
+            self._set_condition(self._conditions.pop())
+
+    def count_values(self, name: str, on_result: Callable[[SqlResult], None]) -> None:
+        """Count how often each value of a column occurs, in all rows that fulfil the condition."""
+        assert self._table is not None
+        sql = build_count(self._table, name, self._where)
+        request = SqlRequest(sql, self._namespace, limit=MOST_VALUES)
+        self.call(lambda cdap: cdap.sql.query(request), on_result=on_result, group="count")
+
+    def _set_condition(self, text: str) -> None:
+        self.query_one("#condition", Input).value = text
         self._page = 0
         self._load()
 
@@ -209,14 +244,13 @@ class TableBrowser(StudioNode, Vertical):
     def _apply_condition(self, event: Input.Submitted) -> None:
         event.stop()
         if self._table is not None:
-            self._page = 0
+            self._page, self._conditions = 0, []
             self._load()
 
     def _load(self) -> None:
         assert self._table is not None
         self._show_title(self._table)
-        namespace = self._table.schema if self._table.schema != "structured" else "default"
-        self.query_one(QueryStatus).run(self.build_query(), namespace, PAGE)
+        self.query_one(QueryStatus).run(self.build_query(), self._namespace, PAGE)
 
     def _show_title(self, table: SqlTable) -> None:
         kind = "files" if table.is_file_set else "view"

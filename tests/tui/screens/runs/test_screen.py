@@ -13,6 +13,7 @@ from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import RunError, RunProgress, StageCounts, StoredLogLine
 from localcdap.tui.log.run_log import RunLog
+from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
@@ -289,3 +290,26 @@ async def test_a_rerun_of_an_invalid_pipeline_shows_its_failures(cdap, namespace
         assert "In: " in notice.detail
         assert "o opens the pipeline" in notice.detail
         assert get_list(driver).total == 1
+
+
+async def test_runs_are_a_table_that_is_ordered_filtered_and_counted(cdap, namespace, open_studio):
+    runs = [
+        write_run(cdap, name, status, namespace=namespace, error=error)
+        for name, status, error in [
+            ("orders", RunStatus.COMPLETED, None),
+            ("orders", RunStatus.FAILED, ERROR),
+            ("sales", RunStatus.COMPLETED, None),
+        ]
+    ]
+    async with open_studio(size=SMALL, namespace=namespace) as driver:
+        await driver.press("3", "t")
+        table = driver.app.screen.query_one(RecordTable)
+        await driver.until(lambda: table.table is not None and table.table.num_rows == 3)
+        await driver.press("o")
+        assert table.table.column("pipeline").to_pylist() == ["orders", "orders", "sales"]
+        await driver.press("right", "F")
+        await driver.type("failed")
+        await driver.press("enter")
+        assert table.table.column("error").to_pylist() == ["no file 'x'"]
+        await driver.press("enter")
+        await shown(driver, runs[1].run)

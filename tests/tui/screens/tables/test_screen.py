@@ -23,6 +23,7 @@ from localcdap.tui.routes import TableTarget
 from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.console import SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
+from localcdap.tui.screens.tables.page_table import PAGE
 from localcdap.tui.screens.tables.query_status import QueryStatus
 from tests.tui.studio_driver import SMALL
 
@@ -313,3 +314,29 @@ async def test_a_dataset_without_columns_leads_to_its_lineage(open_studio, cdap)
         await driver.until(lambda: driver.app.current_mode == "lineage")
         assert driver.app.screen.exploration.focus == DatasetId("default", "raw")
     cdap.datasets.drop("default", "raw")
+
+
+async def test_a_value_filters_all_rows_and_its_frequency_is_that_of_all(open_studio):
+    async with open_studio(target=TableTarget("spending")) as driver:
+        rows = driver.app.screen.query_one("#rows", RecordTable)
+        await driver.until(lambda: rows.table is not None and rows.table.num_rows)
+        await driver.press("b", "right", "down", "equals_sign")
+        assert set(column(driver, "city")) == {None}
+        assert driver.app.screen.query_one("#condition").value == "city IS NULL"
+        await driver.press("backspace", "F")
+        await driver.until(lambda: "3 values" in shown(driver))
+        assert "33.3%" in shown(driver)
+        await driver.type("Rome")
+        await driver.press("enter", "right_square_bracket")
+        assert rows.grid.numbers[0] == 1
+        assert set(column(driver, "city")) == {"Rome"}
+        await driver.press("backspace", "right_square_bracket")
+        assert rows.grid.numbers[0] == PAGE + 1
+        await driver.press("left", "minus", "minus")
+        value = driver.app.screen.query_one("#condition").value
+        assert value.startswith("id IS DISTINCT FROM CAST(")
+
+
+def shown(driver) -> str:
+    strips = driver.app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
