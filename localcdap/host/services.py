@@ -168,10 +168,13 @@ class HostServices:
     def _open_structured_tables(
         self, store: Store, settings: Settings, undo: contextlib.ExitStack
     ) -> StructuredTables:
-        """Build the transactions on structured tables and datasets."""
+        """Build the transactions on structured tables and datasets, and the connections, which are in one."""
         tables = StructuredTables(store, self.namespaces.require_generation, self._open_accesses)
         undo.callback(tables.close)
         self.structured_tables = tables.admin
+        self.connections = ConnectionService(
+            tables.transactions, self.namespaces, self.secure_keys
+        )
         limits = TransactionLimits(settings.data_tx_timeout, settings.data_tx_max_timeout)
         self.transaction_service = TransactionService(tables, limits=limits)
         undo.callback(self.transaction_service.close)
@@ -213,14 +216,13 @@ class HostServices:
         self.namespaces.register_resource(stored)
 
     def _open_namespaces(self, store: Store, home: Home, undo: contextlib.ExitStack) -> None:
-        """Build messaging, the namespaces, and their preferences, connections and secure keys."""
+        """Build messaging, the namespaces, and their preferences and secure keys."""
         self._topics = Topics(store)
         self._delivery = EventDispatcher(store, self._topics)
         undo.callback(self._delivery.close)
         self.namespaces = NamespaceService(store, self._topics)
         self.preferences = PreferenceService(store, self.namespaces)
         self.secure_keys = open_secure_keys(store, self.namespaces, home)
-        self.connections = ConnectionService(store, self.namespaces, self.secure_keys)
         self.messaging = MessagingService(
             store, self._topics, self._delivery, self.namespaces.require
         )
