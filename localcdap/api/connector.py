@@ -40,7 +40,7 @@ class SampleType(enum.StrEnum):
     """The first ones for which a recipe fails: the property ``recipe``."""
 
 
-class BrowseRequest(msgspec.Struct, rename="camel"):
+class BrowseRequest(msgspec.Struct, frozen=True, rename="camel"):
     """What to list."""
 
     path: str | None = None
@@ -83,7 +83,7 @@ class BrowseDetail(msgspec.Struct, rename="camel"):
     sample_properties: list[Any] = []
 
 
-class SampleRequest(msgspec.Struct, rename="camel"):
+class SampleRequest(msgspec.Struct, frozen=True, rename="camel"):
     """Which records to read."""
 
     path: str | None = None
@@ -127,7 +127,7 @@ class SampleResult(msgspec.Struct):
     """The one that was used."""
 
 
-class SpecificationRequest(msgspec.Struct, rename="camel"):
+class SpecificationRequest(msgspec.Struct, frozen=True, rename="camel"):
     """Whose stages are wanted (CDAP ``SpecGenerationRequest``)."""
 
     path: str | None = None
@@ -172,13 +172,15 @@ class RecordStream(msgspec.Struct):
 
     records: Iterable[Record | Unreadable]
     schema: Schema | None = None
-    """None when only the records say it: all their values have the type of a JSON value then."""
+    """None when only the records say it, see ``find_schema``."""
     total: int | None = None
     """The number of all records, as far as it is known without reading them."""
     properties: dict[str, str] = {}
     """How they are read."""
     share: Callable[[], float | None] | None = None
     """Returns how much of the data is read, from 0 to 1, or None."""
+    find_schema: Callable[[Sequence[Record]], Schema | None] | None = None
+    """Returns the schema of records that were read, where only they say it."""
     is_sampled: bool = False
     """Whether these are the wanted records already: the system has sampled by itself."""
 
@@ -229,7 +231,8 @@ class ConnectorContext(Protocol):
 
     def list_tables(self) -> Mapping[str, int | None]:
         """Return the tables, views and file sets of the namespace that the caller may read, with their
-        numbers of rows; None where they are not known."""
+        numbers of rows; None where they are not known.
+        """
         ...
 
     def read_table(self, table: str, request: SampleRequest) -> RecordStream:
@@ -294,7 +297,8 @@ class Connector(Plugin):
 
     def specify(self, context: ConnectorContext, request: SpecificationRequest) -> ConnectorSpec:
         """Return the plugins that read the path in a pipeline, with ``connection`` as ``${conn(name)}``
-        where the plugin takes one. By default there are none."""
+        where the plugin takes one. By default there are none.
+        """
         return ConnectorSpec([])
 
 

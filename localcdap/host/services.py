@@ -25,6 +25,8 @@ from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
+from localcdap.connectors.instance_rows import InstanceRows
+from localcdap.connectors.service import ConnectorService
 from localcdap.datasets.accesses import DatasetAccessLog, get_annotation_rules
 from localcdap.datasets.file_tables import FileSetTables
 from localcdap.datasets.instances import DatasetService
@@ -153,6 +155,7 @@ class HostServices:
             self._open_previews(processes, worker, home, settings.preview_records)
             undo.callback(self.previews.close)
             undo.callback(self.cases.close)
+            self._open_connectors(worker, settings)
             self._open_metadata(store)
             self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
@@ -172,9 +175,7 @@ class HostServices:
         tables = StructuredTables(store, self.namespaces.require_generation, self._open_accesses)
         undo.callback(tables.close)
         self.structured_tables = tables.admin
-        self.connections = ConnectionService(
-            tables.transactions, self.namespaces, self.secure_keys
-        )
+        self.connections = ConnectionService(tables.transactions, self.namespaces, self.secure_keys)
         limits = TransactionLimits(settings.data_tx_timeout, settings.data_tx_max_timeout)
         self.transaction_service = TransactionService(tables, limits=limits)
         undo.callback(self.transaction_service.close)
@@ -244,6 +245,7 @@ class HostServices:
         self._resolver = PipelineResolver(environments, worker.configure, worker.find_connected)
         self.studio = StudioService(self._resolver, self._designed.check, self._planner)
         self.editing = EditingService(environments, worker, self._planner)
+        self._environments = environments
         self.methods = MethodService(environments, worker)
         self.paths = PathService(environments)
 
@@ -340,6 +342,17 @@ class HostServices:
         )
         self.cases = PipelineTestService(self._resolver, processes, home=home.path)
         self.debugging = DebugService(self._resolver, workers, processes, home=home.path)
+
+    def _open_connectors(self, worker: PluginWorkers, settings: Settings) -> None:
+        """Build what looks into connections."""
+        self.connectors = ConnectorService(
+            self.connections,
+            self.artifacts,
+            self._environments,
+            worker,
+            InstanceRows(self.sql, self.previews, self.checks),
+            settings.plugin_time_limit_s,
+        )
 
     def _open_apps(
         self,

@@ -32,8 +32,8 @@ _SECRET: Final = re.compile(
 )
 """The names of properties whose values are stored as secure keys."""
 _MACRO: Final = "${"
-_PREDEFINED_IDS: Final = ("bigquery_default", "cloud_storage_default")
-"""The ids of the predefined connections of Data Fusion for which localcdap has plugins."""
+_PREDEFINED: Final = {"bigquery_default": "BigQuery", "cloud_storage_default": "GCS"}
+"""The types of the predefined connections of Data Fusion for which localcdap has plugins, by id."""
 _PREDEFINED_PROPERTIES: Final = {
     "project": "auto-detect",
     "serviceAccountType": "filePath",
@@ -60,9 +60,7 @@ class ConnectionService:
         self._secure_keys = secure_keys
 
     @requires(of_namespace(), Permission.ADMIN)
-    def put(
-        self, namespace: str, connection: Connection, *, overwrite: bool = True
-    ) -> Connection:
+    def put(self, namespace: str, connection: Connection, *, overwrite: bool = True) -> Connection:
         """Store a connection under its name.
 
         :param overwrite: whether it may replace the previous one of the name.
@@ -131,17 +129,28 @@ class ConnectionService:
     def get_properties(self, namespace: str, name: str) -> dict[str, str]:
         """Return the properties that ``${conn(name)}`` expands to, with ``${secure(key)}`` for secret values.
 
+        :raises NotFoundError: as for :meth:`find`.
+        """
+        return self.find(namespace, name).plugin.properties
+
+    @requires(of_namespace(), Permission.READ)
+    def find(self, namespace: str, name: str) -> Connection:
+        """Return a connection, as :meth:`get` does.
+
         The predefined connections of Data Fusion exist too, unless the namespace has one of the same name.
 
         :raises NotFoundError: as for :meth:`get`.
         """
         try:
-            return self.get(namespace, name).plugin.properties
+            return self.get(namespace, name)
         except NotFoundError:
             self._namespaces.require(namespace)
-            if to_connection_id(name) in _PREDEFINED_IDS:
-                return dict(_PREDEFINED_PROPERTIES)
-            raise
+            kind = _PREDEFINED.get(to_connection_id(name))
+            if kind is None:
+                raise
+            plugin = ConnectionPlugin(kind, properties=dict(_PREDEFINED_PROPERTIES))
+            id = to_connection_id(name)
+            return Connection(name, kind, plugin, connection_id=id, pre_configured=True)
 
     @requires(of_namespace())
     def list_connections(self, namespace: str) -> list[Connection]:
@@ -160,8 +169,8 @@ class ConnectionService:
         :raises NotFoundError: when there is no such connection.
         """
         found, space = self.get(namespace, name), self._summarize(namespace)
-        key = space.key | {"connection_id": to_connection_id(name)}
-        self._run(lambda table: table.delete(key))
+        row = space.key | {"connection_id": to_connection_id(name)}
+        self._run(lambda table: table.delete(row))
         keys = {key.name for key in self._secure_keys.list_keys(namespace)}
         for key, value in found.plugin.properties.items():
             own = _to_secure_key(found.name, key)
