@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -30,7 +30,6 @@ from localcdap.api.security import Permission
 from localcdap.api.serialization.structs import encode_schema
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.artifacts.service import ArtifactService
-from localcdap.connectors.instance_rows import InstanceRows
 from localcdap.namespaces.connections import ConnectionService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.sandbox.connector_calls import (
@@ -38,9 +37,9 @@ from localcdap.sandbox.connector_calls import (
     ConnectorAnswer,
     ConnectorRequest,
     GivenRows,
+    WantedRows,
     call_connector,
 )
-from localcdap.sandbox.plugin_calls import JobRunner
 from localcdap.sandbox.record_samples import check_sample_request
 from localcdap.security.access import of_namespace, requires
 
@@ -50,7 +49,24 @@ _MOST_QUESTIONS: Final = 20
 _SHARE_OF_LIMIT: Final = 0.6
 """Of the time of a call, that a sample may read."""
 _SIFTED: Final = (SampleType.MATCHING, SampleType.FAILING)
-_T = TypeVar("_T")
+
+
+class Worker(Protocol):
+    """Runs a job with a plugin; see :class:`localcdap.sandbox.pool.PluginWorkers`."""
+
+    def do(
+        self,
+        job: Callable[[ConnectorRequest], ConnectorAnswer],
+        request: ConnectorRequest,
+        plugin: PluginRef,
+        who: str,
+    ) -> ConnectorAnswer: ...
+
+
+class RowsOfInstance(Protocol):
+    """Fetches rows of the instance; see :class:`localcdap.connectors.instance_rows.InstanceRows`."""
+
+    def fetch(self, namespace: str, wanted: WantedRows, sample: SampleRequest) -> GivenRows: ...
 
 
 class ConnectorService:
@@ -66,8 +82,8 @@ class ConnectorService:
         connections: ConnectionService,
         artifacts: ArtifactService,
         environments: EnvironmentFactory,
-        worker: JobRunner,
-        rows: InstanceRows,
+        worker: Worker,
+        rows: RowsOfInstance,
         limit_s: float,
     ) -> None:
         self._connections = connections

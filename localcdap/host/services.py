@@ -12,7 +12,8 @@ from typing import Final
 from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.errors import DiskFullError
 from localcdap.api.locations import Locations
-from localcdap.apps.child import MESSAGING, PLATFORM
+from localcdap.apps.child import CONNECTIONS, MESSAGING, PLATFORM
+from localcdap.apps.connections import AppConnections
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
 from localcdap.apps.listeners import AppListeners
@@ -374,10 +375,17 @@ class HostServices:
             self.methods,
             AppFiles(home.app_files, self.namespaces),
             AppMetadata(store, self._topics, self.metadata),
+            self._authorizer,
         )
+        connections = AppConnections(self.connections, self.connectors, self.checks)
         processes = AppProcesses(
             home.path,
-            {PLATFORM: platform, MESSAGING: self.messaging, ADMIN: structured.admin},
+            {
+                PLATFORM: platform,
+                MESSAGING: self.messaging,
+                ADMIN: structured.admin,
+                CONNECTIONS: connections,
+            },
             lambda: TransactionService(structured, limits=self.transaction_service.get_limits()),
             memory_mb=settings.app_memory_mb,
             idle_s=settings.app_idle_minutes * 60,
