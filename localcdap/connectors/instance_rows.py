@@ -34,7 +34,7 @@ class InstanceRows:
         sql: SqlService,
         previews: PreviewService,
         checks: AccessChecks,
-        limit_s: float = 60.0,
+        limit_s: float = 120.0,
     ) -> None:
         self._sql = sql
         self._previews = previews

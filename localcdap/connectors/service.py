@@ -240,8 +240,14 @@ class _Call:
                 answer = service._worker.do(call_connector, request, self.plugin, who)
                 if answer.wants is None:
                     return secret.clean([answer])[0] if _may_tell(answer) else answer
-                wanted = answer.wants
-                given.append(service._rows.fetch(self._namespace, wanted, request.sample))
+                try:
+                    rows = service._rows.fetch(self._namespace, answer.wants, request.sample)
+                except BadRequestError as error:
+                    if action is not ConnectorAction.TEST:
+                        raise
+                    failure = ConnectorFailure(error.message, error.corrective_action)
+                    return secret.clean([ConnectorAnswer(failures=[failure])])[0]
+                given.append(rows)
         except LocalcdapError as error:
             error.message = secret.hide(error.message)
             if error.corrective_action is not None:

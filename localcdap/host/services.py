@@ -16,6 +16,7 @@ from localcdap.apps.child import CONNECTIONS, MESSAGING, PLATFORM
 from localcdap.apps.connections import AppConnections
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
+from localcdap.apps.instances import RequestedInstances
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.metadata import AppMetadata
 from localcdap.apps.platform import AppPlatform
@@ -400,7 +401,9 @@ class HostServices:
             structured.admin,
             limit_s,
         )
-        self.apps = AppService(self.artifacts, processes, self._app_listeners, limit_s)
+        self.apps = AppService(
+            self.artifacts, processes, self._app_listeners, RequestedInstances(store), limit_s
+        )
         undo.callback(self._app_listeners.close)
         undo.callback(processes.close)
         self._app_listeners.start()

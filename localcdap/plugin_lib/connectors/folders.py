@@ -43,7 +43,7 @@ class RootFolder:
             found = Path(os.path.realpath(self._root.joinpath(*parts)))
         except (OSError, ValueError) as error:
             raise BadRequestError(f"The path '{path}' cannot be followed: {error}.") from None
-        if found != self._root and self._root not in found.parents:
+        if not self._contains(found):
             raise BadRequestError(
                 f"The path '{path}' leads out of the folder of the connection.",
                 "Name a path below it.",
@@ -89,11 +89,17 @@ class RootFolder:
         entities.sort(key=lambda each: (not each.can_browse, each.name.lower()))
         return BrowseDetail(entities[:MOST_ENTRIES], len(entities))
 
+    def _contains(self, place: Path) -> bool:
+        """Return whether a place, without links in its path, is the root or below it."""
+        return place == self._root or self._root in place.parents
+
     def _describe(self, file: Path, name: str, path: str) -> BrowseEntity:
         try:
             status = file.stat()
         except OSError:  # a link that leads nowhere, or what may not be read
             return BrowseEntity(name, self._prefix + path, "file")
+        if file.is_symlink() and not self._contains(Path(os.path.realpath(file))):
+            return BrowseEntity(name, self._prefix + path, "link")
         changed = BrowseProperty(str(int(status.st_mtime * 1000)), "TIMESTAMP_MILLIS")
         if stat.S_ISDIR(status.st_mode):
             properties = {"Last Modified": changed}

@@ -60,13 +60,11 @@ _TYPES: Final = {
     "real": Schema.FLOAT,
     **dict.fromkeys(("double", "double precision", "float"), Schema.DOUBLE),
     "date": Schema.DATE,
+    **dict.fromkeys(("timestamp", "timestamp with time zone"), Schema.TIMESTAMP),
     **dict.fromkeys(
-        (
-            *("timestamp", "timestamp without time zone", "timestamp with time zone"),
-            *("datetime", "datetime2", "smalldatetime"),
-        ),
-        Schema.TIMESTAMP,
+        ("timestamp without time zone", "datetime", "datetime2", "smalldatetime"), Schema.DATETIME
     ),
+    **dict.fromkeys(("time", "time without time zone"), Schema.TIME),
     **dict.fromkeys(("bytea", "blob", "longblob", "binary", "varbinary"), Schema.BYTES),
 }
 """The types of columns, by the names in ``information_schema.columns``; any other is a text."""
@@ -148,7 +146,7 @@ class DatabaseConnectorBase(Connector):
         owner, table = (name.replace("'", "''") for name in _split(path))
         found = self._query(
             context,
-            f"SELECT {self._alias('column_name')}, {self._alias('data_type')}, "  # noqa: S608
+            f"SELECT {self._alias('column_name')}, {self._get_type()}, "  # noqa: S608
             f"{self._cast('numeric_precision', 'digits')}, {self._cast('numeric_scale', 'scale')} "
             f"FROM information_schema.columns WHERE table_schema = '{owner}' "
             f"AND table_name = '{table}' ORDER BY ordinal_position",
@@ -194,6 +192,13 @@ class DatabaseConnectorBase(Connector):
 
     def _alias(self, column: str) -> str:
         return f"{column} AS {self._quote(column)}"
+
+    def _get_type(self) -> str:
+        """Return the expression of a column's type; MySQL's ``boolean`` is a ``tinyint(1)``."""
+        if get_database_kind(self.config.get_url()) not in _QUOTES:
+            return self._alias("data_type")
+        choice = "CASE column_type WHEN 'tinyint(1)' THEN 'boolean' ELSE data_type END"
+        return f"{choice} AS {self._quote('data_type')}"
 
     def _cast(self, column: str, alias: str) -> str:
         kind = get_database_kind(self.config.get_url())

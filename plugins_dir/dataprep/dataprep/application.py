@@ -44,7 +44,7 @@ _WORKSPACES = "/v2/contexts/{context}/workspaces"
 _RECIPES = "/v2/contexts/{context}/recipes"
 
 
-class DataPrepService(ConnectionRoutes, Version1Routes, MovedRoutes):
+class DataPrepService(MovedRoutes, Version1Routes, ConnectionRoutes):
     """Connections, workspaces, recipes and directives."""
 
     name = "service"

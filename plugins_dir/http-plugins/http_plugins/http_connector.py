@@ -7,7 +7,7 @@ import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import IO, Final
 
@@ -67,7 +67,7 @@ class HttpConnector(Connector):
         file = tempfile.NamedTemporaryFile(suffix=suffix)  # noqa: SIM115 - the records are read later
         self._download(path, file)
         stream = read_file(file.name, request.properties)
-        stream.records = _read_all(stream, file)
+        stream.records = _read_all(stream.records, file)
         return stream
 
     def _locate(self, path: str) -> str:
@@ -113,6 +113,9 @@ class HttpConnector(Connector):
         file.flush()
 
 
-def _read_all(stream: RecordStream, file: IO[bytes]) -> Iterator[Record | Unreadable]:
+def _read_all(
+    records: Iterable[Record | Unreadable], file: IO[bytes]
+) -> Iterator[Record | Unreadable]:
+    """Yield records, and remove the file from which they come at the end."""
     with file:
-        yield from stream.records
+        yield from records

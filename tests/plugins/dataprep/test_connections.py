@@ -195,15 +195,17 @@ def test_a_workspace_of_a_sample(client: DataPrepClient, folder: Path) -> None:
     stages = client.call("GET", f"workspaces/{id}/specification").body
     assert stages["sources"][0]["plugin"]["name"] == "File"
 
-    body = {"sampleRequest": {"path": "/people.csv", "samplingType": "random", "seed": 5}}
+    body: dict[str, Any] = {
+        "sampleRequest": {"path": "/people.csv", "samplingType": "random", "seed": 5}
+    }
     assert client.call("POST", f"workspaces/{id}/resample", body).status == 200
     again = client.call("GET", f"workspaces/{id}").body
     assert again["directives"] == ["uppercase :name"]
     assert again["sampleSpec"]["description"] == "200 of 200 records (random, seed 5)"
     missing = client.call("POST", f"workspaces/{id}/resample", {})
     assert missing.body["message"] == "Sample request has to be provided to resample a workspace"
-    body = {"connection": "files", "sampleRequest": {"path": "/none"}}
-    assert client.call("POST", "workspaces", body).status == 404
+    nothing = {"connection": "files", "sampleRequest": {"path": "/none"}}
+    assert client.call("POST", "workspaces", nothing).status == 404
 
 
 def test_records_that_match_or_fail(client: DataPrepClient, folder: Path) -> None:
@@ -216,8 +218,8 @@ def test_records_that_match_or_fail(client: DataPrepClient, folder: Path) -> Non
     id = _sampled(client, samplingType="failing", properties=failing, limit=3)
     shown = client.execute(id)
     assert [each["id"] for each in shown.body["values"]] == ["7", "70", "71"]
-    request = {"path": "/people.csv", "samplingType": "failing"}
-    body = {"connection": "files", "sampleRequest": request}
+    wanted = {"path": "/people.csv", "samplingType": "failing"}
+    body = {"connection": "files", "sampleRequest": wanted}
     assert client.call("POST", "workspaces", body).status == 400
 
 
