@@ -75,6 +75,15 @@ def format_size(number: int) -> str:
     return f"{amount:.{digits}f} {units[0]}"
 
 
+def format_count(number: int) -> str:
+    """Return a count as it is read: ``9,999``, ``240,000``, ``2.4 M``, ``1.2 bn``."""
+    if number < 1_000_000:
+        return f"{number:,}"
+    if number < 1_000_000_000:
+        return f"{number / 1_000_000:.1f} M"
+    return f"{number / 1_000_000_000:.1f} bn"
+
+
 def nearest_names(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
     """Return the names that somebody who wrote ``name`` may have meant, the most similar first.
 

@@ -18,6 +18,7 @@ import msgspec
 from localcdap.api.app.application import SystemApplication
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.errors import LocalcdapError, PluginError
+from localcdap.apps.connections import AppConnections, CallerConnections
 from localcdap.apps.context import AppContext
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import AppPlatform
@@ -43,6 +44,7 @@ from localcdap.transactions.names import ADMIN, TRANSACTIONS
 ENDPOINT: Final = "app"
 PLATFORM: Final = "platform"
 MESSAGING: Final = "messaging"
+CONNECTIONS: Final = "connections"
 """The names under which both processes call each other's services, besides those of the structured tables."""
 
 
@@ -81,7 +83,8 @@ class AppEndpoint:
             SYSTEM_NAMESPACE,
             find_type=LoadedTypes(platform.find_dataset_type).find,
         )
-        context = AppContext(platform, runner, name)
+        connections = CallerConnections(host.make_proxy(CONNECTIONS, AppConnections))
+        context = AppContext(platform, runner, name, connections)
         messaging = host.make_proxy(MESSAGING, MessagingService)
         admin = host.make_proxy(ADMIN, TableAdmin)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from localcdap.api.app.connections import Connections
 from localcdap.api.app.context import (
     ArtifactSummary,
     ConfiguredPlugin,
@@ -21,6 +22,7 @@ from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataOperation, MetadataScope
 from localcdap.api.metadata_writer import MetadataWriter
 from localcdap.api.schema import Schema
+from localcdap.api.security import Permission, Principal
 from localcdap.api.serialization.structs import unpack
 from localcdap.apps.platform import AppPlatform
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
@@ -33,6 +35,7 @@ from localcdap.sandbox.plugin_calls import (
     to_arrow_stream,
 )
 from localcdap.sandbox.stage_configuration import ConfigureRequest
+from localcdap.security.principals import current_principal, get_current_user
 
 
 class AppContext(MetadataWriter):
@@ -42,11 +45,25 @@ class AppContext(MetadataWriter):
     :param app: the name of the application.
     """
 
-    def __init__(self, platform: AppPlatform, transactions: TransactionRunner, app: str) -> None:
+    def __init__(
+        self,
+        platform: AppPlatform,
+        transactions: TransactionRunner,
+        app: str,
+        connections: Connections,
+    ) -> None:
         self._platform = platform
         self._app = app
         self.namespace = SYSTEM_NAMESPACE
         self.transactions: TransactionRunner = transactions
+        self.connections: Connections = connections
+
+    @property
+    def caller(self) -> Principal:
+        return current_principal()
+
+    def require_permission(self, namespace: str, permission: Permission) -> None:
+        self._platform.enforce(get_current_user() or "", namespace, permission)
 
     def namespace_exists(self, namespace: str) -> bool:
         return self.get_namespace_summary(namespace) is not None

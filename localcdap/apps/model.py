@@ -45,6 +45,14 @@ class AppAnswer(msgspec.Struct):
     ``stacktrace`` when the error was unexpected."""
 
 
+class InstanceCount(msgspec.Struct):
+    """The number of processes that answer the calls of a service."""
+
+    requested: int
+    running: int
+    """They are started when calls come."""
+
+
 class AppSummary(msgspec.Struct, rename="camel"):
     """An application in a list."""
 
@@ -53,6 +61,8 @@ class AppSummary(msgspec.Struct, rename="camel"):
     artifact: ArtifactId
     running: bool
     """Whether its process is running; a call starts it."""
+    instances: dict[str, InstanceCount]
+    """The processes that answer the calls of each service."""
 
 
 class ListenerState(ListenerDetail, rename="camel"):

@@ -9,6 +9,7 @@ from localcdap.api.app.context import ArtifactSummary, Message
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.errors import ConflictError, MacroError, NotFoundError
 from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
+from localcdap.api.security import Permission, Principal
 from localcdap.apps.files import AppFiles
 from localcdap.apps.metadata import AppMetadata
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
@@ -26,6 +27,8 @@ from localcdap.pipeline.methods import MethodCall, MethodService
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
+from localcdap.security.access import SwitchedAuthorizer
+from localcdap.security.authorizer import ALLOW_ALL
 
 
 class PluginCaller(Protocol):
@@ -53,8 +56,10 @@ class AppPlatform:
         files: AppFiles,
         metadata: AppMetadata,
         datasets: DatasetService,
+        authorizer: SwitchedAuthorizer = ALLOW_ALL,
     ) -> None:
         self._datasets = datasets
+        self._authorizer = authorizer
         self._files = files
         self._metadata = metadata
         self._namespaces = namespaces
@@ -71,6 +76,16 @@ class AppPlatform:
             return _to_summary(self._namespaces.describe(name))
         except NotFoundError:
             return None
+
+    def enforce(self, user: str, namespace: str, permission: Permission) -> None:
+        """Check that a user who calls an application has a permission on a namespace.
+
+        :param user: "" for localcdap itself, which may do everything.
+        :raises UnauthorizedError: when they have not.
+        """
+        if user and self._authorizer.is_enabled:
+            entity = MetadataEntity.of_namespace(namespace)
+            self._authorizer.enforce(Principal(user), entity, [permission])
 
     def list_namespaces(self) -> list[NamespaceSummary]:
         """Return all namespaces, by name."""

@@ -106,6 +106,11 @@ class AppProcess:
         return self._popen is not None and self._popen.poll() is None
 
     @property
+    def calls(self) -> int:
+        """How many calls are running."""
+        return self._calls
+
+    @property
     def is_idle(self) -> bool:
         """Whether no call is running."""
         return self._calls == 0

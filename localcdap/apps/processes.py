@@ -16,10 +16,15 @@ from localcdap.datasets.transactions import TransactionService
 
 _LOG: Final = logging.getLogger(__name__)
 _T = TypeVar("_T")
+Start = Callable[[ApplicationRef], AppProcess]
+"""Starts a process of an application."""
 
 
 class AppProcesses:
-    """At most one process for each application, with its current content. Threads may share it.
+    """The processes of each application, with its current content. Threads may share it.
+
+    An application has one process, which all services and listeners share; a service with more instances has
+    further ones for its own calls.
 
     :param home: the instance's folder.
     :param services: the services of this process that applications can call, by name.
@@ -43,12 +48,21 @@ class AppProcesses:
         self._closed = threading.Event()
         self._reaper: threading.Thread | None = None
 
-    def use(self, app: ApplicationRef, call: Callable[[AppProcess], _T]) -> _T:
+    def use(
+        self,
+        app: ApplicationRef,
+        call: Callable[[AppProcess], _T],
+        service: str = "",
+        instances: int = 1,
+    ) -> _T:
         """Call an application, which is started when it is not running.
 
+        :param service: the service that is called; "" for a listener.
+        :param instances: how many processes may answer the calls of the service.
         :raises PluginError: when it cannot be started, or as the call raises.
         """
-        process = self._get_slot(app.application.name).take(app, self._start)
+        slot = self._get_slot(app.application.name)
+        process = slot.take(app, self._start, service, instances)
         try:
             return call(process)
         finally:
@@ -59,8 +73,22 @@ class AppProcesses:
         slot = self._slots.get(name)
         return slot is not None and slot.is_running
 
+    def scale(self, app: ApplicationRef, service: str, instances: int) -> None:
+        """Give a service so many processes now, if the application is running.
+
+        Processes that are too many end after their last call.
+
+        :raises PluginError: when one cannot be started.
+        """
+        self._get_slot(app.application.name).scale(app, self._start, service, instances)
+
+    def count(self, name: str, service: str) -> int:
+        """Return how many processes answer the calls of a service."""
+        slot = self._slots.get(name)
+        return 0 if slot is None else slot.count(service)
+
     def end(self, name: str) -> None:
-        """End the process of an application, if there is one."""
+        """End the processes of an application, if there is one."""
         slot = self._slots.get(name)
         if slot is not None:
             slot.end()
@@ -91,65 +119,119 @@ class AppProcesses:
 
 
 class _Slot:
-    """The current process of one application, and older ones whose calls are still running."""
+    """The current processes of one application, and older ones whose calls are still running."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
-        """Held while the process is started or replaced."""
+        """Held while processes are started or replaced."""
         self._process: AppProcess | None = None
+        self._further: dict[str, list[AppProcess]] = {}
+        """The processes of services besides that one."""
         self._retired: list[AppProcess] = []
-        """Processes of older contents with running calls."""
+        """Processes that get no more calls, and have running ones."""
         self._closed = False
 
     @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.is_alive
 
-    def take(
-        self, app: ApplicationRef, start: Callable[[ApplicationRef], AppProcess]
-    ) -> AppProcess:
-        """Return the process of this content, started if necessary; the caller must give it back."""
+    def count(self, service: str) -> int:
+        """Return how many processes answer the calls of a service."""
+        further = tuple(self._further.get(service, ()))
+        return self.is_running + sum(each.is_alive for each in further)
+
+    def take(self, app: ApplicationRef, start: Start, service: str, instances: int) -> AppProcess:
+        """Return a process of this content, started if necessary; the caller must give it back.
+
+        Of the processes of a service it is the one with the fewest calls. Another one is started when all
+        have calls, and there are not as many as there may be.
+        """
         with self._turn:
-            held = self._process
-            if held is None or not held.is_alive or held.app.digest != app.digest:
-                self._process = None
-                if held is not None:
-                    self._retired.append(held)
-                self._end_retired()
-                if self._closed:
-                    raise HostLostError("The host of this application is closed.")
-                held = self._process = start(app)
+            fitting = [self._take_first(app, start), *self._keep(app, service, instances)]
+            held = min(fitting, key=lambda each: each.calls)
+            if not held.is_idle and len(fitting) < instances:
+                held = self._start_further(app, start, service)
             held.take()
             return held
 
+    def scale(self, app: ApplicationRef, start: Start, service: str, instances: int) -> None:
+        """Start or retire processes of a service, so that there are so many, if the first one is running."""
+        with self._turn:
+            kept = self._keep(app, service, instances)
+            if self.is_running:
+                for _ in range(instances - 1 - len(kept)):
+                    self._start_further(app, start, service)
+            self._end_retired()
+
     def end(self) -> None:
         with self._turn:
-            if self._process is not None:
-                self._process.close()
-                self._process = None
+            for each in self._list_current():
+                each.close()
+            self._process = None
+            self._further.clear()
 
     def end_if_idle(self, idle_s: float) -> None:
-        """End the process when it had no call for so many seconds."""
+        """End the processes that had no call for so many seconds."""
         if not self._turn.acquire(blocking=False):
             return
         try:
             self._end_retired()
-            held = self._process
-            if held is not None and held.is_idle and time.monotonic() - held.used > idle_s:
-                held.close()
-                self._process = None
+            for held in self._list_current():
+                if held.is_idle and time.monotonic() - held.used > idle_s:
+                    held.close()
+                    self._forget(held)
         finally:
             self._turn.release()
 
     def close(self) -> None:
         self._closed = True
-        held = self._process
-        if held is not None:
-            held.close()  # a call that holds the lock ends with its process
+        for each in self._list_current():
+            each.close()  # a call that holds the lock ends with its process
         with self._turn:
-            for each in (self._process, *self._retired):
-                if each is not None:
-                    each.close()
+            for each in (*self._list_current(), *self._retired):
+                each.close()
+
+    def _take_first(self, app: ApplicationRef, start: Start) -> AppProcess:
+        """Return the process that all services share, started if necessary."""
+        held = self._process
+        if held is None or not held.is_alive or held.app.digest != app.digest:
+            self._process = None
+            if held is not None:
+                self._retired.append(held)
+            self._end_retired()
+            self._require_open()
+            held = self._process = start(app)
+        return held
+
+    def _keep(self, app: ApplicationRef, service: str, instances: int) -> list[AppProcess]:
+        """Return the further processes of a service, and retire those that are dead, old or too many."""
+        held = self._further.get(service, [])
+        fitting = [each for each in held if each.is_alive and each.app.digest == app.digest]
+        kept = fitting[: instances - 1]
+        self._retired += [each for each in held if each not in kept]
+        self._further[service] = kept
+        return kept
+
+    def _start_further(self, app: ApplicationRef, start: Start, service: str) -> AppProcess:
+        self._require_open()
+        made = start(app)
+        self._further[service].append(made)
+        return made
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise HostLostError("The host of this application is closed.")
+
+    def _list_current(self) -> list[AppProcess]:
+        first = [self._process] if self._process is not None else []
+        return [*first, *(each for held in list(self._further.values()) for each in held)]
+
+    def _forget(self, process: AppProcess) -> None:
+        if process is self._process:
+            self._process = None
+        for held in self._further.values():
+            if process in held:
+                held.remove(process)
 
     def _end_retired(self) -> None:
         for each in list(self._retired):

@@ -20,6 +20,7 @@ from localcdap.api.app.http_status import find_http_status
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.routes import BODY, RouteHandler, RouteParameter, find_route_handlers
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
+from localcdap.api.security import Permission
 from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.apps.model import AppAnswer, AppRequest, listener_key
 from localcdap.decoders import convert, decode_json
@@ -30,13 +31,16 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 Spaces = Callable[[str], NamespaceSummary | None]
 """Returns a namespace, or None when it does not exist."""
+Enforce = Callable[[str, Permission], None]
+"""Raises an error unless the caller has a permission on a namespace."""
 
 
 class Router:
     """The routes of one service object. Threads may share it."""
 
-    def __init__(self, service: object, find_namespace: Spaces) -> None:
+    def __init__(self, service: object, find_namespace: Spaces, enforce: Enforce) -> None:
         self._find_namespace = find_namespace
+        self._enforce = enforce
         found = [
             (name, RouteHandler(name, function))
             for name, function in find_route_handlers(type(service))
@@ -78,7 +82,7 @@ class Router:
             allowed = ", ".join(each.handler.route.method for each in here)
             message = f"{request.path} does not answer {method}."
             return AppAnswer(405, {"message": message, "correctiveAction": f"Use {allowed}."})
-        arguments = _Arguments(bound, request, self._find_namespace).read()
+        arguments = _Arguments(bound, request, self._find_namespace, self._enforce).read()
         result = bound.method(**arguments)
         body = result if isinstance(result, bytes) else _to_plain(result)
         return AppAnswer(bound.handler.route.status, body)
@@ -95,19 +99,23 @@ class _BoundRoute(msgspec.Struct, frozen=True):
 class _Arguments:
     """The arguments of one call, read from its request."""
 
-    def __init__(self, bound: _BoundRoute, request: AppRequest, find_namespace: Spaces) -> None:
+    def __init__(
+        self, bound: _BoundRoute, request: AppRequest, find_namespace: Spaces, enforce: Enforce
+    ) -> None:
         match = bound.pattern.fullmatch(request.path)
         assert match is not None
         self._handler = bound.handler
         self._parts = {name: unquote(value) for name, value in match.groupdict().items()}
         self._request = request
         self._find_namespace = find_namespace
+        self._enforce = enforce
         self._problems: list[str] = []
 
     def read(self) -> dict[str, Any]:
         """Return the arguments by name.
 
         :raises NotFoundError: when a namespace does not exist.
+        :raises UnauthorizedError: when the caller lacks the permission of the route in it.
         :raises BadRequestError: when arguments are missing or have a wrong type, the message names all; or
             when the namespace of a route is ``system``.
         """
@@ -144,6 +152,7 @@ class _Arguments:
                 f"Namespace '{wanted}' does not exist.",
                 f"Create it: localcdap namespaces create {wanted}",
             )
+        self._enforce(wanted, self._handler.route.permission)
         return found
 
     def _read_value(self, parameter: RouteParameter) -> Any:
@@ -235,7 +244,9 @@ class AppRuntime:
         for cls in app.services:
             service = cls(context)
             service.initialize()
-            self._routers[cls.name] = Router(service, context.get_namespace_summary)
+            self._routers[cls.name] = Router(
+                service, context.get_namespace_summary, context.require_permission
+            )
         name = vars(app)[APPLICATION_MARK][0]
         self._listening: Final = {
             each.name: listen(each(), listener_key(name, each.name)) for each in app.listeners

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE
-from localcdap.api.errors import NotFoundError
+from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
+from localcdap.apps.instances import RequestedInstances
 from localcdap.apps.listeners import AppListeners
-from localcdap.apps.model import AppAnswer, AppDetail, AppRequest, AppSummary, ListenerState
+from localcdap.apps.model import (
+    AppAnswer,
+    AppDetail,
+    AppRequest,
+    AppSummary,
+    InstanceCount,
+    ListenerState,
+)
 from localcdap.apps.processes import AppProcesses
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.service import ArtifactService
@@ -25,6 +33,7 @@ _OF_APP: Final = Target(
 class AppService:
     """Lists, describes and calls applications. Threads may share it.
 
+    :param instances: how many processes services shall have.
     :param limit_s: seconds that a call may take.
     """
 
@@ -33,8 +42,10 @@ class AppService:
         artifacts: ArtifactService,
         processes: AppProcesses,
         listeners: AppListeners,
+        instances: RequestedInstances,
         limit_s: float,
     ) -> None:
+        self._instances = instances
         self._artifacts = artifacts
         self._processes = processes
         self._listeners = listeners
@@ -68,6 +79,7 @@ class AppService:
             summary.description,
             summary.artifact,
             summary.running,
+            summary.instances,
             app.application.services,
             listeners,
         )
@@ -82,9 +94,33 @@ class AppService:
         :raises NotFoundError: when there is no such application.
         :raises PluginError: when the process cannot be started, ends during the call, or takes too long.
         """
+        app = self._find(name)
+        services = [each.name for each in app.application.services]
+        service = request.service or (services[0] if len(services) == 1 else "")
         return self._processes.use(
-            self._find(name), lambda process: process.answer(request, self._limit_s)
+            app,
+            lambda process: process.answer(request, self._limit_s),
+            service,
+            self._instances.get(name, service),
         )
+
+    @requires(OF_INSTANCE, Permission.ADMIN)
+    def scale(self, name: str, service: str | None, instances: int) -> AppSummary:
+        """Change how many processes answer the calls of a service, also while calls are running.
+
+        A process that is too many ends after its last call. The number is kept for later hosts.
+
+        :param service: None for the only one.
+        :param instances: from 1 to 32.
+        :raises NotFoundError: when there is no such application or service; the message lists them.
+        :raises BadRequestError: when the number is out of range, or the service must be named.
+        :raises PluginError: when a process cannot be started.
+        """
+        app = self._find(name)
+        chosen = _choose_service(app, service)
+        self._instances.set(name, chosen, instances)
+        self._processes.scale(app, chosen, instances)
+        return self._summarize(app)
 
     @requires(OF_INSTANCE, Permission.ADMIN)
     @non_idempotent
@@ -105,4 +141,29 @@ class AppService:
     def _summarize(self, app: ApplicationRef) -> AppSummary:
         found = app.application
         running = self._processes.is_running(found.name)
-        return AppSummary(found.name, found.description, app.artifact, running)
+        counts = {
+            each.name: InstanceCount(
+                self._instances.get(found.name, each.name),
+                self._processes.count(found.name, each.name),
+            )
+            for each in found.services
+        }
+        return AppSummary(found.name, found.description, app.artifact, running, counts)
+
+
+def _choose_service(app: ApplicationRef, service: str | None) -> str:
+    names = [each.name for each in app.application.services]
+    known = ", ".join(names) or "none"
+    if service is None:
+        if len(names) != 1:
+            raise BadRequestError(
+                f"Application '{app.application.name}' has several services.",
+                f"Name one of: {known}.",
+            )
+        return names[0]
+    if service not in names:
+        raise NotFoundError(
+            f"Application '{app.application.name}' has no service '{service}'.",
+            f"Services: {known}.",
+        )
+    return service

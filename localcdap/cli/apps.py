@@ -10,16 +10,18 @@ import click
 
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.text import plural
 
 if TYPE_CHECKING:
-    from localcdap.apps.model import AppAnswer, AppDetail
+    from localcdap.apps.model import AppAnswer, AppDetail, AppSummary
 
 _METHODS = ("GET", "POST", "PUT", "DELETE")
+_SCALE = "scale"
 
 
 @click.command("apps")
 @click.argument("name", required=False)
-@click.argument("method", required=False, type=click.Choice(_METHODS, case_sensitive=False))
+@click.argument("method", metavar="[METHOD]", required=False, type=click.STRING)
 @click.argument("path", required=False)
 @click.option(
     "--query", "-q", multiple=True, metavar="K=V", help="Set a query parameter; repeatable."
@@ -33,7 +35,12 @@ _METHODS = ("GET", "POST", "PUT", "DELETE")
 @click.option(
     "--header", "-H", "headers", multiple=True, metavar="K=V", help="Set a header; repeatable."
 )
-@click.option("--service", metavar="S", help="The service to call, if the application has several.")
+@click.option(
+    "--service", metavar="S", help="The service to call or scale, if the application has several."
+)
+@click.option(
+    "--instances", type=int, metavar="N", help="How many processes answer its calls (scale)."
+)
 @instance_options
 def command(
     instance: Instance,
@@ -44,22 +51,30 @@ def command(
     body: str | None,
     headers: tuple[str, ...],
     service: str | None,
+    instances: int | None,
 ) -> None:
-    """List the system applications, describe the application NAME, or call it.
+    """List the system applications, describe the application NAME, call it, or scale one of its services.
 
     A system application is an artifact in 'plugins/system' of the instance's folder that answers HTTP
     requests. A call takes the method and the path of a request, and prints the body of the answer. The exit
     code is 0 for a status below 400, else 1.
+
+    'localcdap apps scale NAME --instances N' gives a service N processes for its calls, also while calls are
+    running; none is lost. The number is kept.
 
     \b
     localcdap apps
     localcdap apps notebook
     localcdap apps notebook GET /contexts/default/notes -q limit=10
     """  # noqa: D301
-    if name is None:
+    if name == _SCALE:
+        _scale(instance, method, service, instances)
+    elif name is None:
         _list(instance)
     elif method is None:
         _describe(instance, name)
+    elif method.upper() not in _METHODS:
+        raise click.UsageError(f"'{method}' is none of {', '.join(_METHODS)}.")
     elif path is None:
         raise click.UsageError(f"The path is missing: localcdap apps {name} {method} /PATH")
     else:
@@ -78,6 +93,22 @@ def command(
         _print(answer, as_json=instance.json)
         if answer.status >= 400:
             raise click.exceptions.Exit(1)
+
+
+def _scale(
+    instance: Instance, name: str | None, service: str | None, instances: int | None
+) -> None:
+    if name is None or instances is None:
+        raise click.UsageError("Write: localcdap apps scale NAME --instances N")
+    with instance.connect() as cdap:
+        found = cdap.apps.scale(name, service, instances)
+    if instance.json:
+        print_json(found)
+        return
+    for each, count in found.instances.items():
+        if service in (None, each):
+            shown = plural(count.requested, "instance")
+            echo(f"Service '{each}' of '{name}' has {shown} now, {count.running} running.")
 
 
 def _parse_pairs(pairs: tuple[str, ...]) -> dict[str, str | list[str]]:
@@ -139,11 +170,20 @@ def _list(instance: Instance) -> None:
             each.name,
             f"{each.artifact.name} {each.artifact.version}",
             "yes" if each.running else "",
+            _format_instances(each),
             each.description,
         )
         for each in found
     ]
-    print_table(("name", "artifact", "running", "description"), rows)
+    print_table(("name", "artifact", "running", "instances", "description"), rows)
+
+
+def _format_instances(app: AppSummary) -> str:
+    """Return the numbers of running and requested instances: ``1/2``; with names for several services."""
+    counts = {name: f"{n.running}/{n.requested}" for name, n in app.instances.items()}
+    if len(counts) == 1:
+        return next(iter(counts.values()))
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _describe(instance: Instance, name: str) -> None:
@@ -163,7 +203,9 @@ def _describe(instance: Instance, name: str) -> None:
 
 def _describe_services(app: AppDetail) -> None:
     for service in app.services:
-        echo(f"\nservice {service.name}")
+        count = app.instances[service.name]
+        shown = plural(count.requested, "instance")
+        echo(f"\nservice {service.name}: {shown}, {count.running} running")
         for route in service.routes:
             query = f"?{'&'.join(route.query)}" if route.query else ""
             echo(f"  {route.method:6} {route.path}{query}")

@@ -1,66 +1,132 @@
-"""``localcdap connections``: manage the connections that stages use as ``${conn(NAME)}``."""
+"""``localcdap connections``: manage the connections of a namespace, and look into them."""
 
 from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from localcdap.cli.files import read_json
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_table
-from localcdap.text import format_time
+from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.text import format_size, format_time
+
+if TYPE_CHECKING:
+    from localcdap.api.app.connections import Connection
+    from localcdap.api.connector import BrowseEntity
+
+_ACTIONS = (
+    "list",
+    "show",
+    "put",
+    "import",
+    "export",
+    "delete",
+    "types",
+    "test",
+    "browse",
+    "sample",
+)
+_KINDS = ("first", "random", "stratified", "matching", "failing")
 
 
 @click.command("connections")
-@click.argument(
-    "action", type=click.Choice(["list", "show", "put", "import", "delete"]), default="list"
-)
+@click.argument("action", type=click.Choice(_ACTIONS), default="list")
 @click.argument("name", required=False, metavar="[NAME | FILE]")
+@click.argument("path", required=False)
 @click.option(
     "--type",
     "kind",
     metavar="TYPE",
-    help="The type of the other system: BigQuery, GCS, S3, PostgreSQL … (put).",
+    help="The type of the other system, see 'connections types' (put, test).",
 )
 @click.option(
-    "-p", "properties", multiple=True, metavar="K=V", help="Set a property; repeatable (put)."
+    "-p",
+    "properties",
+    multiple=True,
+    metavar="K=V",
+    help="Set a property; repeatable. Of the connection (put, test), or how to read: format, delimiter, "
+    "header, encoding, sheet, types (sample).",
 )
 @click.option("--description", default="", metavar="TEXT", help="The description (put).")
+@click.option(
+    "--limit", type=int, metavar="N", help="The most entries or records (browse, sample)."
+)
+@click.option("--search", metavar="TEXT", help="Only what has TEXT in its name (browse).")
+@click.option(
+    "--sample-type",
+    type=click.Choice(_KINDS),
+    help="Which records: the first ones; random ones; of each value of --strata in proportion; those that "
+    "match -p condition=EXPRESSION; those that fail -p recipe=DIRECTIVES (sample).",
+)
+@click.option("--strata", metavar="COLUMN", help="The column of a stratified sample.")
+@click.option("--seed", type=int, help="Makes a random or stratified sample repeatable.")
 @instance_options
 def command(
     instance: Instance,
     action: str,
     name: str | None,
+    path: str | None,
     kind: str | None,
     properties: tuple[str, ...],
     description: str,
+    **options: Any,
 ) -> None:
-    """List the connections of the namespace, show one, create or replace one (put), import one from FILE, or
-    delete one.
+    """List the connections of the namespace; show, create or replace (put), import, export, test or delete
+    one; list what is behind it (browse), and show some of its records (sample).
 
     A connection has the address and the credentials of another system; stages use it as ${conn(NAME)}.
+    'types' lists the systems that can be browsed.
 
     FILE is the JSON of a connection that Data Fusion exports. Values of properties whose names suggest a
     secret, such as password or token, are stored as secure keys and never shown.
-    """
+
+    \b
+    localcdap connections put files --type File -p root=data
+    localcdap connections browse files /2026
+    localcdap connections sample files /2026/sales.csv --sample-type random --seed 7
+    """  # noqa: D301
     if action == "list":
         _list(instance)
-        return
-    if name is None:
+    elif action == "types":
+        _list_types(instance)
+    elif action == "test":
+        _test(instance, name, kind, parse_pairs(properties, "-p"))
+    elif name is None:
         what = "FILE" if action == "import" else "NAME"
         raise click.UsageError(f"{what} is missing: localcdap connections {action} {what}")
-    if action == "delete":
+    elif action == "delete":
         _delete(instance, name)
-        return
+    elif action == "browse":
+        _browse(instance, name, path or "/", options["limit"], options["search"])
+    elif action == "sample":
+        _sample(instance, name, path or "/", parse_pairs(properties, "-p"), options)
+    else:
+        _show(instance, _read(instance, action, name, kind, properties, description), action)
+
+
+def _read(
+    instance: Instance,
+    action: str,
+    name: str,
+    kind: str | None,
+    properties: tuple[str, ...],
+    description: str,
+) -> Connection:
+    """Return a connection, after it was stored if the action says so."""
     with instance.connect() as cdap:
-        if action == "show":
-            found = cdap.connections.get(instance.namespace, name)
-        elif action == "import":
-            found = cdap.connections.load(instance.namespace, read_json(name))
-        else:
-            plugin = {"name": kind or "", "properties": parse_pairs(properties, "-p")}
-            given = {"name": name, "description": description, "plugin": plugin}
-            found = cdap.connections.load(instance.namespace, given)
-    if instance.json:
+        if action in ("show", "export"):
+            return cdap.connections.get(instance.namespace, name)
+        if action == "import":
+            return cdap.connections.load(instance.namespace, read_json(name))
+        plugin = {"name": kind or "", "properties": parse_pairs(properties, "-p")}
+        given = {"name": name, "description": description, "plugin": plugin}
+        return cdap.connections.load(instance.namespace, given)
+
+
+def _show(instance: Instance, found: Connection, action: str) -> None:
+    if instance.json or action == "export":
         print_json(found)
         return
     echo(f"{found.name}  {found.connection_type}  {found.description}".rstrip())
@@ -89,6 +155,130 @@ def _list(instance: Instance) -> None:
             "No connections. Create one: localcdap connections put NAME --type TYPE -p K=V",
             err=True,
         )
+
+
+def _list_types(instance: Instance) -> None:
+    with instance.connect() as cdap:
+        found = cdap.connectors.list_types(instance.namespace)
+    if instance.json:
+        print_json(found)
+        return
+    print_table(("type", "description"), [(each.type, each.description) for each in found])
+
+
+def _test(
+    instance: Instance, name: str | None, kind: str | None, properties: dict[str, str]
+) -> None:
+    if name is None and kind is None:
+        raise click.UsageError("Write: localcdap connections test NAME, or test --type TYPE -p K=V")
+    with instance.connect() as cdap:
+        if kind is not None:
+            from localcdap.api.app.connections import ConnectionPlugin
+
+            plugin = ConnectionPlugin(kind, properties=properties)
+            failures = cdap.connectors.test(instance.namespace, plugin)
+        else:
+            assert name is not None
+            failures = cdap.connectors.test_stored(instance.namespace, name)
+    if instance.json:
+        print_json(failures)
+    elif not failures:
+        echo("The connection works.")
+    else:
+        for each in failures:
+            where = f"{each.property}: " if each.property else ""
+            secho(f"{where}{each.message}", fg="red", err=True)
+            if each.corrective_action:
+                echo(each.corrective_action, err=True)
+    if failures:
+        raise click.exceptions.Exit(1)
+
+
+def _browse(
+    instance: Instance, name: str, path: str, limit: int | None, search: str | None
+) -> None:
+    from localcdap.api.connector import BrowseRequest
+
+    with instance.connect() as cdap:
+        request = BrowseRequest(path, limit, search)
+        found = cdap.connectors.browse(instance.namespace, name, request)
+    if instance.json:
+        print_json(found)
+        return
+    if not found.entities:
+        echo("Nothing is there.", err=True)
+        return
+    headers = ("path", "type", *(each.lower() for each in found.property_headers))
+    rows = [
+        (
+            each.path + ("/" if each.can_browse and not each.path.endswith("/") else ""),
+            each.type,
+            *(_format_property(each, header) for header in found.property_headers),
+        )
+        for each in found.entities
+    ]
+    print_table(headers, rows)
+    if found.total_count > len(found.entities):
+        echo(f"{len(found.entities):,} of {found.total_count:,} are shown.", err=True)
+
+
+def _format_property(entity: BrowseEntity, name: str) -> str:
+    found = entity.properties.get(name)
+    if found is None:
+        return ""
+    match found.type:
+        case "SIZE_BYTES":
+            return format_size(int(found.value))
+        case "TIMESTAMP_MILLIS":
+            return format_time(int(found.value))
+        case "NUMBER":
+            return f"{int(found.value):,}"
+    return found.value
+
+
+def _sample(
+    instance: Instance, name: str, path: str, properties: dict[str, str], options: dict[str, Any]
+) -> None:
+    from localcdap.api.connector import SampleRequest, SampleType
+
+    kind = options["sample_type"]
+    request = SampleRequest(
+        path,
+        20 if options["limit"] is None else options["limit"],
+        properties,
+        strata=options["strata"],
+        sampling_type=SampleType(kind) if kind else SampleType.DEFAULT,
+        seed=options["seed"],
+    )
+    with instance.connect() as cdap:
+        found = cdap.connectors.sample(instance.namespace, name, request)
+    result = found.result
+    if instance.json:
+        print_json(found)
+        return
+    names = list(dict.fromkeys(field for record in result.records for field in record))
+    rows = [[_format_value(record.get(each)) for each in names] for record in result.records]
+    if rows:
+        print_table(names, rows)
+    sys.stdout.flush()
+    how = ", ".join(
+        f"{key} {value!r}" if key == "delimiter" else f"{key} {value}"
+        for key, value in result.properties.items()
+        if key != "schema"
+    )
+    echo(f"{result.description}{f'; {how}' if how else ''}", err=True)
+    for each in result.unreadable[:5]:
+        secho(each, fg="yellow", err=True)
+
+
+def _format_value(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _delete(instance: Instance, name: str) -> None:

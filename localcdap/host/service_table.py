@@ -26,6 +26,7 @@ from localcdap.transactions.names import ADMIN, TRANSACTIONS
 if TYPE_CHECKING:
     from localcdap.apps.service import AppService
     from localcdap.artifacts.service import ArtifactService
+    from localcdap.connectors.service import ConnectorService
     from localcdap.datasets.instances import DatasetService
     from localcdap.datasets.modules import DatasetModuleService
     from localcdap.datasets.planner import RunDatasets
@@ -181,6 +182,9 @@ class ServiceTable:
     )
     connections: ServiceEntry[ConnectionService] = ServiceEntry(
         CONNECTIONS, "localcdap.namespaces.connections:ConnectionService"
+    )
+    connectors: ServiceEntry[ConnectorService] = ServiceEntry(
+        "connectors", "localcdap.connectors.service:ConnectorService"
     )
     secure_keys: ServiceEntry[SecureKeyService] = ServiceEntry(
         SECURE_KEYS, "localcdap.namespaces.secure_keys:SecureKeyService"

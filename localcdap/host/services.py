@@ -12,9 +12,11 @@ from typing import Final
 from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.errors import DiskFullError
 from localcdap.api.locations import Locations
-from localcdap.apps.child import MESSAGING, PLATFORM
+from localcdap.apps.child import CONNECTIONS, MESSAGING, PLATFORM
+from localcdap.apps.connections import AppConnections
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
+from localcdap.apps.instances import RequestedInstances
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.metadata import AppMetadata
 from localcdap.apps.platform import AppPlatform
@@ -25,6 +27,8 @@ from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
+from localcdap.connectors.instance_rows import InstanceRows
+from localcdap.connectors.service import ConnectorService
 from localcdap.datasets.accesses import DatasetAccessLog, get_annotation_rules
 from localcdap.datasets.file_tables import FileSetTables
 from localcdap.datasets.instances import DatasetService
@@ -155,6 +159,7 @@ class HostServices:
             self._open_previews(processes, worker, home, settings.preview_records)
             undo.callback(self.previews.close)
             undo.callback(self.cases.close)
+            self._open_connectors(worker, settings)
             self._open_metadata(store)
             self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
@@ -170,10 +175,11 @@ class HostServices:
     def _open_structured_tables(
         self, store: Store, settings: Settings, undo: contextlib.ExitStack
     ) -> StructuredTables:
-        """Build the transactions on structured tables and datasets."""
+        """Build the transactions on structured tables and datasets, and the connections, which are in one."""
         tables = StructuredTables(store, self.namespaces.require_generation, self._open_accesses)
         undo.callback(tables.close)
         self.structured_tables = tables.admin
+        self.connections = ConnectionService(tables.transactions, self.namespaces, self.secure_keys)
         limits = TransactionLimits(settings.data_tx_timeout, settings.data_tx_max_timeout)
         self.transaction_service = TransactionService(tables, limits=limits)
         undo.callback(self.transaction_service.close)
@@ -216,14 +222,13 @@ class HostServices:
         self.namespaces.register_resource(stored)
 
     def _open_namespaces(self, store: Store, home: Home, undo: contextlib.ExitStack) -> None:
-        """Build messaging, the namespaces, and their preferences, connections and secure keys."""
+        """Build messaging, the namespaces, and their preferences and secure keys."""
         self._topics = Topics(store)
         self._delivery = EventDispatcher(store, self._topics)
         undo.callback(self._delivery.close)
         self.namespaces = NamespaceService(store, self._topics)
         self.preferences = PreferenceService(store, self.namespaces)
         self.secure_keys = open_secure_keys(store, self.namespaces, home)
-        self.connections = ConnectionService(store, self.namespaces, self.secure_keys)
         self.messaging = MessagingService(
             store, self._topics, self._delivery, self.namespaces.require
         )
@@ -245,6 +250,7 @@ class HostServices:
         self._resolver = PipelineResolver(environments, worker.configure, worker.find_connected)
         self.studio = StudioService(self._resolver, self._designed.check, self._planner)
         self.editing = EditingService(environments, worker, self._planner)
+        self._environments = environments
         self.methods = MethodService(environments, worker)
         self.paths = PathService(environments)
 
@@ -344,6 +350,17 @@ class HostServices:
         self.cases = PipelineTestService(self._resolver, processes, home=home.path)
         self.debugging = DebugService(self._resolver, workers, processes, home=home.path)
 
+    def _open_connectors(self, worker: PluginWorkers, settings: Settings) -> None:
+        """Build what looks into connections."""
+        self.connectors = ConnectorService(
+            self.connections,
+            self.artifacts,
+            self._environments,
+            worker,
+            InstanceRows(self.sql, self.previews, self.checks),
+            settings.plugin_time_limit_s,
+        )
+
     def _open_apps(
         self,
         store: Store,
@@ -365,10 +382,17 @@ class HostServices:
             AppFiles(home.app_files, self.namespaces),
             AppMetadata(store, self._topics, self.metadata),
             self.datasets,
+            self._authorizer,
         )
+        connections = AppConnections(self.connections, self.connectors, self.checks)
         processes = AppProcesses(
             home.path,
-            {PLATFORM: platform, MESSAGING: self.messaging, ADMIN: structured.admin},
+            {
+                PLATFORM: platform,
+                MESSAGING: self.messaging,
+                ADMIN: structured.admin,
+                CONNECTIONS: connections,
+            },
             lambda: TransactionService(structured, limits=self.transaction_service.get_limits()),
             memory_mb=settings.app_memory_mb,
             idle_s=settings.app_idle_minutes * 60,
@@ -383,7 +407,9 @@ class HostServices:
             structured.admin,
             limit_s,
         )
-        self.apps = AppService(self.artifacts, processes, self._app_listeners, limit_s)
+        self.apps = AppService(
+            self.artifacts, processes, self._app_listeners, RequestedInstances(store), limit_s
+        )
         undo.callback(self._app_listeners.close)
         undo.callback(processes.close)
         self._app_listeners.start()

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.app.connections import (
+    CONNECTIONS,
+    Connection,
+    ConnectionPlugin,
+    to_connection_id,
+)
+from localcdap.api.app.namespaces import NamespaceSummary
+from localcdap.api.app.table import StructuredTable
+from localcdap.api.app.transactions import TransactionRunner
+from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.api.security import Permission
 from localcdap.decoders import convert, decode_json
-from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import of_namespace, requires
-from localcdap.store.store import Store, Transaction
 from localcdap.text import format_available
 
-_NOT_IN_ID: Final = re.compile(r"[^a-z0-9_]")
+_T = TypeVar("_T")
 _SECRET: Final = re.compile(
     r"password|secret|token|credential|privatekey|accesskey|json$", re.IGNORECASE
 )
 """The names of properties whose values are stored as secure keys."""
 _MACRO: Final = "${"
-_PREDEFINED_IDS: Final = ("bigquery_default", "cloud_storage_default")
-"""The ids of the predefined connections of Data Fusion for which localcdap has plugins."""
+_PREDEFINED: Final = {"bigquery_default": "BigQuery", "cloud_storage_default": "GCS"}
+"""The types of the predefined connections of Data Fusion for which localcdap has plugins, by id."""
 _PREDEFINED_PROPERTIES: Final = {
     "project": "auto-detect",
     "serviceAccountType": "filePath",
@@ -34,71 +42,63 @@ _PREDEFINED_PROPERTIES: Final = {
 """The properties that these connections have in Data Fusion."""
 
 
-class ConnectionPlugin(msgspec.Struct, rename="camel"):
-    """The connector plugin of a connection in Data Fusion; its properties are those of the connection."""
-
-    name: str
-    type: str = "connector"
-    category: str | None = None
-    properties: dict[str, str] = {}
-    artifact: Any = None
-
-
-class Connection(msgspec.Struct, rename="camel"):
-    """A connection as Data Fusion exports it."""
-
-    name: str
-    connection_type: str
-    plugin: ConnectionPlugin
-    description: str = ""
-    created_time_millis: int = 0
-    updated_time_millis: int = 0
-
-
 class ConnectionService:
-    """The connections of namespaces. Threads may share it.
+    """The connections of namespaces, in a table of the application that manages them. Threads may share it.
 
     A value whose property name looks secret is stored as a secure key; the connection then holds
     ``${secure(key)}``.
     """
 
     def __init__(
-        self, store: Store, namespaces: NamespaceService, secure_keys: SecureKeyService
+        self,
+        transactions: TransactionRunner,
+        namespaces: NamespaceService,
+        secure_keys: SecureKeyService,
     ) -> None:
-        self._store = store
+        self._transactions = transactions
         self._namespaces = namespaces
         self._secure_keys = secure_keys
-        namespaces.register_resource(NamespaceResource("connections", remove=_remove_all))
 
     @requires(of_namespace(), Permission.ADMIN)
-    def put(self, namespace: str, connection: Connection) -> Connection:
-        """Store a connection under its name, and replace the previous one.
+    def put(self, namespace: str, connection: Connection, *, overwrite: bool = True) -> Connection:
+        """Store a connection under its name.
 
+        :param overwrite: whether it may replace the previous one of the name.
         :returns: the stored connection, without secret values.
         :raises BadRequestError: when the name or the type is empty, or another name has the same id.
-        :raises NotFoundError: when there is no such namespace.
+        :raises ConflictError: when there is one of the name, and it may not be replaced.
+        :raises NotFoundError: when there is no such namespace, or it was deleted meanwhile.
         """
         name, kind = connection.name.strip(), connection.connection_type.strip()
         if not name or not kind:
             raise BadRequestError("A connection needs a name and a type.")
-        self._namespaces.require(namespace)
-        with self._store.snapshot() as tx:
-            before = _find(tx, namespace, _to_id(name))
-        if before is not None and before.name != name:
-            raise BadRequestError(
-                f"Connections '{before.name}' and '{name}' have the same id '{_to_id(name)}'.",
-                "Choose another name.",
-            )
+        space, id = self._summarize(namespace), to_connection_id(name)
+        _check_free(self._run(lambda table: _find(table, space, id)), name, overwrite=overwrite)
         plugin = msgspec.structs.replace(
             connection.plugin, properties=self._extract_secrets(namespace, name, connection.plugin)
         )
         now = time.time_ns() // 1_000_000
-        created = before.created_time_millis if before is not None else now
-        kept = Connection(name, kind, plugin, connection.description, created, now)
-        with self._store.transaction() as tx:
-            self._namespaces.require_in_transaction(tx, namespace)
-            _write(tx, namespace, kept)
-        return kept
+        kept = msgspec.structs.replace(
+            connection,
+            name=name,
+            connection_type=kind,
+            plugin=plugin,
+            connection_id=id,
+            created_time_millis=now,
+            updated_time_millis=now,
+            pre_configured=False,
+            is_default=False,
+        )
+
+        def write(table: StructuredTable) -> Connection:
+            before = _find(table, space, id)
+            _check_free(before, name, overwrite=overwrite)
+            if before is not None:
+                kept.created_time_millis = before.created_time_millis
+            table.upsert(_to_row(space, kept))
+            return kept
+
+        return self._run(write)
 
     @requires(of_namespace(), Permission.ADMIN)
     def load(self, namespace: str, document: Any) -> Connection:
@@ -114,9 +114,8 @@ class ConnectionService:
 
         :raises NotFoundError: when there is no such connection; the message lists the connections.
         """
-        self._namespaces.require(namespace)
-        with self._store.snapshot() as tx:
-            found = _find(tx, namespace, _to_id(name))
+        space, id = self._summarize(namespace), to_connection_id(name)
+        found = self._run(lambda table: _find(table, space, id))
         if found is None:
             known = format_available(name, [each.name for each in self.list_connections(namespace)])
             raise NotFoundError(
@@ -130,24 +129,38 @@ class ConnectionService:
     def get_properties(self, namespace: str, name: str) -> dict[str, str]:
         """Return the properties that ``${conn(name)}`` expands to, with ``${secure(key)}`` for secret values.
 
+        :raises NotFoundError: as for :meth:`find`.
+        """
+        return self.find(namespace, name).plugin.properties
+
+    @requires(of_namespace(), Permission.READ)
+    def find(self, namespace: str, name: str) -> Connection:
+        """Return a connection, as :meth:`get` does.
+
         The predefined connections of Data Fusion exist too, unless the namespace has one of the same name.
 
         :raises NotFoundError: as for :meth:`get`.
         """
         try:
-            return self.get(namespace, name).plugin.properties
+            return self.get(namespace, name)
         except NotFoundError:
             self._namespaces.require(namespace)
-            if _to_id(name) in _PREDEFINED_IDS:
-                return dict(_PREDEFINED_PROPERTIES)
-            raise
+            kind = _PREDEFINED.get(to_connection_id(name))
+            if kind is None:
+                raise
+            plugin = ConnectionPlugin(kind, properties=dict(_PREDEFINED_PROPERTIES))
+            id = to_connection_id(name)
+            return Connection(name, kind, plugin, connection_id=id, pre_configured=True)
 
     @requires(of_namespace())
     def list_connections(self, namespace: str) -> list[Connection]:
         """Return the connections of a namespace, by name."""
-        self._namespaces.require(namespace)
-        rows = self._store.read(f"{_SELECT} ORDER BY name", (namespace,))
-        return [_to_connection(row) for row in rows]
+        space = self._summarize(namespace)
+
+        def read(table: StructuredTable) -> list[Connection]:
+            return [_decode(row["connection_data"]) for row in table.scan(space.rows())]
+
+        return sorted(self._run(read), key=lambda each: each.name)
 
     @requires(of_namespace(), Permission.ADMIN)
     def delete(self, namespace: str, name: str) -> None:
@@ -155,16 +168,25 @@ class ConnectionService:
 
         :raises NotFoundError: when there is no such connection.
         """
-        found = self.get(namespace, name)
-        with self._store.transaction() as tx:
-            tx.execute(
-                "DELETE FROM connections WHERE namespace = ? AND id = ?", (namespace, _to_id(name))
-            )
+        found, space = self.get(namespace, name), self._summarize(namespace)
+        row = space.key | {"connection_id": to_connection_id(name)}
+        self._run(lambda table: table.delete(row))
         keys = {key.name for key in self._secure_keys.list_keys(namespace)}
         for key, value in found.plugin.properties.items():
             own = _to_secure_key(found.name, key)
             if value == _to_secure_macro(own) and own in keys:
                 self._secure_keys.delete(namespace, own)
+
+    def _summarize(self, namespace: str) -> NamespaceSummary:
+        """Return a namespace as the keys of its rows name it.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        found = self._namespaces.describe(namespace)
+        return NamespaceSummary(found.name, found.description, found.generation)
+
+    def _run(self, work: Callable[[StructuredTable], _T]) -> _T:
+        return self._transactions.run(lambda tx: work(tx.table(CONNECTIONS.table)))
 
     def _extract_secrets(
         self, namespace: str, name: str, plugin: ConnectionPlugin
@@ -184,13 +206,8 @@ def is_secret_name(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-def _to_id(name: str) -> str:
-    """Return the id of a connection (CDAP ``ConnectionId``); equal ids mean the same connection."""
-    return _NOT_IN_ID.sub("_", name.strip().lower())
-
-
 def _to_secure_key(name: str, property: str) -> str:
-    return f"connection-{_to_id(name)}-{_to_id(property)}"
+    return f"connection-{to_connection_id(name)}-{to_connection_id(property)}"
 
 
 def _to_secure_macro(key: str) -> str:
@@ -211,42 +228,34 @@ def _read(document: Any) -> Connection:
         ) from None
 
 
-def _find(tx: Transaction, namespace: str, id: str) -> Connection | None:
-    rows = tx.execute(f"{_SELECT} AND id = ?", (namespace, id))
-    return _to_connection(rows[0]) if rows else None
+def _find(table: StructuredTable, namespace: NamespaceSummary, id: str) -> Connection | None:
+    row = table.read(namespace.key | {"connection_id": id})
+    return None if row is None else _decode(row["connection_data"])
 
 
-def _to_connection(row: tuple[Any, ...]) -> Connection:
-    name, kind, description, plugin, created, updated = row
-    decoded = decode_json(plugin, type=ConnectionPlugin)
-    return Connection(name, kind, decoded, description, created, updated)
+def _check_free(held: Connection | None, name: str, *, overwrite: bool) -> None:
+    """Check that a connection may be stored where there is another one."""
+    if held is None:
+        return
+    if held.name != name:
+        raise BadRequestError(
+            f"Connections '{held.name}' and '{name}' have the same id '{to_connection_id(name)}'.",
+            "Choose another name.",
+        )
+    if not overwrite:
+        raise ConflictError(
+            f"There is a connection '{name}' already.", "Choose another name, or overwrite it."
+        )
 
 
-def _write(tx: Transaction, namespace: str, kept: Connection) -> None:
-    tx.execute(
-        _UPSERT,
-        (
-            namespace,
-            _to_id(kept.name),
-            kept.name,
-            kept.connection_type,
-            kept.description,
-            msgspec.json.encode(kept.plugin).decode(),
-            kept.created_time_millis,
-            kept.updated_time_millis,
-        ),
-    )
+def _decode(text: str) -> Connection:
+    return decode_json(text, type=Connection)
 
 
-def _remove_all(tx: Transaction, namespace: str) -> None:
-    tx.execute("DELETE FROM connections WHERE namespace = ?", (namespace,))
-
-
-_SELECT: Final = (
-    "SELECT name, type, description, plugin, created, updated FROM connections WHERE namespace = ?"
-)
-_UPSERT: Final = (
-    "INSERT INTO connections VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, id) DO UPDATE SET "
-    "name = excluded.name, type = excluded.type, description = excluded.description, "
-    "plugin = excluded.plugin, updated = excluded.updated"
-)
+def _to_row(namespace: NamespaceSummary, kept: Connection) -> dict[str, Any]:
+    return namespace.key | {
+        "connection_id": kept.connection_id,
+        "createdtimemillis": kept.created_time_millis,
+        "updatedtimemillis": kept.updated_time_millis,
+        "connection_data": msgspec.json.encode(kept).decode(),
+    }

@@ -166,6 +166,27 @@ def transform_records(request: TransformRequest) -> TransformResult:
         )
 
 
+def emit_errors(
+    ref: PluginRef,
+    namespace: str,
+    properties: dict[str, str],
+    schema: Schema,
+    records: list[Record],
+) -> list[Record]:
+    """Return the records that a transform gives to ``emit.error``; it must implement ``transform_sample``.
+
+    :raises InvalidStageError: when the properties are invalid.
+    :raises PluginError: when it raised, or rejects what it is asked for.
+    """
+    emitted = _RecordCollector()
+    request = TransformRequest(ref, namespace, properties, schema, b"")
+    with _translate_errors(ref):
+        plugin = _make_plugin(ref, properties)
+        assert isinstance(plugin, Transform)
+        plugin.transform_sample(records, emitted, _ContextWithoutRun(request, schema, None, schema))
+    return [dict(each.record) for each in emitted.errors]
+
+
 def _takes_records(plugin: Transform) -> bool:
     return plugin.grain() is Grain.RECORD or has_override(type(plugin), "transform_sample")
 
@@ -187,6 +208,14 @@ def read_arrow_stream(data: bytes) -> pa.RecordBatch:
 
     with pa.ipc.open_stream(data) as stream:
         return stream.read_next_batch()
+
+
+def read_arrow_table(data: bytes) -> pa.Table:
+    """Return the rows of an Arrow IPC stream."""
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(data) as stream:
+        return stream.read_all()
 
 
 def _make_plugin(ref: PluginRef, properties: dict[str, str]) -> Plugin:
@@ -248,7 +277,7 @@ class _ContextWithoutRun:
     pipeline_version: str | None = None
 
     def __init__(
-        self, request: TransformRequest, schema: Schema, output: Schema, errors: Schema
+        self, request: TransformRequest, schema: Schema, output: Schema | None, errors: Schema
     ) -> None:
         self.stage_name: str = request.plugin.name
         self.namespace: str = request.namespace

@@ -1,9 +1,10 @@
 """The test kit for authors of plugins and system applications.
 
 A stage without Spark (:class:`StageTester`), a stage or a pipeline on Spark (:func:`run_stage`,
-:class:`PipelineTester`), an application without processes (:class:`AppTester`), a dataset type
-(:class:`DatasetTester`), and a whole instance (:class:`TemporaryInstance`). Installing localcdap registers
-the fixtures of :mod:`localcdap.testing.fixtures` with pytest.
+:class:`PipelineTester`), a connector (:class:`ConnectorTester`), an application without processes
+(:class:`AppTester`), a dataset type (:class:`DatasetTester`), and a whole instance
+(:class:`TemporaryInstance`). Installing localcdap registers the fixtures of
+:mod:`localcdap.testing.fixtures` with pytest.
 
 >>> from localcdap.testing import StageTester
 >>> stage = StageTester(Shout, {"field": "name"}, PEOPLE)    # doctest: +SKIP
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from localcdap.testing.apps import AppTester
+    from localcdap.testing.connectors import ConnectorTester
     from localcdap.testing.datasets import DatasetTester
     from localcdap.testing.instance import TemporaryInstance
     from localcdap.testing.pipeline import PipelineTester
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AppTester",
+    "ConnectorTester",
     "DatasetTester",
     "PipelineTester",
     "StageOutput",
@@ -43,6 +46,7 @@ __all__ = [
 
 _MODULES: Final = {
     "AppTester": "apps",
+    "ConnectorTester": "connectors",
     "DatasetTester": "datasets",
     "PipelineTester": "pipeline",
     "StageOutput": "records",

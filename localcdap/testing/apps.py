@@ -10,13 +10,17 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
 from localcdap.api.app.application import SystemApplication, describe_application
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
+from localcdap.api.connector import SampleRequest
+from localcdap.api.errors import BadRequestError
+from localcdap.api.locations import Locations
 from localcdap.api.serialization.structs import encode_schema
+from localcdap.apps.connections import AppConnections, CallerConnections
 from localcdap.apps.context import AppContext
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
@@ -27,6 +31,7 @@ from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection, PluginRef
 from localcdap.artifacts.service import ArtifactService
+from localcdap.connectors.service import ConnectorService
 from localcdap.datasets.accesses import DatasetAccessLog
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.listeners import (
@@ -44,6 +49,7 @@ from localcdap.metadata.existence import create_checks
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
+from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
@@ -53,6 +59,7 @@ from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodService
 from localcdap.runs.lineage_runs import StoredRuns
+from localcdap.sandbox.connector_calls import GivenRows, WantedRows
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
     TransformRequest,
@@ -60,13 +67,17 @@ from localcdap.sandbox.plugin_calls import (
     call_plugin,
     transform_records,
 )
-from localcdap.sandbox.plugin_methods import MethodAnswer, MethodRequest
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
+from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
 
+_R = TypeVar("_R")
+_T = TypeVar("_T")
 _SWEPT_WITHIN_S: Final = 10.0
+_LIMIT_S: Final = 10.0
+"""Seconds that a connector has, of which a sample takes its part."""
 
 
 class AppTester:
@@ -121,23 +132,40 @@ class AppTester:
             AppDeployer(tables.admin).deploy(
                 SYSTEM_NAMESPACE, [describe_application(app, app.__qualname__)]
             )
+            environments = EnvironmentFactory(
+                self._artifacts,
+                locations=Locations({}, str(folder)),
+                check_namespace=self.namespaces.require,
+                secrets=self._get_secrets,
+            )
+            self.connections: Final = ConnectionService(
+                tables.transactions, self.namespaces, self.secure_keys
+            )
+            connectors = ConnectorService(
+                self.connections,
+                self._artifacts,
+                environments,
+                InProcessRunner(),
+                _NoRows(),
+                _LIMIT_S,
+            )
             platform = AppPlatform(
                 self.namespaces,
                 self._artifacts,
                 self.preferences,
-                lambda namespace: Secrets(partial(self.secure_keys.get, namespace)),
+                self._get_secrets,
                 self.messaging,
                 InProcessRunner(),
-                MethodService(
-                    EnvironmentFactory(self._artifacts, check_namespace=self.namespaces.require),
-                    InProcessRunner(),
-                ),
+                MethodService(environments, InProcessRunner()),
                 AppFiles(folder / "files", self.namespaces),
                 AppMetadata(store, topics, self.metadata),
                 self.datasets,
             )
             name = describe_application(app, app.__qualname__).name
-            self.context: Final = AppContext(platform, tables.transactions, name)
+            connections = AppConnections(self.connections, connectors, AccessChecks(ALLOW_ALL))
+            self.context: Final = AppContext(
+                platform, tables.transactions, name, CallerConnections(connections)
+            )
             self._runtime = AppRuntime(app, self.context, self._create_delivery)
             self._undo = undo.pop_all()
 
@@ -225,10 +253,28 @@ class AppTester:
         request = AppRequest(method, path, texts, sent, service, dict(headers or {}))
         return self._runtime.answer(request)
 
+    def _get_secrets(self, namespace: str) -> Secrets:
+        return Secrets(
+            partial(self.secure_keys.get, namespace),
+            partial(self.connections.get_properties, namespace),
+        )
+
     def _create_delivery(
         self, listener: SystemEventListener[Any], name: str
     ) -> TableListenerDelivery:
         return TableListenerDelivery(self.messaging, self.transactions, self.tables, listener, name)
+
+
+class _NoRows:
+    """Refuses connectors that ask for rows: there are no tables, and no Spark."""
+
+    def fetch(self, namespace: str, wanted: WantedRows, _sample: SampleRequest) -> GivenRows:
+        if wanted == WantedRows():
+            return GivenRows(wanted)
+        raise BadRequestError(
+            f"The tester of applications has neither tables nor Spark in namespace '{namespace}'.",
+            "Use cdap_instance.",
+        )
 
 
 class InProcessRunner:
@@ -245,12 +291,12 @@ class InProcessRunner:
 
     def do(
         self,
-        job: Callable[[MethodRequest], MethodAnswer],
-        request: MethodRequest,
-        _plugin: PluginRef,
-        _who: str,
-        _session: str = "",
-    ) -> MethodAnswer:
+        job: Callable[[_R], _T],
+        request: _R,
+        plugin: PluginRef,
+        who: str,
+        session: str = "",
+    ) -> _T:
         return job(request)
 
     def end_session(self, session: str) -> None:

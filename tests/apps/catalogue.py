@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import msgspec
 
@@ -139,6 +140,14 @@ class Experiments(SystemService):
     def copied(self) -> bool:
         """Whether this is the copy."""
         return os.fork() == 0
+
+    @get("/waiting")
+    def wait(self, begun: str, end: str) -> int:
+        """Say that the call has begun, wait for the end, and return the process."""
+        Path(begun).touch()
+        while not Path(end).exists():
+            time.sleep(0.01)
+        return os.getpid()
 
     @get("/asleep")
     def asleep(self) -> None:

@@ -31,6 +31,7 @@ def test_the_types_that_there_are_templates_for():
     assert set(TYPES) == {
         "action",
         "condition",
+        "connector",
         "batchsource",
         "transform",
         "batchaggregator",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault
 from localcdap.store.store import Store
+from localcdap.store.structured.tables import StructuredTables
 
 EXPORTED: dict[str, Any] = {
     "name": "My DB",
@@ -42,8 +44,10 @@ def keys(store: Store, namespaces: NamespaceService, tmp_path) -> SecureKeyServi
 @pytest.fixture
 def connections(
     store: Store, namespaces: NamespaceService, keys: SecureKeyService
-) -> ConnectionService:
-    return ConnectionService(store, namespaces, keys)
+) -> Iterator[ConnectionService]:
+    tables = StructuredTables(store, namespaces.require_generation)
+    yield ConnectionService(tables.transactions, namespaces, keys)
+    tables.close()
 
 
 def test_an_export_is_kept_without_its_password(connections, keys):

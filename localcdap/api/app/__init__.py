@@ -17,6 +17,15 @@
 
 from localcdap.api.app.answers import AnswerError
 from localcdap.api.app.application import SystemApplication, SystemService, application
+from localcdap.api.app.connections import (
+    CONNECTIONS,
+    Connection,
+    ConnectionPlugin,
+    Connections,
+    ConnectionSample,
+    ConnectionType,
+    ConnectorDetail,
+)
 from localcdap.api.app.context import (
     ArtifactSummary,
     ConfiguredPlugin,
@@ -58,9 +67,11 @@ from localcdap.api.errors import (
     TransactionTimeoutError,
 )
 from localcdap.api.metadata import MetadataEntity
+from localcdap.api.security import Permission, Principal
 from localcdap.decoders import decode_json
 
 __all__ = [
+    "CONNECTIONS",
     "AnswerError",
     "ArtifactSummary",
     "ArtifactsChanged",
@@ -68,6 +79,12 @@ __all__ = [
     "Bound",
     "ConfiguredPlugin",
     "ConflictError",
+    "Connection",
+    "ConnectionPlugin",
+    "ConnectionSample",
+    "ConnectionType",
+    "Connections",
+    "ConnectorDetail",
     "EmittedError",
     "EntityCreated",
     "EntityDeleted",
@@ -80,6 +97,8 @@ __all__ = [
     "MetadataEntity",
     "NamespaceSummary",
     "NotFoundError",
+    "Permission",
+    "Principal",
     "QueryOption",
     "Range",
     "RunStatusChanged",

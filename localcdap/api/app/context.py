@@ -8,11 +8,13 @@ from typing import Any, Protocol
 
 import msgspec
 
+from localcdap.api.app.connections import Connections
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.schema import Schema
+from localcdap.api.security import Permission, Principal
 
 
 class ArtifactSummary(msgspec.Struct, rename="camel"):
@@ -113,6 +115,24 @@ class SystemContext(Protocol):
 
     transactions: TransactionRunner
     """Runs functions as transactions on structured tables."""
+
+    connections: Connections
+    """The connections of namespaces; each call acts for the caller."""
+
+    @property
+    def caller(self) -> Principal:
+        """Who called the service; localcdap itself outside of calls."""
+        ...
+
+    def require_permission(self, namespace: str, permission: Permission) -> None:
+        """Check that the caller has a permission on a namespace.
+
+        A route with a namespace in its path has done so: for what it declares, by default READ for GET and
+        WRITE for others.
+
+        :raises UnauthorizedError: when the caller has not.
+        """
+        ...
 
     def namespace_exists(self, namespace: str) -> bool:
         """Return whether there is a namespace of this name."""

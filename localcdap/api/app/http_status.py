@@ -17,9 +17,11 @@ from localcdap.api.errors import (
     SchemaError,
     TransactionConflictError,
     TransactionTimeoutError,
+    UnauthorizedError,
 )
 
 _STATUSES: Final[tuple[tuple[int, tuple[type[Exception], ...]], ...]] = (
+    (403, (UnauthorizedError,)),
     (404, (NotFoundError,)),
     (409, (ConflictError, TransactionConflictError)),
     (

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 
 from localcdap.api.app.namespaces import NamespaceSummary
+from localcdap.api.security import Permission
 from localcdap.decoders import check_type
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -44,6 +45,8 @@ class Route(msgspec.Struct, frozen=True):
     """The status of a successful answer."""
     operation: str = ""
     """What it does, for the error of a caller who names the namespace ``system``."""
+    permission: Permission = Permission.READ
+    """What the caller must be allowed in the namespaces of the path."""
 
     @property
     def parts(self) -> list[str]:
@@ -51,28 +54,53 @@ class Route(msgspec.Struct, frozen=True):
         return re.findall(r"\{(\w+)\}", self.path)
 
 
-def get(path: str, *, status: int = 200, operation: str = "") -> Callable[[_Method], _Method]:
+def get(
+    path: str,
+    *,
+    status: int = 200,
+    operation: str = "",
+    permission: Permission = Permission.READ,
+) -> Callable[[_Method], _Method]:
     """Answer ``GET`` requests for a path.
 
     :param path: begins with ``/``; a segment such as ``{id}`` matches any segment.
     :param operation: such as ``Listing notes``; callers who name the namespace ``system`` read it.
+    :param permission: what callers must be allowed in the namespaces of the path.
     """
-    return _build_decorator(Route("GET", path, status, operation))
+    return _build_decorator(Route("GET", path, status, operation, permission))
 
 
-def post(path: str, *, status: int = 200, operation: str = "") -> Callable[[_Method], _Method]:
+def post(
+    path: str,
+    *,
+    status: int = 200,
+    operation: str = "",
+    permission: Permission = Permission.WRITE,
+) -> Callable[[_Method], _Method]:
     """Answer ``POST`` requests for a path."""
-    return _build_decorator(Route("POST", path, status, operation))
+    return _build_decorator(Route("POST", path, status, operation, permission))
 
 
-def put(path: str, *, status: int = 200, operation: str = "") -> Callable[[_Method], _Method]:
+def put(
+    path: str,
+    *,
+    status: int = 200,
+    operation: str = "",
+    permission: Permission = Permission.WRITE,
+) -> Callable[[_Method], _Method]:
     """Answer ``PUT`` requests for a path."""
-    return _build_decorator(Route("PUT", path, status, operation))
+    return _build_decorator(Route("PUT", path, status, operation, permission))
 
 
-def delete(path: str, *, status: int = 200, operation: str = "") -> Callable[[_Method], _Method]:
+def delete(
+    path: str,
+    *,
+    status: int = 200,
+    operation: str = "",
+    permission: Permission = Permission.WRITE,
+) -> Callable[[_Method], _Method]:
     """Answer ``DELETE`` requests for a path."""
-    return _build_decorator(Route("DELETE", path, status, operation))
+    return _build_decorator(Route("DELETE", path, status, operation, permission))
 
 
 class RouteParameter(msgspec.Struct, frozen=True):

@@ -173,6 +173,11 @@ class DatabaseConfig(JdbcConfig):
         super().check(stage)
 
 
+def get_one_row_query(kind: str) -> str:
+    """Return a query of one row, by the kind of database."""
+    return _ONE_ROW.get(kind, "SELECT 1 AS one")
+
+
 def make_reader(context: JdbcContext, options: dict[str, str]) -> DataFrameReader:
     return context.spark.read.format("jdbc").options(**options)
 
@@ -186,7 +191,7 @@ def execute_statement(context: Any, config: JdbcConfig, statement: str) -> None:
     # Spark cannot execute only a statement, but it executes one before it reads.
     options = config.build_options(context)
     rows = {
-        "query": _ONE_ROW.get(arguments.get_database_kind(options["url"]), "SELECT 1 AS one"),
+        "query": get_one_row_query(arguments.get_database_kind(options["url"])),
         "sessionInitStatement": statement,
     }
     call_database(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from localcdap.api.app import (
-    BadRequestError,
+    CONNECTIONS,
     Header,
     NamespaceSummary,
     SystemApplication,
-    SystemService,
     application,
     delete,
     get,
@@ -17,6 +16,9 @@ from localcdap.api.app import (
     put,
 )
 
+from .configuration import CONFIGURATION, ConfigStore
+from .connection_routes import ConnectionRoutes
+from .moved_routes import MovedRoutes
 from .recipes import (
     RECIPES,
     Recipe,
@@ -26,86 +28,79 @@ from .recipes import (
     RecipeStore,
 )
 from .responses import ServiceResponse, respond
+from .version_1 import Version1Routes
 from .workspaces import (
+    DELIMITER,
     WORKSPACES,
     ExecutionRequest,
+    ResamplingRequest,
     Workspace,
+    WorkspaceCreationRequest,
     WorkspaceStore,
     WorkspaceUpdate,
 )
 
 _WORKSPACES = "/v2/contexts/{context}/workspaces"
 _RECIPES = "/v2/contexts/{context}/recipes"
-_DELIMITER = "\\u001A"
 
 
-class DataPrepService(SystemService):
-    """Workspaces, recipes and directives."""
+class DataPrepService(MovedRoutes, Version1Routes, ConnectionRoutes):
+    """Connections, workspaces, recipes and directives."""
 
     name = "service"
-    tables = [WORKSPACES, RECIPES]
+    tables = [WORKSPACES, RECIPES, CONNECTIONS, CONFIGURATION]
 
     def initialize(self) -> None:
-        self._workspaces = WorkspaceStore(self.context)
+        self.workspaces = WorkspaceStore(self.context)
+        self.configuration = ConfigStore(self.context.transactions)
         self._recipes = RecipeStore(self.context.transactions)
 
     @post(_WORKSPACES, operation="Creating workspace")
-    def create_workspace(self, context: NamespaceSummary, body: dict[str, Any]) -> str:
-        """Create a workspace with a sample of a connection."""
-        if body.get("connection") is None:
-            raise BadRequestError("Connection name has to be provided to create a workspace")
-        if body.get("sampleRequest") is None:
-            raise BadRequestError("Sample request has to be provided to create a workspace")
-        raise BadRequestError(
-            "Samples of connections are not built yet.", "Upload the data: POST …/workspaces/upload"
-        )
+    def create_workspace(self, context: NamespaceSummary, body: WorkspaceCreationRequest) -> str:
+        """Create a workspace with a sample of a connection; return its id."""
+        return self.workspaces.create_from_sample(context, body)
 
     @get(_WORKSPACES, operation="Listing workspaces")
     def list_workspaces(self, context: NamespaceSummary) -> ServiceResponse:
         """List the workspaces of a namespace."""
-        return respond(self._workspaces.list_workspaces(context))
+        return respond(self.workspaces.list_workspaces(context))
 
     @post(_WORKSPACES + "/upload", operation="Uploading data")
     def upload(
         self,
         context: NamespaceSummary,
         file: Annotated[str | None, Header("file")] = None,
-        record_delimiter: Annotated[str, Header("recorddelimiter")] = _DELIMITER,
+        record_delimiter: Annotated[str, Header("recorddelimiter")] = DELIMITER,
         delimiter: Annotated[str | None, Header("delimiter")] = None,
         body: bytes | None = None,
     ) -> str:
         """Create a workspace of the lines of the body; return its id."""
-        return self._workspaces.upload(context, file, delimiter or record_delimiter, body)
+        return self.workspaces.upload(context, file, delimiter or record_delimiter, body)
 
     @get(_WORKSPACES + "/{id}", operation="Getting workspace")
     def get_workspace(self, context: NamespaceSummary, id: str) -> Workspace:
         """Return a workspace."""
-        return self._workspaces.get(context, id)
+        return self.workspaces.get(context, id)
 
     @post(_WORKSPACES + "/{id}", operation="Updating workspace")
     def update_workspace(self, context: NamespaceSummary, id: str, body: WorkspaceUpdate) -> None:
         """Replace the directives and the insights of a workspace."""
-        self._workspaces.update(context, id, body)
+        self.workspaces.update(context, id, body)
 
     @delete(_WORKSPACES + "/{id}", operation="Deleting workspace")
     def delete_workspace(self, context: NamespaceSummary, id: str) -> None:
         """Delete a workspace."""
-        self._workspaces.delete(context, id)
+        self.workspaces.delete(context, id)
 
     @post(_WORKSPACES + "/{id}/resample", operation="Resampling workspace")
-    def resample(self, context: NamespaceSummary, id: str, body: dict[str, Any]) -> None:
+    def resample(self, context: NamespaceSummary, id: str, body: ResamplingRequest) -> None:
         """Replace the sample of a workspace."""
-        workspace = self._workspaces.get(context, id)
-        if workspace.sample_spec is None:
-            raise BadRequestError("Connection name has to exist to resample a workspace")
-        if body.get("sampleRequest") is None:
-            raise BadRequestError("Sample request has to be provided to resample a workspace")
-        raise BadRequestError("Samples of connections are not built yet.")
+        self.workspaces.resample(context, id, body)
 
     @post(_WORKSPACES + "/{id}/execute", operation="Executing directives")
     def execute(self, context: NamespaceSummary, id: str, body: ExecutionRequest) -> dict[str, Any]:
         """Run directives on the sample of a workspace, which keeps them."""
-        return self._workspaces.execute(context, id, body)
+        return self.workspaces.execute(context, id, body, config=self.configuration.get())
 
     @post(_WORKSPACES + "/{id}/applyRecipe/{recipe}", operation="Executing directives")
     def apply_recipe(
@@ -113,12 +108,13 @@ class DataPrepService(SystemService):
     ) -> dict[str, Any]:
         """Run directives, then those of a recipe, on the sample of a workspace, which keeps them."""
         found = self._recipes.get(context, recipe)
-        return self._workspaces.execute(context, id, body, found.directives)
+        config = self.configuration.get()
+        return self.workspaces.execute(context, id, body, found.directives, config)
 
     @get(_WORKSPACES + "/{id}/specification", operation="Getting specification")
     def specify(self, context: NamespaceSummary, id: str) -> dict[str, Any]:
         """Return the stages of a pipeline that does what a workspace does."""
-        return self._workspaces.specify(context, id)
+        return self.workspaces.specify(context, id)
 
     @get("/v2/contexts/{context}/directives", operation="Listing directives")
     def list_directives(self, context: NamespaceSummary) -> ServiceResponse:

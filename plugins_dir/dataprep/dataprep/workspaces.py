@@ -6,6 +6,7 @@ Rules, texts and JSON are those of wrangler ``WorkspaceHandler`` and ``Workspace
 from __future__ import annotations
 
 import codecs
+import re
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -13,9 +14,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from localcdap.api import Schema
+from localcdap.api import SampleRequest, Schema
 from localcdap.api.app import (
     BadRequestError,
+    ConnectionSample,
     FieldType,
     NamespaceSummary,
     NotFoundError,
@@ -27,6 +29,7 @@ from localcdap.api.app import (
     namespaced_table,
 )
 
+from .configuration import DirectiveConfig
 from .responses import refuse_recipe, refuse_rows
 
 WORKSPACES: Final = namespaced_table(
@@ -40,8 +43,12 @@ WORKSPACES: Final = namespaced_table(
     },
     primary_key=["workspace_id"],
 )
+DELIMITER: Final = "\\u001A"
+"""Between the lines of an upload, unless a header says otherwise."""
 _BODY: Final = "body"
 """The column of uploaded lines."""
+_CSV_WITH_NAMES: Final = re.compile(r"\s*parse-as-csv\b.*\btrue\s*;?\s*")
+"""A directive that takes the names of the columns from the first line."""
 _PRAGMA: Final = "#pragma load-directives"
 _SHOWN: Final = 1000
 T = TypeVar("T")
@@ -59,6 +66,8 @@ class Workspace(msgspec.Struct, rename="camel", omit_defaults=True):
     """What a front end stores."""
     sample_spec: dict[str, Any] | None = None
     """The connection and the plugins of the sample; None for uploaded data."""
+    owner: str | None = None
+    """Who made it; the original does not know it."""
 
 
 class Sample(msgspec.Struct):
@@ -68,6 +77,20 @@ class Sample(msgspec.Struct):
     """As JSON."""
     records: list[Any]
     """As JSON values, see ``localcdap.api.record_json``."""
+
+
+class WorkspaceCreationRequest(msgspec.Struct, rename="camel"):
+    """What a workspace gets its sample from (CDAP ``WorkspaceCreationRequest``)."""
+
+    connection: str | None = None
+    connection_type: str | None = None
+    sample_request: SampleRequest | None = None
+
+
+class ResamplingRequest(msgspec.Struct, rename="camel"):
+    """Another sample of the same connection."""
+
+    sample_request: SampleRequest | None = None
 
 
 class WorkspaceUpdate(msgspec.Struct):
@@ -82,6 +105,9 @@ class ExecutionRequest(msgspec.Struct):
 
     directives: list[str] | None = None
     limit: int = _SHOWN
+    """The most rows to return."""
+    sampled: int | None = None
+    """How many of the records take part; None for all."""
 
 
 class WorkspaceStore:
@@ -104,15 +130,67 @@ class WorkspaceStore:
             raise BadRequestError(
                 "Body not present, please post the file containing the records to create a workspace."
             )
-        lines = content.decode("utf-8", "replace").split(_unescape(delimiter))
-        while len(lines) > 1 and not lines[-1]:
-            lines.pop()  # as Java's split
-        schema = Schema.record("inputSchema", [(_BODY, Schema.STRING)])
-        id, now = str(uuid.uuid4()), _get_time_ms()
-        workspace = Workspace(name, id, now, now, [], {})
-        sample = Sample(str(schema), [{_BODY: line} for line in lines])
-        self._run(lambda table: _upsert(table, namespace, workspace, sample))
-        return id
+        sample = _read_lines(_BODY, delimiter, content)
+        return self._add(namespace, name, str(uuid.uuid4()), sample)
+
+    def create(self, namespace: NamespaceSummary, id: str, name: str) -> None:
+        """Create a workspace without records, or give an existing one a name."""
+
+        def write(table: StructuredTable) -> None:
+            if table.read(namespace.key | {"workspace_id": id}) is None:
+                sample = Sample(_make_schema(id), [])
+                _upsert(table, namespace, self._make(name, id), sample)
+                return
+            workspace, sample = _require(table, namespace, id)
+            workspace.workspace_name = name
+            _upsert(table, namespace, workspace, sample)
+
+        self._run(write)
+
+    def replace_lines(
+        self, namespace: NamespaceSummary, id: str, delimiter: str, content: bytes
+    ) -> None:
+        """Replace the sample of a workspace by lines, in a column that is named like the workspace.
+
+        :raises NotFoundError: when there is no such workspace.
+        """
+        self._replace_sample(namespace, id, _read_lines(id, delimiter, content))
+
+    def create_from_sample(
+        self, namespace: NamespaceSummary, request: WorkspaceCreationRequest
+    ) -> str:
+        """Create a workspace with a sample of a connection, and return its id.
+
+        :raises BadRequestError: when the connection or the request is missing, or it cannot be sampled.
+        :raises NotFoundError: when there is no such connection, or nothing at the path.
+        """
+        if request.connection is None:
+            raise BadRequestError("Connection name has to be provided to create a workspace")
+        wanted = request.sample_request
+        if wanted is None:
+            raise BadRequestError("Sample request has to be provided to create a workspace")
+        taken = self._context.connections.sample(namespace.name, request.connection, wanted)
+        id = str(uuid.uuid4())
+        specification = _describe_sample(request.connection, request.connection_type, wanted, taken)
+        name = (wanted.path or "").rstrip("/").rpartition("/")[2] or id
+        return self._add(namespace, name, id, _to_sample(taken), specification)
+
+    def resample(self, namespace: NamespaceSummary, id: str, request: ResamplingRequest) -> None:
+        """Take the sample of a workspace again; its recipe stays.
+
+        :raises NotFoundError: when there is no such workspace, or its connection is gone.
+        :raises BadRequestError: when the data were uploaded, or the request is missing or wrong.
+        """
+        held = self.get(namespace, id).sample_spec
+        if held is None:
+            raise BadRequestError("Connection name has to exist to resample a workspace")
+        wanted = request.sample_request
+        if wanted is None:
+            raise BadRequestError("Sample request has to be provided to resample a workspace")
+        name = held["connectionName"]
+        taken = self._context.connections.sample(namespace.name, name, wanted)
+        specification = _describe_sample(name, held.get("connectionType"), wanted, taken)
+        self._replace_sample(namespace, id, _to_sample(taken), sample_spec=specification)
 
     def list_workspaces(self, namespace: NamespaceSummary) -> list[Workspace]:
         """Return the workspaces of a namespace, by id."""
@@ -154,6 +232,7 @@ class WorkspaceStore:
         id: str,
         request: ExecutionRequest,
         recipe: Sequence[str] = (),
+        config: DirectiveConfig | None = None,
     ) -> dict[str, Any]:
         """Run a recipe on the sample; the workspace keeps the recipe when it succeeds.
 
@@ -163,9 +242,8 @@ class WorkspaceStore:
         :raises AnswerError: when a directive fails.
         """
         directives = [*(request.directives or ()), *recipe]
-        _, sample = self._run(lambda table: _require(table, namespace, id))
-        plugin = self._context.plugin(namespace.name, "transform", "Wrangler")
-        found = _execute(plugin, directives, sample, request.limit)
+        whole = msgspec.structs.replace(request, directives=directives)
+        found = self.run(namespace, id, whole, config)
         self._change(namespace, id, directives=_load(directives, found["userDirectives"]))
         return {
             "message": "Success",
@@ -175,6 +253,27 @@ class WorkspaceStore:
             "errors": found["errors"],
             "errorCount": found["errorCount"],
         }
+
+    def run(
+        self,
+        namespace: NamespaceSummary,
+        id: str,
+        request: ExecutionRequest,
+        config: DirectiveConfig | None = None,
+    ) -> dict[str, Any]:
+        """Run a recipe on the sample, and change nothing.
+
+        :param config: the directives that may be used, and other names for them.
+        :raises NotFoundError: when there is no such workspace.
+        :raises BadRequestError: when the recipe is wrong, or uses an excluded directive.
+        :raises AnswerError: when a directive fails.
+        """
+        directives = (config or DirectiveConfig()).apply(request.directives or ())
+        _, sample = self._run(lambda table: _require(table, namespace, id))
+        if request.sampled is not None:
+            sample.records = sample.records[: max(0, request.sampled)]
+        plugin = self._context.plugin(namespace.name, "transform", "Wrangler")
+        return _execute(plugin, directives, sample, request.limit)
 
     def specify(self, namespace: NamespaceSummary, id: str) -> dict[str, Any]:
         """Return the stages of a pipeline that does what a workspace does.
@@ -203,9 +302,38 @@ class WorkspaceStore:
             },
         }
         return {
-            "sources": (workspace.sample_spec or {}).get("relatedPlugins", []),
+            "sources": _list_sources(workspace),
             "wrangler": {"schema": found["schema"], "plugin": stage},
         }
+
+    def _make(self, name: str, id: str, specification: dict[str, Any] | None = None) -> Workspace:
+        now, caller = _get_time_ms(), self._context.caller
+        owner = None if caller.is_system else caller.name
+        return Workspace(name, id, now, now, [], {}, specification, owner)
+
+    def _add(
+        self,
+        namespace: NamespaceSummary,
+        name: str,
+        id: str,
+        sample: Sample,
+        specification: dict[str, Any] | None = None,
+    ) -> str:
+        workspace = self._make(name, id, specification)
+        self._run(lambda table: _upsert(table, namespace, workspace, sample))
+        return id
+
+    def _replace_sample(
+        self, namespace: NamespaceSummary, id: str, sample: Sample, **changes: Any
+    ) -> None:
+        def write(table: StructuredTable) -> None:
+            workspace, _ = _require(table, namespace, id)
+            changed = msgspec.structs.replace(
+                workspace, updated_time_millis=_get_time_ms(), **changes
+            )
+            _upsert(table, namespace, changed, sample)
+
+        self._run(write)
 
     def _change(self, namespace: NamespaceSummary, id: str, **changes: Any) -> None:
         def write(table: StructuredTable) -> None:
@@ -244,6 +372,70 @@ def _execute(
     if found["shownErrors"]:
         raise refuse_rows(found["shownMessage"], found["shownErrors"])
     return found
+
+
+def _make_schema(column: str) -> str:
+    return str(Schema.record("inputSchema", [(column, Schema.STRING)]))
+
+
+def _read_lines(column: str, delimiter: str, content: bytes) -> Sample:
+    """Return a sample of lines."""
+    lines = content.decode("utf-8", "replace").split(_unescape(delimiter))
+    while len(lines) > 1 and not lines[-1]:
+        lines.pop()  # as Java's split
+    return Sample(_make_schema(column), [{column: line} for line in lines])
+
+
+def _to_sample(taken: ConnectionSample) -> Sample:
+    """Return the sample of a connection as a workspace keeps it.
+
+    :raises BadRequestError: when it has no columns.
+    """
+    schema = taken.result.schema
+    if schema is None:
+        raise BadRequestError(
+            "The sample has no columns.",
+            "Take another sample, or say how the data are read: the properties of the request.",
+        )
+    return Sample(str(schema), taken.result.records)
+
+
+def _describe_sample(
+    connection: str, type: str | None, request: SampleRequest, taken: ConnectionSample
+) -> dict[str, Any]:
+    """Return what a workspace knows of its sample (CDAP ``SampleSpec``)."""
+    stages = [
+        {
+            "schema": each.schema,
+            "plugin": {
+                "name": each.name,
+                "type": each.type,
+                "properties": each.properties,
+                "artifact": each.artifact,
+            },
+        }
+        for each in taken.detail.related_plugins
+    ]
+    return {
+        "connectionName": connection,
+        "connectionType": type,
+        "path": request.path,
+        "relatedPlugins": stages,
+        "supportedSampleTypes": taken.detail.supported_sample_types,
+        "sampleRequest": msgspec.to_builtins(request),
+        # Beyond the original, which does not say of how many records this is a sample.
+        "description": taken.result.description,
+        "total": taken.result.total,
+    }
+
+
+def _list_sources(workspace: Workspace) -> list[Any]:
+    """Return the sources of the sample; one whose lines the recipe parses copies their names everywhere."""
+    stages: list[Any] = (workspace.sample_spec or {}).get("relatedPlugins", [])
+    if any(map(_CSV_WITH_NAMES.fullmatch, workspace.directives)):
+        for each in stages:
+            each["plugin"]["properties"]["copyHeader"] = "true"
+    return stages
 
 
 def _load(directives: Sequence[str], used: Sequence[str]) -> list[str]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from localcdap.api.app.connections import ConnectionPlugin
+from localcdap.api.connector import BrowseRequest, SampleRequest
 from localcdap.api.schema import Schema
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.database.real_servers import PASSWORD, Server, mariadb, postgres
@@ -221,6 +223,43 @@ def test_a_connection_with_a_secure_key_and_one_that_is_wrong(place: Place):
     assert "'user' and 'password'" in str(refused.error.corrective_action)
     shown = str(refused) + str(cdap.runs.read_log(refused.run))
     assert WRONG not in shown
+
+
+def test_a_connection_browses_and_samples(place: Place):
+    cdap, server = place.instance.cdap, place.server
+    given = place.plugin("", referenceName="")["properties"]
+    kind = {"Postgres": "PostgreSQL", "Mysql": "MySQL"}[server.plugin]
+    shop = {"name": kind, "properties": {key: value for key, value in given.items() if value}}
+    cdap.connections.load("default", {"name": kind, "plugin": shop})
+    schema = {"Postgres": "public", "Mysql": "shop"}[server.plugin]
+    server.sql("CREATE TABLE looked_at AS SELECT * FROM given;")
+
+    assert cdap.connectors.test_stored("default", kind) == []
+    found = cdap.connectors.browse("default", kind, BrowseRequest("/"))
+    assert [each.path for each in found.entities] == [f"/{schema}"]
+    tables = cdap.connectors.browse("default", kind, BrowseRequest(f"/{schema}"))
+    assert {"given", "looked_at"} <= {each.name for each in tables.entities}
+    path = f"/{schema}/looked_at"
+    sampled = cdap.connectors.sample("default", kind, SampleRequest(path))
+    records = sampled.result.records
+    (record,) = (each for each in records if each["id"] == 1)
+    assert (record["id"], record["name"], record["price"]) == (1, "añ", "1.250")
+    assert (record["flag"], record["day"], record["raw"]) == (True, "2024-05-06", "AP8=")
+    assert sampled.result.total == len(records)
+    (source,) = sampled.detail.related_plugins
+    assert (source.name, source.type) == (server.plugin, "batchsource")
+    assert source.properties["connection"] == f"${{conn({kind})}}"
+    assert PASSWORD not in str(sampled)
+    trash = {"type": "batchsink", "name": "Trash", "properties": {"referenceName": "t"}}
+    read = {"type": "batchsource", "name": source.name, "properties": source.properties}
+    assert place.run(read, trash).error is None
+
+    wrong = ConnectionPlugin(kind, properties=shop["properties"] | {"password": WRONG})
+    (failure,) = cdap.connectors.test("default", wrong)
+    assert "denies access" in failure.message
+    lacking = ConnectionPlugin(kind, properties=shop["properties"] | {"jdbcPluginName": "none"})
+    (failure,) = cdap.connectors.test("default", lacking)
+    assert failure.property == "jdbcPluginName"
 
 
 def test_a_server_that_is_not_there_is_reported_with_its_host(place: Place):

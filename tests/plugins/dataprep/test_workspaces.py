@@ -241,11 +241,10 @@ def test_the_specification_is_a_wrangler_stage(client: DataPrepClient) -> None:
     assert fields == ["fname", "body_2", "body_3", "body_4", "body_5"]
 
 
-def test_samples_of_connections_are_refused(client: DataPrepClient) -> None:
+def test_samples_need_a_connection(client: DataPrepClient) -> None:
     for body, message in (
         ({}, "Connection name has to be provided to create a workspace"),
         ({"connection": "c"}, "Sample request has to be provided to create a workspace"),
-        ({"connection": "c", "sampleRequest": {}}, "Samples of connections are not built yet."),
     ):
         answer = client.call("POST", "workspaces", body)
         assert (answer.status, answer.body["message"]) == (400, message)

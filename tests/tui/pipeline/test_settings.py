@@ -7,7 +7,7 @@ import json
 import pytest
 from textual.widgets import Select, Static
 
-from localcdap.namespaces.connections import Connection, ConnectionPlugin
+from localcdap.api.app.connections import Connection, ConnectionPlugin
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.tui.pipeline.settings_dialog import PipelineSettingsDialog
 from localcdap.tui.routes import DocumentTarget

@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Input, Static, TextArea
 
-from localcdap.namespaces.connections import Connection, ConnectionPlugin
+from localcdap.api.app.connections import Connection, ConnectionPlugin
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.dialogs.property_lines import format_properties, parse_properties
 

@@ -12,9 +12,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from localcdap.api.app.connections import Connection
 from localcdap.api.errors import BadRequestError
 from localcdap.decoders import decode_json
-from localcdap.namespaces.connections import Connection
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.namespaces.connection_dialog import ConnectionDialog
 from localcdap.tui.studio import StudioNode

@@ -1,0 +1,178 @@
+"""The records of a file as a connection shows them, and the properties of the source that reads it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from localcdap.api import Record, RecordStream, Schema, StageError, Unreadable
+from localcdap.api.directive.rows import Columns
+from localcdap.api.errors import BadRequestError, SchemaError
+from localcdap.api.record_json import decode_json_records, decode_text_record
+from localcdap.plugin_lib.files.schema_detection import detect_column_type
+from localcdap.plugin_lib.wrangler.files.formats import (
+    FileFormat,
+    FileInput,
+    detect_format,
+)
+from localcdap.plugin_lib.wrangler.files.readers import Item, RowReader, UnreadableRow
+from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
+
+DETECT: Final = "detect"
+"""The value of the property ``types`` that has the types of text columns detected."""
+_LOOKED_AT: Final = 1000
+"""Rows at the beginning of a file whose values say the types."""
+_INPUT_FORMATS: Final = {"delimited": "csv", "xls": "excel"}
+"""Names of formats in CDAP's file sources, for those that differ here."""
+_SOURCE_FORMATS: Final = {"excel": "xls", "document": "blob"}
+_ENCODINGS: Final = {
+    "utf-8": "UTF-8",
+    "utf-8-sig": "UTF-8",
+    "utf-16": "UTF-16",
+    "latin-1": "ISO-8859-1",
+    "iso8859-1": "ISO-8859-1",
+    "cp1252": "Windows-1252",
+}
+
+
+def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
+    """Return the records of a file.
+
+    :param properties: how to read it: ``format``, ``delimiter``, ``header``, ``encoding``, ``sheet``,
+        ``types`` and ``schema``; also by the names of CDAP's file sources. What is missing is detected.
+    :raises BadRequestError: when a property is wrong, or the file cannot be read.
+    """
+    given = _read_input(path, properties)
+    format = detect_format(given)
+    try:
+        reader = RowReader(given, format)
+    except StageError as error:
+        raise BadRequestError(error.message, error.corrective_action) from None
+    found = {"format": format.format, "encoding": _name_encoding(format.encoding)}
+    if format.format in ("csv", "tsv"):
+        found |= {"delimiter": format.delimiter, "header": str(format.header).lower()}
+    items: Iterable[Item] = reader
+    schema = reader.schema
+    wanted = _find_types(properties, format)
+    if wanted is not None:
+        first = list(itertools.islice(reader, _LOOKED_AT))
+        schema = _detect_types(first, schema) if wanted == DETECT else _parse_schema(wanted)
+        items = itertools.chain(first, reader)
+        found["schema"] = str(schema)
+    converts = schema if wanted is not None else None
+    return RecordStream(
+        _read_items(items, converts),
+        schema,
+        properties=found,
+        share=lambda: reader.share,
+        find_schema=infer_schema,
+    )
+
+
+def build_source_properties(path: str, how: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties with which a file source of CDAP reads a file.
+
+    :param how: as for :func:`read_file`; what was detected is best among them.
+    """
+    format = how.get("format", "text")
+    delimiter = how.get("delimiter", ",")
+    if format == "csv" and delimiter != ",":
+        format = "delimited"
+    properties = {"path": path, "format": _SOURCE_FORMATS.get(format, format)}
+    if format in ("csv", "tsv", "delimited"):
+        properties["skipHeader"] = _find(how, "header", "skipHeader") or "false"
+        properties["enableQuotedValues"] = "true"
+    if format == "delimited":
+        properties["delimiter"] = delimiter
+    encoding = _find(how, "encoding", "fileEncoding")
+    if encoding and encoding != "UTF-8":
+        properties["fileEncoding"] = encoding
+    if how.get("sheet"):
+        properties |= {"sheet": "Sheet Name", "sheetValue": how["sheet"]}
+    if how.get("schema"):
+        properties["schema"] = how["schema"]
+    return properties
+
+
+def make_reference_name(path: str) -> str:
+    """Return a reference name for the stage that reads a path: letters, digits, ``_``, ``-`` and ``.``."""
+    name = path.rstrip("/").rpartition("/")[2]
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name) or "source"
+
+
+def _read_input(path: str, properties: Mapping[str, str]) -> FileInput:
+    format = properties.get("format") or None
+    header = _find(properties, "header", "skipHeader", "copyHeader")
+    if header is not None and header.lower() not in ("true", "false"):
+        raise BadRequestError(f"Property 'header' must be true or false, not '{header}'.")
+    return FileInput(
+        path,
+        _INPUT_FORMATS.get(format, format) if format else None,
+        properties.get("delimiter") or None,
+        header.lower() == "true" if header is not None else None,
+        _find(properties, "encoding", "fileEncoding"),
+        properties.get("sheet") or None,
+    )
+
+
+def _find(properties: Mapping[str, str], *names: str) -> str | None:
+    return next((properties[name] for name in names if properties.get(name)), None)
+
+
+def _name_encoding(codec: str) -> str:
+    return _ENCODINGS.get(codec.lower(), codec)
+
+
+def _find_types(properties: Mapping[str, str], format: FileFormat) -> str | None:
+    """Return how columns of texts get types: a schema as JSON, :data:`DETECT`, or None for not at all."""
+    if format.format not in ("csv", "tsv"):
+        return None
+    return properties.get("schema") or (DETECT if properties.get("types") == DETECT else None)
+
+
+def _parse_schema(text: str) -> Schema:
+    try:
+        return Schema.parse(text)
+    except SchemaError as error:
+        raise BadRequestError(
+            f"Property 'schema': {error.message}", error.corrective_action
+        ) from None
+
+
+def _detect_types(items: Sequence[Item], schema: Schema | None) -> Schema:
+    """Return the schema with the narrowest types that the values allow; each value may be missing."""
+    rows = [each for each in items if not isinstance(each, UnreadableRow)]
+    names = schema.field_names if schema is not None else []
+    fields = [
+        (name, detect_column_type([row[name] or "" for row in rows]).as_nullable) for name in names
+    ]
+    return Schema.record("row", fields)
+
+
+def _read_items(items: Iterable[Item], schema: Schema | None) -> Iterator[Record | Unreadable]:
+    try:
+        for number, each in enumerate(items, 1):
+            if isinstance(each, UnreadableRow):
+                yield Unreadable(each.message)
+            else:
+                yield each if schema is None else _convert(each, schema, number)
+    except StageError as error:
+        raise BadRequestError(error.message, error.corrective_action) from None
+
+
+def _convert(row: Record, schema: Schema, number: int) -> Record | Unreadable:
+    texts = {name: "" if value is None else str(value) for name, value in row.items()}
+    known = {name: text for name, text in texts.items() if schema.field(name) is not None}
+    try:
+        return decode_json_records(schema, [decode_text_record(schema, known)])[0]
+    except BadRequestError as error:
+        return Unreadable(f"Row {number}: {error.message}")
+
+
+def infer_schema(records: Sequence[Record]) -> Schema | None:
+    """Return the schema that the values of records propose; None without columns."""
+    inference = SchemaInference(Columns(open=True))
+    inference.add(records)
+    return inference.find_schema()

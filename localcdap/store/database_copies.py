@@ -1,0 +1,116 @@
+"""Other DuckDB files than the instance's own: opened for reading, listed, and sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api.arrow import RecordCodec, from_arrow_schema
+from localcdap.api.connector import FileTable, RecordStream, SampleRequest
+from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.stage import Record
+from localcdap.store.columns import quote_identifier
+from localcdap.store.database_errors import extract_first_line
+from localcdap.store.samples import build_sample_query
+from localcdap.text import format_available
+
+if TYPE_CHECKING:
+    import duckdb
+
+_BATCH_ROWS: Final = 1024
+_LIST: Final = """
+SELECT schema_name, table_name, true FROM duckdb_tables()
+WHERE NOT internal AND database_name = current_database()
+UNION ALL
+SELECT schema_name, view_name, false FROM duckdb_views()
+WHERE NOT internal AND database_name = current_database()
+ORDER BY 1, 2
+"""
+
+
+class OpenedDatabase:
+    """A :class:`localcdap.api.connector.FileDatabase`. One thread uses it.
+
+    Nothing is written, and nothing that its views name outside of the file is read.
+
+    :raises BadRequestError: when the file is no DuckDB database, is in use, or was made by another version.
+    """
+
+    def __init__(self, path: str, memory_mb: int = 256) -> None:
+        import duckdb  # the Python part of the package is needed for Arrow batches
+
+        if not Path(path).is_file():
+            raise BadRequestError(f"There is no file '{path}'.", "Correct the path.")
+        self._error: type[Exception] = duckdb.Error
+        config: dict[str, Any] = {
+            "enable_external_access": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "temp_directory": "",
+            "threads": 1,
+            "memory_limit": f"{memory_mb}MB",
+        }
+        try:
+            self._connection: duckdb.DuckDBPyConnection = duckdb.connect(
+                path, read_only=True, config=config
+            )
+        except duckdb.Error as error:
+            raise BadRequestError(
+                f"'{path}' cannot be opened as a DuckDB database: {extract_first_line(error)}",
+                "Check the file; if another program has it open for writing, end that program.",
+            ) from None
+
+    def list_tables(self) -> list[FileTable]:
+        """See :meth:`localcdap.api.connector.FileDatabase.list_tables`."""
+        return [
+            FileTable(schema, name, self._count(schema, name) if is_table else None)
+            for schema, name, is_table in self._connection.execute(_LIST).fetchall()
+        ]
+
+    def read(self, schema: str, table: str, request: SampleRequest) -> RecordStream:
+        """See :meth:`localcdap.api.connector.FileDatabase.read`."""
+        known = {(each.schema, each.name) for each in self.list_tables()}
+        if (schema, table) not in known:
+            names = sorted(f"{a}.{b}" for a, b in known)
+            shown = format_available(table, names)
+            raise NotFoundError(
+                f"There is no table '{schema}.{table}' in the file; available: {shown}."
+            )
+        name = quote_identifier(schema, table)
+        query = build_sample_query(name, request)
+        try:
+            reader = self._connection.execute(query.sql, query.parameters).to_arrow_reader(
+                _BATCH_ROWS
+            )
+        except self._error as error:
+            raise self._make_error(table, error) from None
+        found = from_arrow_schema(reader.schema)
+        return RecordStream(
+            self._decode(reader, RecordCodec(found), table),
+            found,
+            self._count(schema, table),
+            is_sampled=query.is_sampled,
+        )
+
+    def _decode(self, reader: Any, codec: RecordCodec, table: str) -> Iterator[Record]:
+        try:
+            for batch in reader:
+                yield from codec.decode(batch)
+        except (self._error, OSError) as error:
+            raise self._make_error(table, error) from None
+
+    def _count(self, schema: str, table: str) -> int:
+        query = f"SELECT count(*) FROM {quote_identifier(schema, table)}"  # noqa: S608 - it is quoted
+        try:
+            row = self._connection.cursor().execute(query).fetchone()
+        except self._error as error:
+            raise self._make_error(table, error) from None
+        return int(row[0]) if row is not None else 0
+
+    def _make_error(self, table: str, error: Exception) -> BadRequestError:
+        return BadRequestError(f"Table '{table}' cannot be read: {extract_first_line(error)}")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()

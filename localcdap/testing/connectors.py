@@ -1,0 +1,140 @@
+"""The connector tester: a connector in the process of the test, without an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.connector import (
+    BrowseDetail,
+    BrowseRequest,
+    Connector,
+    ConnectorSpec,
+    SampleRequest,
+    SampleResult,
+    SpecificationRequest,
+)
+from localcdap.api.errors import NotFoundError
+from localcdap.api.locations import Locations
+from localcdap.api.record_json import encode_json_record
+from localcdap.sandbox.connector_calls import (
+    ConnectorAction,
+    ConnectorAnswer,
+    ConnectorRequest,
+    GivenRows,
+    WantedRows,
+    call_connector,
+)
+from localcdap.sandbox.plugin_calls import to_arrow_stream
+from localcdap.sandbox.record_samples import check_sample_request
+from localcdap.testing.references import in_memory_ref
+from localcdap.testing.tables import TableData
+
+_NAMESPACE: Final = "default"
+_NAME: Final = "connection"
+
+
+class ConnectorTester:
+    """A connector with properties.
+
+    >>> connector = ConnectorTester(Texts, {"folder": "texts"}, directory=tmp_path)  # doctest: +SKIP
+    >>> connector.problems, connector.browse("/").entities                           # doctest: +SKIP
+    >>> connector.sample("/a.txt", limit=2).records                                  # doctest: +SKIP
+
+    :param plugin: the class, which may be defined inside a function.
+    :param directory: the folder that relative paths are relative to.
+    :param locations: the locations of foreign paths, as ``[locations]`` in the settings.
+    :param tables: what the connector finds as tables of the namespace, by name.
+    :param sources: what the sources give that it reads on Spark, by the name of the plugin.
+    """
+
+    def __init__(
+        self,
+        plugin: type[Connector],
+        properties: Mapping[str, str] | None = None,
+        *,
+        directory: Path | None = None,
+        locations: Mapping[str, str] | None = None,
+        tables: Mapping[str, TableData] | None = None,
+        sources: Mapping[str, TableData] | None = None,
+    ) -> None:
+        self._plugin = in_memory_ref(plugin)
+        self._properties = dict(properties or {})
+        base = (directory or Path.cwd()).absolute()
+        self._locations = Locations(dict(locations or {}), str(base))
+        self._tables = dict(tables or {})
+        self._sources = dict(sources or {})
+
+    @property
+    def problems(self) -> list[str]:
+        """Why the connection does not work: ``property: message``, or only the message."""
+        failures = self._call(ConnectorAction.TEST).failures
+        return [f"{f.property}: {f.message}" if f.property else f.message for f in failures]
+
+    def browse(self, path: str = "/", **request: Any) -> BrowseDetail:
+        """Return what is at a path.
+
+        :param request: other fields of :class:`localcdap.api.BrowseRequest`.
+        """
+        answer = self._call(ConnectorAction.BROWSE, browse=BrowseRequest(path, **request))
+        assert answer.browsed is not None
+        return answer.browsed
+
+    def sample(self, path: str = "/", **request: Any) -> SampleResult:
+        """Return some of the records at a path.
+
+        :param request: other fields of :class:`localcdap.api.SampleRequest`. Samples of matching and failing
+            records need an instance.
+        """
+        wanted = SampleRequest(path, **request)
+        check_sample_request(wanted)
+        answer = self._call(ConnectorAction.SAMPLE, sample=wanted)
+        assert answer.sampled is not None
+        return answer.sampled
+
+    def specify(self, path: str = "/", **request: Any) -> ConnectorSpec:
+        """Return the stages that read a path.
+
+        :param request: other fields of :class:`localcdap.api.SpecificationRequest`.
+        """
+        wanted = SpecificationRequest(path, **request)
+        answer = self._call(ConnectorAction.SPECIFY, specification=wanted)
+        return ConnectorSpec(answer.related, answer.schema)
+
+    def _call(self, action: ConnectorAction, **requests: Any) -> ConnectorAnswer:
+        request = ConnectorRequest(
+            self._plugin,
+            self._properties,
+            action,
+            _NAMESPACE,
+            _NAME,
+            self._locations,
+            **requests,
+        )
+        while True:
+            answer = call_connector(request)
+            if answer.wants is None:
+                return answer
+            request.given = [*request.given, self._fetch(answer.wants)]
+
+    def _fetch(self, wanted: WantedRows) -> GivenRows:
+        if wanted.table is not None:
+            table = _find(self._tables, wanted.table, "table")
+            batch = RecordCodec(table.schema).encode([dict(each) for each in table.rows])
+            rows, total = to_arrow_stream(batch), len(table.rows)
+            return GivenRows(wanted, arrow=rows, schema=table.schema, total=total)
+        if wanted.source is not None:
+            source = _find(self._sources, wanted.source, "source")
+            records = [encode_json_record(each) for each in source.rows][: wanted.limit]
+            return GivenRows(wanted, records=records, schema=source.schema, total=len(source.rows))
+        return GivenRows(wanted, tables={name: len(t.rows) for name, t in self._tables.items()})
+
+
+def _find(known: Mapping[str, TableData], name: str, kind: str) -> TableData:
+    if name not in known:
+        raise NotFoundError(
+            f"The test gives no {kind} '{name}'; it gives: {', '.join(known) or 'none'}."
+        )
+    return known[name]

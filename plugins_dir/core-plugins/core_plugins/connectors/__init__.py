@@ -1,0 +1,1 @@
+"""Connectors: files, database files, the tables of the instance, pasted text."""
