@@ -27,13 +27,14 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_colum
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run_sample
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
+from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList, Example
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
-from localcdap.plugin_lib.wrangler.workspaces.views import (
+from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
+from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     ClusterView,
     SampleSource,
-    ViewRequest,
-    WorkspaceView,
     cluster_values,
+    find_by_example,
     open_workspace,
     view_workspace,
 )
@@ -133,6 +134,14 @@ class ClusterRequest(msgspec.Struct):
     """fingerprint, ngram-fingerprint, cologne-phonetic or distance."""
 
 
+class ExampleRequest(msgspec.Struct):
+    """What is wanted of some values of a column."""
+
+    workspace: str
+    column: str
+    examples: list[Example]
+
+
 def list_directives(context: MethodContext) -> list[DirectiveInfo]:
     """Return the shipped directives, and the user-defined ones of the namespace."""
     names = context.list_plugins(DIRECTIVE)
@@ -206,6 +215,17 @@ def find_value_clusters(
     """
     recipe = _load_for_workspace(config, context)
     return cluster_values(request.workspace, recipe, request.column, request.method)
+
+
+def find_directives(
+    config: WranglerConfig, request: ExampleRequest, context: MethodContext
+) -> CandidateList:
+    """Return directives that make the wanted texts of the examples.
+
+    :raises BadRequestError: when there is no such column.
+    """
+    recipe = _load_for_workspace(config, context)
+    return find_by_example(request.workspace, recipe, request.column, request.examples)
 
 
 def _load_for_workspace(config: WranglerConfig, context: MethodContext) -> BuiltRecipe:

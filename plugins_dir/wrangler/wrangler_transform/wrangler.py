@@ -19,8 +19,10 @@ from localcdap.api.methods import MethodContext
 from localcdap.api.stage import SampleContext
 from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
+from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows
-from localcdap.plugin_lib.wrangler.workspaces.views import ClusterView, WorkspaceView
+from localcdap.plugin_lib.wrangler.workspaces.views import WorkspaceView
+from localcdap.plugin_lib.wrangler.workspaces.workspace import ClusterView
 
 from .config import WranglerConfig
 from .configuration import ConfigurationCheck
@@ -31,6 +33,7 @@ from .methods import (
     LOADED_BY_PRAGMA,
     ApplicationRequest,
     ClusterRequest,
+    ExampleRequest,
     ExecutionRequest,
     RecipeAnswer,
     RecipeRequest,
@@ -40,6 +43,7 @@ from .methods import (
     apply_to_file,
     check_recipe,
     execute_recipe,
+    find_directives,
     find_value_clusters,
     list_directives,
     sample_recipe,
@@ -130,3 +134,11 @@ class Wrangler(Transform):
     )
     def find_value_clusters(self, request: ClusterRequest, context: MethodContext) -> ClusterView:
         return find_value_clusters(self.config, request, context)
+
+    @plugin_method(
+        "by-example",
+        "Finds directives that make wanted texts of given ones, in a sample that its session keeps.",
+        all_of=[DIRECTIVE],
+    )
+    def find_directives(self, request: ExampleRequest, context: MethodContext) -> CandidateList:
+        return find_directives(self.config, request, context)

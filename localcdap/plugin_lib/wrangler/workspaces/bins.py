@@ -233,12 +233,13 @@ _MAKERS: Final[dict[str, Callable[[Column], Bins]]] = {
 
 
 def get_plain_array(column: Column) -> pa.Array:
-    """Return the values; those that Arrow cannot compare as texts, and 0 for -0, which equals it."""
+    """Return the values; those that Arrow cannot compare as texts, 0 for -0, and one NaN for every NaN."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_floating(column.array.type):
-        return pc.add(column.array, 0.0)
+        numbers = pc.add(column.array, 0.0)
+        return pc.if_else(pc.is_nan(numbers), math.nan, numbers)
     if pa.types.is_nested(column.array.type):
         return pa.array([format_value(each) for each in column.values], pa.string())
     return column.array
@@ -367,9 +368,7 @@ def _write_equality(value: Any) -> str | None:
 def _write_form(form: str) -> str | None:
     if not _can_quote(form):
         return None
-    pattern = "".join(
-        f"{_FORMS[each]}+" if each in _FORMS else re.escape(each) for each in form
-    )
+    pattern = "".join(f"{_FORMS[each]}+" if each in _FORMS else re.escape(each) for each in form)
     return f"\0 != null && \0 =~ {_quote(pattern)}"
 
 

@@ -1,8 +1,8 @@
 """Facets: how the rows are spread over the values of a column, several columns at once.
 
-Each facet puts every row into one of its bins, so that the counts of its bins sum to the rows. A bin that is
-chosen keeps its rows; the counts of a facet are those of the rows that all other facets keep. A bin whose rows
-an expression can select has the condition, of which a directive is made.
+Each facet puts every row into one of its bins, so that the counts of its bins sum to the rows. A bin that
+is chosen keeps its rows; the counts of a facet are those of the rows that all other facets keep. A bin whose
+rows an expression can select has the condition, of which a directive is made.
 """
 
 from __future__ import annotations
@@ -128,9 +128,7 @@ def _count(facet: Facet, bins: Bins | str, mask: np.ndarray | None) -> FacetView
         return FacetView(facet.column, facet.kind, problem=bins)
     places = bins.places if mask is None else bins.places[mask]
     counts = np.bincount(places, minlength=len(bins.bins))
-    shown = [
-        _show(each, int(count), facet) for each, count in zip(bins.bins, counts, strict=True)
-    ]
+    shown = [_show(each, int(count), facet) for each, count in zip(bins.bins, counts, strict=True)]
     return FacetView(facet.column, facet.kind, [each for each in shown if each is not None])
 
 

@@ -73,9 +73,15 @@ class ValueSummary(msgspec.Struct):
 
 def summarize_column(column: Column) -> ValueSummary:
     """Return the profile of a column; that of a column which steps share is found once."""
-    found: ValueSummary | None = column.facts.get(_PROFILE)
+    found = find_summary(column)
     if found is None:
         found = column.facts[_PROFILE] = _profile(column)
+    return found
+
+
+def find_summary(column: Column) -> ValueSummary | None:
+    """Return the profile of a column if it was made before."""
+    found: ValueSummary | None = column.facts.get(_PROFILE)
     return found
 
 

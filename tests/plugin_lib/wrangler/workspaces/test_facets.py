@@ -25,7 +25,9 @@ from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, Col
 UTC = datetime.UTC
 TEXTS = st.text("aBÜß9 -.,;:'\"\\{}/#$\t€ǅ😀\u0663", max_size=8)
 NUMBERS = st.integers(-(2**53), 2**53) | st.integers(-20, 200)
-DOUBLES = st.floats() | st.integers(-9, 9).map(float) | st.sampled_from([math.nan, math.inf, -math.inf])
+DOUBLES = (
+    st.floats() | st.integers(-9, 9).map(float) | st.sampled_from([math.nan, math.inf, -math.inf])
+)
 DECIMALS = st.decimals(-1000, 1000, places=2)
 MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1))
 COLUMNS = st.one_of(

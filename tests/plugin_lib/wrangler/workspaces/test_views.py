@@ -18,10 +18,9 @@ from localcdap.plugin_lib.wrangler.files.formats import FileInput
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, summarize_column
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
-from localcdap.plugin_lib.wrangler.workspaces.views import (
+from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
+from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     SampleSource,
-    ViewRequest,
-    WorkspaceView,
     open_workspace,
     view_workspace,
 )
