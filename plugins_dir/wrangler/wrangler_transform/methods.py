@@ -32,8 +32,10 @@ from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, ex
 from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     ClusterView,
+    SampleRecords,
     SampleSource,
     cluster_values,
+    export_records,
     find_by_example,
     open_workspace,
     view_workspace,
@@ -142,6 +144,13 @@ class ExampleRequest(msgspec.Struct):
     examples: list[Example]
 
 
+class RecordsRequest(msgspec.Struct):
+    """The first records of a workspace."""
+
+    workspace: str
+    limit: int
+
+
 def list_directives(context: MethodContext) -> list[DirectiveInfo]:
     """Return the shipped directives, and the user-defined ones of the namespace."""
     names = context.list_plugins(DIRECTIVE)
@@ -226,6 +235,14 @@ def find_directives(
     """
     recipe = _load_for_workspace(config, context)
     return find_by_example(request.workspace, recipe, request.column, request.examples)
+
+
+def read_records(
+    config: WranglerConfig, request: RecordsRequest, context: MethodContext
+) -> SampleRecords:
+    """Return the first records of a workspace, and what the recipe makes of them."""
+    recipe = _load_for_workspace(config, context)
+    return export_records(request.workspace, recipe, request.limit)
 
 
 def _load_for_workspace(config: WranglerConfig, context: MethodContext) -> BuiltRecipe:

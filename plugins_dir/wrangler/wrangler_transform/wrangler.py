@@ -22,7 +22,7 @@ from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
 from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows
 from localcdap.plugin_lib.wrangler.workspaces.views import WorkspaceView
-from localcdap.plugin_lib.wrangler.workspaces.workspace import ClusterView
+from localcdap.plugin_lib.wrangler.workspaces.workspace import ClusterView, SampleRecords
 
 from .config import WranglerConfig
 from .configuration import ConfigurationCheck
@@ -38,6 +38,7 @@ from .methods import (
     RecipeAnswer,
     RecipeRequest,
     RecipeSampleRequest,
+    RecordsRequest,
     SampleAnswer,
     WorkspaceRequest,
     apply_to_file,
@@ -46,6 +47,7 @@ from .methods import (
     find_directives,
     find_value_clusters,
     list_directives,
+    read_records,
     sample_recipe,
     transform_sample,
     view_rows,
@@ -142,3 +144,11 @@ class Wrangler(Transform):
     )
     def find_directives(self, request: ExampleRequest, context: MethodContext) -> CandidateList:
         return find_directives(self.config, request, context)
+
+    @plugin_method(
+        "records",
+        "Returns the first records of a sample that its session keeps, and the rows made of them.",
+        all_of=[DIRECTIVE],
+    )
+    def read_records(self, request: RecordsRequest, context: MethodContext) -> SampleRecords:
+        return read_records(self.config, request, context)

@@ -82,7 +82,8 @@ class _RunningStep:
             result: StepResult = end.value
             return result
         except StuckError:
-            self.stopped = f"'{self.source}' takes more than {LIMIT_S:g} s at row {self.done + 1:,} or just after it"
+            where = f"row {self.done + 1:,} or just after it"
+            self.stopped = f"'{self.source}' takes more than {LIMIT_S:g} s at {where}"
         except StepStoppedError as error:
             self.stopped = f"'{self.source}' {error} of {self.rows_in:,}"
         return None

@@ -11,9 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api import Schema
-from localcdap.api.directive.rows import Columns
+from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import decode_json_records
+from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.plugin_lib.wrangler.files.formats import (
     FileFormat,
     FileInput,
@@ -23,6 +23,7 @@ from localcdap.plugin_lib.wrangler.files.formats import (
 from localcdap.plugin_lib.wrangler.files.readers import RowReader, UnreadableRow
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
+from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
 from localcdap.plugin_lib.wrangler.values.clusters import METHODS, find_clusters
@@ -35,7 +36,7 @@ from localcdap.plugin_lib.wrangler.workspaces.examples import (
 )
 from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_facet_kinds
 from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, format_value
-from localcdap.plugin_lib.wrangler.workspaces.tables import Column
+from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
 from localcdap.plugin_lib.wrangler.workspaces.views import (
     FailureView,
     ViewRequest,
@@ -79,6 +80,20 @@ class ClusterView(msgspec.Struct):
     is_open: bool = True
     is_complete: bool = True
     clusters: list[ValueCluster] = []
+
+
+class SampleRecords(msgspec.Struct):
+    """Records of a sample, and the rows that the recipe makes of them, with their types."""
+
+    is_open: bool = True
+    is_complete: bool = True
+    schema: Schema | None = None
+    """Of the records."""
+    records: list[Any] = []
+    """As JSON, see :mod:`localcdap.api.record_json`."""
+    made_schema: Schema | None = None
+    """Of the rows; None without columns."""
+    made: list[Any] = []
 
 
 class Workspace:
@@ -188,6 +203,30 @@ class Workspace:
             raise BadRequestError(f"The rows have no column '{name}'.", "Choose another one.")
         return found
 
+    def export_records(self, recipe: BuiltRecipe, limit: int) -> SampleRecords:
+        """Return the first records, and the rows that a recipe makes of them."""
+        if not self._engine.run(recipe):
+            return SampleRecords(is_complete=False)
+        found = SampleRecords(
+            schema=self._engine.find_schema(0), made_schema=self._engine.find_schema()
+        )
+        for schema, records, step in (
+            (found.schema, found.records, 0),
+            (found.made_schema, found.made, None),
+        ):
+            table = self._engine.get_table(step)
+            if schema is not None:
+                convert = OutputConverter(schema).convert
+                for index, origin in enumerate(table.origins):
+                    if origin < limit:
+                        row = Row(
+                            (name, column.values[index])
+                            for name, column in table.columns.items()
+                            if column.values[index] is not MISSING
+                        )
+                        records.append(encode_json_record(convert(row)))
+        return found
+
     def cluster(self, recipe: BuiltRecipe, column: str, method: str) -> list[ValueCluster] | None:
         """Return the clusters of the texts of a column after a recipe; None while the recipe takes longer.
 
@@ -286,3 +325,11 @@ def find_by_example(
     if workspace is None:
         return CandidateList(is_open=False)
     return workspace.find_by_example(recipe, column, examples)
+
+
+def export_records(name: str, recipe: BuiltRecipe, limit: int) -> SampleRecords:
+    """Return records with the rows made of them, for a workspace that may not be open any more."""
+    workspace = _OPEN.get(name)
+    if workspace is None:
+        return SampleRecords(is_open=False)
+    return workspace.export_records(recipe, limit)
