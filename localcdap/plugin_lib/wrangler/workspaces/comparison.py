@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Any
 
 from localcdap.plugin_lib.wrangler.workspaces.profiles import format_value
-from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
+from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
 from localcdap.plugin_lib.wrangler.workspaces.views import (
     RowChange,
     ViewRequest,
@@ -58,12 +57,11 @@ def _group(origins: Sequence[int]) -> dict[int, list[int]]:
 def _compare(
     old: Sequence[Column | None], new: Sequence[Column], left: int, right: int
 ) -> RowChange:
-    before: dict[int, str | None] = {}
+    before: list[tuple[int, str | None]] = []
     for place, (one, other) in enumerate(zip(old, new, strict=True)):
-        if one is other:
+        if one is None or one is other:
             continue
-        was: Any = MISSING if one is None else one.values[left]
-        now = other.values[right]
+        was, now = one.values[left], other.values[right]
         if was is not now and (type(was) is not type(now) or was != now):
-            before[place] = format_value(was)
+            before.append((place, format_value(was)))
     return RowChange("changed" if before else "same", before)

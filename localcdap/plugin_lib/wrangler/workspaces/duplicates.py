@@ -34,7 +34,7 @@ def find_duplicates(table: ColumnTable, names: str) -> Bins | str:
     places[first[counts > 1]] = 1
     bins = [
         Bin("once", "once", stays=True),
-        Bin("first", "the first of several", stays=True),
+        Bin("first", "first of several", stays=True),
         Bin("again", "again", stays=True),
     ]
     return Bins(bins, places)

@@ -38,7 +38,7 @@ class ViewRequest(msgspec.Struct, frozen=True):
     """The columns with profiles; None for all that are shown."""
     nearest: int = 0
     """The place of the column, among those that are shown, from which on profiles are made."""
-    profile_seconds: float = 0.05
+    profile_seconds: float = 5.0
     """How long the profiles may take; those that come later have to wait for another call."""
     seconds: float = 5.0
     """How long the steps may take; the rest has to wait for another call."""
@@ -74,8 +74,8 @@ class RowChange(msgspec.Struct):
 
     kind: str
     """same, changed, dropped, or new."""
-    before: dict[int, str | None] = {}
-    """By the place of the column, the values that the step has changed."""
+    before: list[tuple[int, str | None]] = []
+    """The values that the step has changed, each with the place of its column."""
 
 
 class WorkspaceView(msgspec.Struct):

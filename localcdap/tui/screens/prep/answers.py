@@ -86,11 +86,11 @@ class PrepFacetView(msgspec.Struct):
 class PrepChange(msgspec.Struct):
     """What a step did to a row: same, changed, dropped or new.
 
-    :param before: the values that it has changed, by the place of their column.
+    :param before: the values that it has changed, each with the place of its column.
     """
 
     kind: str
-    before: dict[int, str | None] = {}
+    before: list[tuple[int, str | None]] = []
 
 
 class PrepView(msgspec.Struct):

@@ -67,13 +67,13 @@ class PrepGrid(RecordGrid):
             return "red strike"
         if change.kind == "new":
             return "green"
-        return "bold yellow" if column in change.before else "dim"
+        return "bold yellow" if column in dict(change.before) else "dim"
 
 
 def _mark(row: Sequence[str | None], change: PrepChange) -> list[str | None]:
     """Return the cells of a comparison: the old value before the new one; signs tell it without colour."""
     shown = list(row)
-    for place, before in change.before.items():
+    for place, before in change.before:
         shown[place] = f"{_name(before)} → {_name(row[place])}"
     sign = {"dropped": "- ", "new": "+ "}.get(change.kind, "")
     return [f"{sign}{_name(shown[0])}", *shown[1:]] if sign and shown else shown

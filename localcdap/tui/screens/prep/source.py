@@ -26,6 +26,8 @@ SAMPLE: Final = 1000
 """Records of a sample."""
 _PART_S: Final = 0.2
 """Seconds after which a part of the rows is shown, and the next key can end the rest."""
+_PROFILE_S: Final = 0.05
+"""Seconds for the profiles of a part, those of the columns in sight first."""
 ROWS: Final = 500
 """Rows that are shown; profiles and counts are those of the whole sample."""
 
@@ -222,6 +224,7 @@ def _call(cdap: Cdap, request: PrepRequest, source: dict[str, Any] | None) -> Pr
             "nearest": request.nearest,
             "compares": request.compares,
             "seconds": _PART_S,
+            "profile_seconds": _PROFILE_S,
         },
     }
     return convert(_call_method(cdap, request, "workspace", wanted), PrepView)
