@@ -61,6 +61,12 @@ class UserState(msgspec.Struct):
         while len(self.recipes) > _MAX_RECIPES:
             del self.recipes[next(iter(self.recipes))]
 
+    def list_prepared(self, namespace: str) -> list[str]:
+        """Return the files for which recipes were written, the newest first."""
+        start = f"{namespace}:/"
+        found = [key[len(namespace) + 1 :] for key in self.recipes if key.startswith(start)]
+        return found[::-1]
+
     def find_versions(self, namespace: str, data: str) -> list[RecipeVersion]:
         """Return the versions of the recipe for data, the newest last."""
         return self.versions.get(f"{namespace}:{data}", [])

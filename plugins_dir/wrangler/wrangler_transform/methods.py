@@ -29,6 +29,7 @@ from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
 from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList, Example
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
+from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList
 from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     ClusterView,
@@ -37,6 +38,7 @@ from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     cluster_values,
     export_records,
     find_by_example,
+    match_columns,
     open_workspace,
     view_workspace,
 )
@@ -151,6 +153,14 @@ class RecordsRequest(msgspec.Struct):
     limit: int
 
 
+class MatchRequest(msgspec.Struct):
+    """Another workspace of the session, and its recipe."""
+
+    workspace: str
+    other: str
+    directives: list[str]
+
+
 def list_directives(context: MethodContext) -> list[DirectiveInfo]:
     """Return the shipped directives, and the user-defined ones of the namespace."""
     names = context.list_plugins(DIRECTIVE)
@@ -243,6 +253,16 @@ def read_records(
     """Return the first records of a workspace, and what the recipe makes of them."""
     recipe = _load_for_workspace(config, context)
     return export_records(request.workspace, recipe, request.limit)
+
+
+def match_workspaces(
+    config: WranglerConfig, request: MatchRequest, context: MethodContext
+) -> MatchList:
+    """Return the columns of two workspaces that have equal values."""
+    recipe = _load_for_workspace(config, context)
+    names = dict.fromkeys([*config.udd, *context.list_plugins(DIRECTIVE)])
+    other = load_recipe("\n".join(request.directives), list(names), context.find_plugin)
+    return match_columns(request.workspace, recipe, request.other, other)
 
 
 def _load_for_workspace(config: WranglerConfig, context: MethodContext) -> BuiltRecipe:

@@ -21,6 +21,7 @@ from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
 from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows
+from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList
 from localcdap.plugin_lib.wrangler.workspaces.views import WorkspaceView
 from localcdap.plugin_lib.wrangler.workspaces.workspace import ClusterView, SampleRecords
 
@@ -35,6 +36,7 @@ from .methods import (
     ClusterRequest,
     ExampleRequest,
     ExecutionRequest,
+    MatchRequest,
     RecipeAnswer,
     RecipeRequest,
     RecipeSampleRequest,
@@ -47,6 +49,7 @@ from .methods import (
     find_directives,
     find_value_clusters,
     list_directives,
+    match_workspaces,
     read_records,
     sample_recipe,
     transform_sample,
@@ -152,3 +155,11 @@ class Wrangler(Transform):
     )
     def read_records(self, request: RecordsRequest, context: MethodContext) -> SampleRecords:
         return read_records(self.config, request, context)
+
+    @plugin_method(
+        "match",
+        "Finds the columns of two samples that its session keeps whose values are equal.",
+        all_of=[DIRECTIVE],
+    )
+    def match_workspaces(self, request: MatchRequest, context: MethodContext) -> MatchList:
+        return match_workspaces(self.config, request, context)

@@ -35,6 +35,7 @@ from localcdap.plugin_lib.wrangler.workspaces.examples import (
     find_candidates,
 )
 from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_facet_kinds
+from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList, find_matches
 from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, format_value
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
 from localcdap.plugin_lib.wrangler.workspaces.views import (
@@ -203,6 +204,10 @@ class Workspace:
             raise BadRequestError(f"The rows have no column '{name}'.", "Choose another one.")
         return found
 
+    def make_columns(self, recipe: BuiltRecipe) -> dict[str, Column] | None:
+        """Return the columns of the rows after a recipe; None while it takes longer."""
+        return self._engine.get_table().columns if self._engine.run(recipe) else None
+
     def export_records(self, recipe: BuiltRecipe, limit: int) -> SampleRecords:
         """Return the first records, and the rows that a recipe makes of them."""
         if not self._engine.run(recipe):
@@ -333,3 +338,16 @@ def export_records(name: str, recipe: BuiltRecipe, limit: int) -> SampleRecords:
     if workspace is None:
         return SampleRecords(is_open=False)
     return workspace.export_records(recipe, limit)
+
+
+def match_columns(
+    name: str, recipe: BuiltRecipe, other: str, other_recipe: BuiltRecipe
+) -> MatchList:
+    """Return the columns of two workspaces that have equal values; they may not be open any more."""
+    left, right = _OPEN.get(name), _OPEN.get(other)
+    if left is None or right is None:
+        return MatchList(is_open=False)
+    ours, theirs = left.make_columns(recipe), right.make_columns(other_recipe)
+    if ours is None or theirs is None:
+        return MatchList(is_complete=False)
+    return MatchList(matches=find_matches(ours, theirs))

@@ -169,3 +169,19 @@ class PrepRecords(msgspec.Struct):
     is_complete: bool
     records: list[Any]
     made: list[Any]
+
+
+class PrepMatch(msgspec.Struct):
+    """Two columns with equal values; see the plugin method ``match``."""
+
+    left: str
+    right: str
+    rows: int
+    total: int
+    is_unique: bool
+
+
+class PrepMatches(msgspec.Struct):
+    is_open: bool
+    is_complete: bool
+    matches: list[PrepMatch]

@@ -18,6 +18,8 @@ from localcdap.tui.screens.prep.answers import (
     PrepCandidates,
     PrepCluster,
     PrepClusters,
+    PrepMatch,
+    PrepMatches,
     PrepRecords,
     PrepView,
 )
@@ -168,6 +170,24 @@ def read_candidates(
 def read_records(cdap: Cdap, request: PrepRequest, limit: int) -> PrepRecords:
     """Return the first records of a sample, and the rows that the recipe makes of them."""
     return _ask(cdap, request, "records", {"limit": limit}, PrepRecords)
+
+
+def read_matches(cdap: Cdap, left: PrepRequest, right: PrepRequest) -> list[PrepMatch]:
+    """Return the columns of the rows after two recipes that have equal values, see the method ``match``.
+
+    :param right: of the same session.
+    """
+    wanted = {
+        "workspace": left.source.workspace,
+        "other": right.source.workspace,
+        "directives": list(right.directives),
+    }
+    while True:
+        found = convert(_call_method(cdap, left, "match", wanted), PrepMatches)
+        if found.is_open and found.is_complete:
+            return found.matches
+        read_view(cdap, left)
+        read_view(cdap, right)
 
 
 _A = TypeVar("_A", PrepClusters, PrepCandidates, PrepRecords)

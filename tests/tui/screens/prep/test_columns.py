@@ -60,7 +60,7 @@ async def test_facets_count_filter_and_become_a_directive(open_studio, tmp_path)
         assert len(screen.facets) == 1
         screen.table.grid.focus()
         await driver.press("F")
-        assert screen.facets == ()
+        assert not screen.facets
 
 
 async def test_rows_that_are_there_again_lead_to_a_pipeline(open_studio, tmp_path):
@@ -118,3 +118,28 @@ async def test_of_very_many_columns_each_can_be_reached(open_studio, tmp_path):
         assert screen.value == "1234"
         await driver.press("m")
         assert "c1234" in shown(driver)
+
+
+async def test_two_files_are_joined_by_a_pipeline(open_studio, tmp_path):
+    path, other = make_file(tmp_path), tmp_path / "towns.csv"
+    other.write_text("town,country\nRome,Italy\nOslo,Norway\n")
+    async with open_studio(target=PrepTarget(path=str(other))) as driver:
+        await opened(driver)
+        await write(driver, "uppercase :country")
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        await opened(driver)
+        await driver.press("L")
+        await driver.type("towns\n")
+        assert "city = town" in shown(driver)
+        assert "6 of 6 rows match" in shown(driver)
+        await driver.press("enter", "enter")
+        editor = await driver.editor()
+        assert [each.plugin.name for each in editor.document.stages] == [
+            "File",
+            "Wrangler",
+            "File",
+            "Wrangler",
+            "Joiner",
+            "Table",
+        ]
+        assert list(editor.failures) == []
