@@ -25,11 +25,23 @@ _CLASSES: Final = (
 _DATES: Final = (
     *("yyyy-MM-dd", "dd.MM.yyyy", "dd/MM/yyyy", "MM/dd/yyyy", "yyyy/MM/dd", "yyyyMMdd"),
     *("dd-MM-yyyy", "dd MMM yyyy", "MMM dd, yyyy", "dd MMMM yyyy", "MMMM dd, yyyy", "dd.MM.yy"),
+    *(
+        "d.M.yyyy",
+        "d/M/yyyy",
+        "M/d/yyyy",
+        "d.M.yy",
+        "d/M/yy",
+        "M/d/yy",
+        "d MMM yyyy",
+        "MMM d, yyyy",
+    ),
     *("yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd'T'HH:mm:ss", "dd.MM.yyyy HH:mm", "MM/dd/yyyy HH:mm"),
     *("yyyy", "yyyy-MM", "MM/yyyy", "MMM yyyy", "EEEE", "MMMM", "HH:mm"),
 )
-_DAYS: Final = 16
+_DAYS: Final = 24
 """How many of these formats have a day, so that a text can be read by them."""
+_FULL_YEAR: Final = re.compile("(19|20)[0-9]{2}")
+_SINGLE: Final = re.compile(r"\b([0-9])\b")
 _LONGEST: Final = 300
 """Characters of an example from which proposals are made."""
 
@@ -229,17 +241,28 @@ def _extract(
 
 def _propose_arrangements(column: str, text: str, wanted: str) -> Iterator[Proposal]:
     """Yield what puts words and numbers of the text into another order, with other signs between them."""
+    yield from _arrange(column, text, wanted)
+    padded = _SINGLE.sub(r"0\1", text)
+    if padded != text:
+        for each in _arrange(column, padded, wanted):
+            pad = f"find-and-replace :{column} 's/\\b([0-9])\\b/0$1/g'"
+            label = f"{each.label}, with two digits"
+            yield Proposal(label, (pad, *each.directives), each.columns, each.cost + 3)
+
+
+def _arrange(column: str, text: str, wanted: str) -> Iterator[Proposal]:
     tokens = list(_TOKEN.finditer(text))
     if len(tokens) < 2:
         return
     replacement, end, used = "", 0, 0
     for token in _TOKEN.finditer(wanted):
-        place = next((n for n, each in enumerate(tokens, 1) if each[0] == token[0]), None)
-        between = _quote(wanted[end : token.start()])
-        replacement += between + (f"${place}" if place is not None else _quote(token[0]))
-        used += place is not None
+        part = _refer(token[0], [each[0] for each in tokens])
+        if part is None and token[0].isdecimal():
+            return  # it would be the same number in each row
+        used += part is not None
+        replacement += _quote(wanted[end : token.start()]) + (part or _quote(token[0]))
         end = token.end()
-    if used < 1:
+    if not used:
         return
     pattern, last = "^", 0
     for each in tokens:
@@ -248,6 +271,15 @@ def _propose_arrangements(column: str, text: str, wanted: str) -> Iterator[Propo
     pattern += _escape(text[last:]) + "$"
     label = "Put the parts into this order"
     yield from _replace(column, label, pattern, replacement + _quote(wanted[end:]), 25)
+
+
+def _refer(token: str, tokens: Sequence[str]) -> str | None:
+    """Return the reference to a part of a text, also to a year without its century; None without any."""
+    if token in tokens:
+        return f"${tokens.index(token) + 1}"
+    if _FULL_YEAR.fullmatch(token) and token[2:] in tokens:
+        return f"{token[:2]}${tokens.index(token[2:]) + 1}"
+    return None
 
 
 def _propose_splits(column: str, text: str, parts: Sequence[str]) -> Iterator[Proposal]:

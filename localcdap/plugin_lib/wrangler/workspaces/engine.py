@@ -26,7 +26,7 @@ from localcdap.plugin_lib.wrangler.workspaces.steps import (
     run_gradually,
     run_step,
 )
-from localcdap.plugin_lib.wrangler.workspaces.tables import ColumnTable
+from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
 from localcdap.plugin_lib.wrangler.workspaces.watch import LIMIT_S, StuckError, watch
 
 MEMORY: Final = 512 * 2**20
@@ -214,8 +214,13 @@ class WorkspaceEngine:
 
         :param step: the number of the step, from 1; 0 for the sample; None for the last one.
         """
-        number = len(self._steps) if step is None else min(step, len(self._steps))
-        return self._require_table(max(0, number), self._directives)
+        number = max(0, len(self._steps) if step is None else min(step, len(self._steps)))
+        table = self._require_table(number, self._directives)
+        if len(table):
+            return table
+        # Rows that are not there have no columns; those that are known show what they would have.
+        known = {name: Column([], is_full=True) for name, _ in self._known[number].items()}
+        return ColumnTable(known, table.origins, table.variables)
 
     def _require_table(self, number: int, directives: Sequence[Directive]) -> ColumnTable:
         """Return the rows after so many steps; those that were given up are made again."""

@@ -13,6 +13,8 @@ from typing import Final
 LIMIT_S: Final = 4.0
 """Seconds that a few rows may take. Processes of plugins are ended after ten, see ``plugin.time_limit_s``."""
 _TICK_S: Final = 0.5
+_BUSY: Final = 0.5
+"""The share of that time in which the process must have run; else it may take twice as long."""
 
 
 class StuckError(BaseException):
@@ -23,6 +25,8 @@ class StuckError(BaseException):
 def watch(get_place: Callable[[], object], limit_s: float = LIMIT_S) -> Iterator[None]:
     """Raise :class:`StuckError` in the code below when the place stays the same for so long.
 
+    On a machine that has other work, twice as long.
+
     Only the main thread can be watched; elsewhere, and in code that returns to no line of Python, nothing
     happens.
 
@@ -31,14 +35,16 @@ def watch(get_place: Callable[[], object], limit_s: float = LIMIT_S) -> Iterator
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    last, since = get_place(), time.monotonic()
+    last, since, used = get_place(), time.monotonic(), time.process_time()
 
     def look(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal last, since
+        nonlocal last, since, used
         place, now = get_place(), time.monotonic()
         if place != last:
-            last, since = place, now
-        elif now - since >= limit_s:
+            last, since, used = place, now, time.process_time()
+            return
+        is_busy = time.process_time() - used >= _BUSY * limit_s
+        if now - since >= limit_s * (1 if is_busy else 2):
             raise StuckError
 
     before = signal.signal(signal.SIGALRM, look)

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 from textual import work
 from textual.binding import Binding, BindingType
 
+from localcdap.text import plural
 from localcdap.tui.screens.prep.answers import PrepCandidate, PrepCandidates
 from localcdap.tui.screens.prep.menu import (
     CLUSTER_METHODS,
@@ -197,7 +198,8 @@ class ColumnKeys(RecipeScreen):
             Choice(
                 each.label,
                 each,
-                hint=f"{each.rows:,} of {each.total:,}",
+                hint=f"{each.rows:,} of {each.total:,}"
+                + (f", loses {plural(each.lost, 'value')}" if each.lost else ""),
                 detail=format_candidate(each),
             )
             for each in found.candidates

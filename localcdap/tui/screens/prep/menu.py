@@ -22,6 +22,8 @@ _NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]*")
 _TEXT: Final = frozenset({"string"})
 _NUMBER: Final = frozenset({"int", "long", "float", "double", "decimal"})
 _MOMENT: Final = frozenset({"timestamp-micros"})
+_ARRAY: Final = frozenset({"array"})
+_MEMBERS: Final = frozenset({"record", "map"})
 _LONGEST: Final = 80
 """Characters of a value that a directive of the menu quotes."""
 
@@ -72,6 +74,11 @@ _ENTRIES: Final[tuple[tuple[str, str, str, frozenset[str] | None], ...]] = (
     ("parse", "Parse as an Apache log", "parse-as-log :{c} 'combined'", _TEXT),
     ("type", "To int", "set-type :{c} int", _TEXT | _NUMBER),
     ("type", "To long", "set-type :{c} long", _TEXT | _NUMBER),
+    ("parts", "One row for each element", "flatten :{c}", _ARRAY),
+    ("parts", "Number of elements", "set-column :{c}_count exp:{{c}.size()}", _ARRAY),
+    ("parts", "Members become columns", "parse-as-json :{c} 1", _MEMBERS),
+    ("parts", "All inner members become columns", "parse-as-json :{c} 9", _MEMBERS),
+    ("parts", "Take a value by its path", "json-path :{c} :{c}_value '$.‸'", _MEMBERS | _ARRAY),
     ("type", "To double", "set-type :{c} double", _TEXT | _NUMBER),
     ("type", "To decimal", "set-type :{c} decimal", _TEXT | _NUMBER),
     ("type", "To boolean", "set-type :{c} boolean", _TEXT),

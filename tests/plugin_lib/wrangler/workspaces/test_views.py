@@ -16,6 +16,7 @@ from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.plugin_lib.wrangler.files.formats import FileInput
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
+from localcdap.plugin_lib.wrangler.workspaces.facets import Facet
 from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, summarize_column
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
 from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
@@ -184,3 +185,18 @@ def test_profiles_begin_at_the_nearest_column_and_are_added_later() -> None:
         view = view_workspace("w", load_recipe(""), ViewRequest(**request))
     assert view.is_complete
     assert all(each.profile for each in view.columns)
+
+
+def test_columns_are_shown_without_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("city,n\n")
+    empty = open(SampleSource(FileInput(str(path))), "uppercase :city\nset-type :n int")
+    assert [(each.name, each.type) for each in empty.columns] == [("city", "string"), ("n", "int")]
+    assert (empty.row_count, empty.rows) == (0, [])
+    dropped = open(
+        SampleSource(schema=SCHEMA, records=RECORDS),
+        "filter-row exp:{true} true",
+        facets=[Facet("city", "values"), Facet("", "duplicates")],
+    )
+    assert [each.name for each in dropped.columns] == ["city", "n"]
+    assert all(each.problem == "" for each in dropped.facets)

@@ -32,10 +32,9 @@ async def test_files_that_are_no_tables(open_studio, tmp_path):
         for path in (binary, one_line, odd):
             screen.show_target(PrepTarget(path=str(path)))
             await driver.settled()
-            if screen.view is not None and screen.column is not None:
-                await look_around(driver)
-            else:
-                assert str(path.name) in next(iter(driver.app.notices.newest_first)).title
+            assert screen.view is not None
+            assert screen.column is not None
+            await look_around(driver)
         await write(driver, "set-type :b double")
         assert [each.type for each in screen.view.columns] == ["string", "double", "string"]
         await driver.press("right")
@@ -45,25 +44,22 @@ async def test_files_that_are_no_tables(open_studio, tmp_path):
 
 async def test_steps_without_end(open_studio, tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("text,n\n" + f"{'a' * 60}!,1\n" * 3)
-    endless = r"filter-by-regex if-matched :text '(a*)*(a*)*(a*)*b'"
-    exploding = ["set-column :m exp:{text + text}", *["split-to-rows :m 'a'"] * 1]
+    path.write_text("text,n\n" + f"{'a' * 60}!,1\n")
+    endless = r"filter-by-regex if-matched :text '(a|aa)+'"
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         screen = await opened(driver)
         await write(driver, "uppercase :text")
         await write(driver, "lowercase :text")
         await write(driver, endless)
-        if not screen.recipe.directives[2:]:
-            assert "takes more than" in problem(driver) or problem(driver)
+        if len(screen.recipe.directives) == 2:  # the machine is slow
+            assert "takes more than 4 s at row 1" in problem(driver)
             await driver.press("escape")
         else:
-            assert "left out" in screen.table.note
+            assert "1 left out" in screen.table.note
+            assert "time" in screen.view.failures[0].message.lower()
             await driver.press("u")
         assert screen.recipe.directives == ["uppercase :text", "lowercase :text"]
-        assert column(driver, 1) == ["1", "1", "1"]
-        for directive in exploding:
-            await write(driver, directive)
-        assert screen.view.row_count > 3
+        assert column(driver, 1) == ["1"]
 
 
 async def test_a_studio_that_is_killed_keeps_the_accepted_steps(open_studio, tmp_path):
