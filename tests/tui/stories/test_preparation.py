@@ -96,11 +96,9 @@ async def test_three_forms_of_dates_and_of_prices(open_studio, tmp_path: Path) -
         )  # few other letters: Osloo
         await newcomer.press("right")
         await by_example(newcomer, "$1,200.50", "1200.50")
-        await newcomer.press(
-            "f", "down", "enter", "down", "enter", "down", "enter"
-        )  # drop a form: n/a
-        await newcomer.sees("filter-row exp")
-        await newcomer.press("escape", "F", "m")
+        await newcomer.press("m")
+        await newcomer.type("without a value")  # n/a had no digits
+        await newcomer.press("enter", "m")
         await newcomer.type("to double")
         await newcomer.press("enter", "right", "down")
         await by_example(newcomer, "03/04/2021", "2021-04-03")
@@ -119,8 +117,7 @@ async def test_three_forms_of_dates_and_of_prices(open_studio, tmp_path: Path) -
             ["3", "Eva Poe", "Oslo", "5.5", "2021-07-01"],
             ["4", "Max Loe", "Oslo", "12.0", "2020-05-05"],
         ]
-        print(f"three forms of dates and of prices: {newcomer.keys} keys")
-        assert newcomer.keys <= KEYS_FOR_ORDERS
+        assert newcomer.keys <= KEYS_FOR_ORDERS, f"it took {newcomer.keys} keys"
 
 
 async def by_example(newcomer: Newcomer, value: str, wanted: str) -> None:
@@ -138,7 +135,7 @@ async def test_nested_json_becomes_columns(open_studio, tmp_path: Path) -> None:
     path = tmp_path / "users.json"
     lines = [
         {"id": 1, "user": {"name": "ada", "address": {"city": "Rome"}}, "tags": ["a", "b"]},
-        {"id": 2, "user": {"name": "bob", "address": None}, "tags": ["a"]},
+        {"id": 2, "user": {"name": "bob", "address": {"city": None}}, "tags": ["a"]},
     ]
     path.write_text("\n".join(map(json.dumps, lines)))
     async with open_studio(size=SMALL, target=PrepTarget(path=str(path))) as driver:
@@ -164,8 +161,7 @@ async def test_nested_json_becomes_columns(open_studio, tmp_path: Path) -> None:
             ["1", "b", "ada", "Rome"],
             ["2", "a", "bob", None],
         ]
-        print(f"nested JSON: {newcomer.keys} keys")
-        assert newcomer.keys <= 7
+        assert newcomer.keys <= 7, f"it took {newcomer.keys} keys"
 
 
 async def test_a_wide_export_of_excel(open_studio, tmp_path: Path) -> None:
@@ -186,5 +182,4 @@ async def test_a_wide_export_of_excel(open_studio, tmp_path: Path) -> None:
         assert isinstance(screen, PrepScreen)
         assert screen.recipe.directives[0].startswith("filter-row exp:{Total_Month_119")
         assert screen.view.row_count < 2
-        print(f"a wide export: {newcomer.keys} keys")
-        assert newcomer.keys <= 7
+        assert newcomer.keys <= 7, f"it took {newcomer.keys} keys"
