@@ -18,8 +18,9 @@ from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate
 from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
+from localcdap.plugin_lib.wrangler.workspaces.facets import Facet, apply_facets
 from localcdap.plugin_lib.wrangler.workspaces.profiles import summarize_column
-from localcdap.plugin_lib.wrangler.workspaces.tables import Column
+from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
 
 COLUMNS: Final = 50
 MIXED: Final = [
@@ -58,6 +59,7 @@ def workspaces(_folder: Path, rounds: int) -> Iterator[Row]:
     yield from _changes("1,000 rows", make_rows(1000), MIXED, max(rounds, 5) * 4, 0.03, 0.1)
     yield from _changes("100,000 rows", make_rows(100_000), BY_COLUMN, rounds, 0.2, 1.0)
     yield _profiles(rounds)
+    yield _facets(rounds)
 
 
 def make_rows(count: int) -> list[dict[str, Any]]:
@@ -130,6 +132,32 @@ def _profiles(rounds: int) -> Row:
     return _at_most(
         "profiles of 200 columns × 1,000", _time(summarize, rounds), "SUMMARIZE", reference, 0.05
     )
+
+
+def _facets(rounds: int) -> Row:
+    """The slowest of the facets of a text and of a number, each counted for the first time."""
+    source = random.Random(3)
+    count = 1_000_000
+    columns = {
+        "city": [f"City {source.randrange(5000)}" for _ in range(count)],
+        "price": [source.random() * 1000 for _ in range(count)],
+    }
+    asked = [("city", kind) for kind in ("values", "form", "length", "state")]
+    asked += [("price", kind) for kind in ("range", "values", "state")]
+
+    def measure(name: str, kind: str) -> float:
+        def count_rows() -> None:
+            column = Column(columns[name], is_full=True)
+            apply_facets(ColumnTable({name: column}, range(count)), [Facet(name, kind)])
+
+        return _time(count_rows, rounds)
+
+    ours = max(measure(name, kind) for name, kind in asked)
+    connection = duckdb.connect()
+    connection.register("t", pa.table({"city": columns["city"]}))
+    query = "SELECT city, count(*) FROM t GROUP BY city ORDER BY 2 DESC"
+    reference = _time(lambda: connection.execute(query).fetchall(), rounds)
+    return _at_most("a facet of 1,000,000 rows", ours, "GROUP BY in DuckDB", reference, 1.0)
 
 
 def _time(work: Callable[[], object], rounds: int) -> float:

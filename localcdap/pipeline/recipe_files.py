@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, Final
 
 from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodService
@@ -20,7 +20,7 @@ def apply_recipe(
     task: Mapping[str, Any],
     namespace: str,
     arguments: Mapping[str, str] | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Generator[dict[str, Any]]:
     """Apply a recipe to a file, and yield the progress; the last one is done.
 
     A caller that closes the iterator ends the job, and nothing is written.

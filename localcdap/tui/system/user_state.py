@@ -15,6 +15,19 @@ from localcdap.decoders import decode_json
 
 _MAX_FILES: Final = 20
 _MAX_RECIPES: Final = 50
+_MAX_VERSIONS: Final = 30
+
+
+class RecipeVersion(msgspec.Struct):
+    """A recipe as it was once.
+
+    :param time: in seconds since 1970.
+    :param lines: its steps, also those that are switched off.
+    """
+
+    name: str
+    time: float
+    lines: list[str]
 
 
 class UserState(msgspec.Struct):
@@ -26,6 +39,9 @@ class UserState(msgspec.Struct):
     """Recent statements, the newest first."""
     recipes: dict[str, list[str]] = {}
     """The recipes that were last written for data, by namespace and data; the newest last."""
+
+    versions: dict[str, list[RecipeVersion]] = {}
+    """The versions of recipes, by namespace and data; the newest last."""
 
     def remember_file(self, path: Path) -> None:
         """Put a file first among the recent files."""
@@ -44,6 +60,29 @@ class UserState(msgspec.Struct):
             self.recipes[key] = list(directives)
         while len(self.recipes) > _MAX_RECIPES:
             del self.recipes[next(iter(self.recipes))]
+
+    def list_prepared(self, namespace: str) -> list[str]:
+        """Return the files for which recipes were written, the newest first."""
+        start = f"{namespace}:/"
+        found = [key[len(namespace) + 1 :] for key in self.recipes if key.startswith(start)]
+        return found[::-1]
+
+    def find_versions(self, namespace: str, data: str) -> list[RecipeVersion]:
+        """Return the versions of the recipe for data, the newest last."""
+        return self.versions.get(f"{namespace}:{data}", [])
+
+    def keep_version(self, namespace: str, data: str, version: RecipeVersion) -> bool:
+        """Keep a version; return False for one without steps, and when the newest one has the same steps."""
+        key = f"{namespace}:{data}"
+        kept = self.versions.pop(key, [])
+        is_new = bool(version.lines) and (not kept or kept[-1].lines != version.lines)
+        if is_new:
+            kept = [*kept, version][-_MAX_VERSIONS:]
+        if kept:
+            self.versions[key] = kept
+        while len(self.versions) > _MAX_RECIPES:
+            del self.versions[next(iter(self.versions))]
+        return is_new
 
 
 def get_state_file() -> Path:

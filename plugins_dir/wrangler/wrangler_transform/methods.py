@@ -27,13 +27,18 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_colum
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run_sample
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
+from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList, Example
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
-from localcdap.plugin_lib.wrangler.workspaces.views import (
+from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList
+from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
+from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     ClusterView,
+    SampleRecords,
     SampleSource,
-    ViewRequest,
-    WorkspaceView,
     cluster_values,
+    export_records,
+    find_by_example,
+    match_columns,
     open_workspace,
     view_workspace,
 )
@@ -133,6 +138,29 @@ class ClusterRequest(msgspec.Struct):
     """fingerprint, ngram-fingerprint, cologne-phonetic or distance."""
 
 
+class ExampleRequest(msgspec.Struct):
+    """What is wanted of some values of a column."""
+
+    workspace: str
+    column: str
+    examples: list[Example]
+
+
+class RecordsRequest(msgspec.Struct):
+    """The first records of a workspace."""
+
+    workspace: str
+    limit: int
+
+
+class MatchRequest(msgspec.Struct):
+    """Another workspace of the session, and its recipe."""
+
+    workspace: str
+    other: str
+    directives: list[str]
+
+
 def list_directives(context: MethodContext) -> list[DirectiveInfo]:
     """Return the shipped directives, and the user-defined ones of the namespace."""
     names = context.list_plugins(DIRECTIVE)
@@ -206,6 +234,35 @@ def find_value_clusters(
     """
     recipe = _load_for_workspace(config, context)
     return cluster_values(request.workspace, recipe, request.column, request.method)
+
+
+def find_directives(
+    config: WranglerConfig, request: ExampleRequest, context: MethodContext
+) -> CandidateList:
+    """Return directives that make the wanted texts of the examples.
+
+    :raises BadRequestError: when there is no such column.
+    """
+    recipe = _load_for_workspace(config, context)
+    return find_by_example(request.workspace, recipe, request.column, request.examples)
+
+
+def read_records(
+    config: WranglerConfig, request: RecordsRequest, context: MethodContext
+) -> SampleRecords:
+    """Return the first records of a workspace, and what the recipe makes of them."""
+    recipe = _load_for_workspace(config, context)
+    return export_records(request.workspace, recipe, request.limit)
+
+
+def match_workspaces(
+    config: WranglerConfig, request: MatchRequest, context: MethodContext
+) -> MatchList:
+    """Return the columns of two workspaces that have equal values."""
+    recipe = _load_for_workspace(config, context)
+    names = dict.fromkeys([*config.udd, *context.list_plugins(DIRECTIVE)])
+    other = load_recipe("\n".join(request.directives), list(names), context.find_plugin)
+    return match_columns(request.workspace, recipe, request.other, other)
 
 
 def _load_for_workspace(config: WranglerConfig, context: MethodContext) -> BuiltRecipe:

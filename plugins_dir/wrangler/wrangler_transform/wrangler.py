@@ -19,8 +19,11 @@ from localcdap.api.methods import MethodContext
 from localcdap.api.stage import SampleContext
 from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
+from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows
-from localcdap.plugin_lib.wrangler.workspaces.views import ClusterView, WorkspaceView
+from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList
+from localcdap.plugin_lib.wrangler.workspaces.views import WorkspaceView
+from localcdap.plugin_lib.wrangler.workspaces.workspace import ClusterView, SampleRecords
 
 from .config import WranglerConfig
 from .configuration import ConfigurationCheck
@@ -31,17 +34,23 @@ from .methods import (
     LOADED_BY_PRAGMA,
     ApplicationRequest,
     ClusterRequest,
+    ExampleRequest,
     ExecutionRequest,
+    MatchRequest,
     RecipeAnswer,
     RecipeRequest,
     RecipeSampleRequest,
+    RecordsRequest,
     SampleAnswer,
     WorkspaceRequest,
     apply_to_file,
     check_recipe,
     execute_recipe,
+    find_directives,
     find_value_clusters,
     list_directives,
+    match_workspaces,
+    read_records,
     sample_recipe,
     transform_sample,
     view_rows,
@@ -130,3 +139,27 @@ class Wrangler(Transform):
     )
     def find_value_clusters(self, request: ClusterRequest, context: MethodContext) -> ClusterView:
         return find_value_clusters(self.config, request, context)
+
+    @plugin_method(
+        "by-example",
+        "Finds directives that make wanted texts of given ones, in a sample that its session keeps.",
+        all_of=[DIRECTIVE],
+    )
+    def find_directives(self, request: ExampleRequest, context: MethodContext) -> CandidateList:
+        return find_directives(self.config, request, context)
+
+    @plugin_method(
+        "records",
+        "Returns the first records of a sample that its session keeps, and the rows made of them.",
+        all_of=[DIRECTIVE],
+    )
+    def read_records(self, request: RecordsRequest, context: MethodContext) -> SampleRecords:
+        return read_records(self.config, request, context)
+
+    @plugin_method(
+        "match",
+        "Finds the columns of two samples that its session keeps whose values are equal.",
+        all_of=[DIRECTIVE],
+    )
+    def match_workspaces(self, request: MatchRequest, context: MethodContext) -> MatchList:
+        return match_workspaces(self.config, request, context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import tempfile
 import time
@@ -24,6 +25,7 @@ from localcdap.plugin_lib.wrangler.files.formats import (
     find_output_format,
 )
 from localcdap.plugin_lib.wrangler.files.readers import Item, RowReader, UnreadableRow
+from localcdap.plugin_lib.wrangler.files.totals import ColumnTotals, TotalsCounter
 from localcdap.plugin_lib.wrangler.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
@@ -46,13 +48,16 @@ class FileTask(msgspec.Struct):
     """A recipe to apply to a file."""
 
     input: FileInput
-    output: str
+    output: str | None = None
+    """None to count the rows only."""
     output_format: str | None = None
     """By default that of the name."""
     errors: str | None = None
     """A file for the rows that are left out: JSON lines with row, message, code and record."""
     skips_failures: bool = False
     """Whether rows for which the recipe fails are left out; otherwise the first one ends the job."""
+    counts: bool = False
+    """Whether it is counted what the columns of the result are like."""
 
 
 class RowProblem(msgspec.Struct):
@@ -87,6 +92,8 @@ class FileProgress(msgspec.Struct):
     schema: Schema | None = None
     """Of the output, when it is done."""
     warnings: list[str] = []
+    columns: list[ColumnTotals] = []
+    """What the columns of the result are like, when it is done and was asked for."""
 
 
 class FileJob:
@@ -101,7 +108,9 @@ class FileJob:
 
     def __init__(self, task: FileTask, recipe: BuiltRecipe) -> None:
         self._task = task
-        self._output_format = find_output_format(task.output, task.output_format)
+        self._output_format = (
+            "" if task.output is None else find_output_format(task.output, task.output_format)
+        )
         format = detect_format(task.input, find_first_directive(recipe))
         _check_names(task)
         self._reader = RowReader(task.input, format)
@@ -221,6 +230,8 @@ class FileJob:
         self._errors.finish()
         output.file.finish()
         self.progress.rows_out = output.rows
+        if output.totals is not None:
+            self.progress.columns = output.totals.find_totals()
         self.progress.schema = output.schema
         self.progress.is_done = True
 
@@ -235,7 +246,8 @@ class _Output:
         self.rows = 0
         self._convert = OutputConverter(schema).convert
         self._fail = fail
-        self.file = OutputFile(task.output, format, schema)
+        self.file = _NoFile() if task.output is None else OutputFile(task.output, format, schema)
+        self.totals = TotalsCounter(schema) if task.counts else None
 
     def write(self, rows: Sequence[tuple[int, Any]]) -> None:
         records = []
@@ -245,7 +257,19 @@ class _Output:
             except DirectiveError as error:
                 self._fail(RowProblem(number, str(error)), row)
         self.file.write(records)
+        if self.totals is not None:
+            self.totals.add(records)
         self.rows += len(records)
+
+
+class _NoFile(contextlib.nullcontext[None]):
+    """Takes the place of the output file of a job that only counts."""
+
+    def write(self, records: Sequence[Any]) -> None:
+        """Forget records."""
+
+    def finish(self) -> None:
+        """Do nothing: there is nothing to complete."""
 
 
 class _ErrorFile:

@@ -6,7 +6,7 @@ Both give the same columns as rows would, many times faster.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from localcdap.api.directive import Directive
@@ -25,18 +25,25 @@ _NAMING: Final = (Copy, Drop, Keep, Rename, RenameDirective, SetHeaders, Swap)
 
 _MAPS_UNLESS_MISSING: Final = (FillNullOrEmpty, Hash, MaskNumber)
 """The directives that do something else only where the column is missing."""
+_CHUNK: Final = 16
+"""Values between two looks at the clock: a regular expression may take its time limit of 2 s for each."""
 
 
-def run_on_columns(directive: Directive, table: ColumnTable) -> ColumnTable | None:
+def run_on_columns(
+    directive: Directive, table: ColumnTable
+) -> Generator[int, None, ColumnTable | None]:
     """Return the rows after a directive; None when rows must be made for it.
 
     So it is where a row fails, or lacks one of the columns: what then happens differs from row to row.
+    Yields from time to time how many rows are done.
     """
     if isinstance(directive, _NAMING):
         return _rename_columns(directive, table)
     mapped = copy.copy(directive)
     change = _find_map(mapped)
-    return None if change is None else _map_column(change[0], change[1], mapped, table)
+    if change is None:
+        return None
+    return (yield from _map_column(change[0], change[1], mapped, table))
 
 
 def _rename_columns(directive: Directive, table: ColumnTable) -> ColumnTable | None:
@@ -64,14 +71,17 @@ def _find_map(directive: Directive) -> tuple[str, Callable[[Any], Any]] | None:
 
 def _map_column(
     name: str, change: Callable[[Any], Any], directive: Directive, table: ColumnTable
-) -> ColumnTable | None:
+) -> Generator[int, None, ColumnTable | None]:
     found = Row(table.columns).find(name)
     if found is None or table.columns[found].has_missing:
         return None
     column = table.columns[found]
     directive.start(make_row_context())
+    values: list[Any] = []
     try:
-        values = [change(value) for value in column.values]
+        for start in range(0, len(table), _CHUNK):
+            values += map(change, column.values[start : start + _CHUNK])
+            yield len(values)
     except Exception:
         return None  # a row fails
     directive.end()

@@ -7,7 +7,7 @@ take too much memory, those of the oldest steps are given up, and made again whe
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,11 +15,19 @@ import msgspec
 from localcdap.api import Schema
 from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Columns
+from localcdap.api.garbage_collection import pause_collection
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
-from localcdap.plugin_lib.wrangler.workspaces.steps import StepFailure, run_step
-from localcdap.plugin_lib.wrangler.workspaces.tables import ColumnTable
+from localcdap.plugin_lib.wrangler.workspaces.steps import (
+    StepFailure,
+    StepResult,
+    StepStoppedError,
+    run_gradually,
+    run_step,
+)
+from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
+from localcdap.plugin_lib.wrangler.workspaces.watch import LIMIT_S, StuckError, watch
 
 MEMORY: Final = 512 * 2**20
 """Bytes that the kept steps of a workspace may take."""
@@ -44,6 +52,43 @@ class _KeptStep(msgspec.Struct):
     """None when the rows were given up."""
 
 
+class _RunningStep:
+    """The step after the kept ones, as far as it has come.
+
+    :param number: from 0.
+    """
+
+    def __init__(
+        self, number: int, step: RecipeStep, directive: Directive, before: ColumnTable
+    ) -> None:
+        self.number: Final = number
+        self.source: Final = step.call.source
+        self.rows_in: Final = len(before)
+        self.done = 0
+        """The rows that are done."""
+        self.stopped = ""
+        """Why the step will not come to its end, as a sentence; "" while it may."""
+        self._rows: Final[Generator[int, None, StepResult]] = run_gradually(directive, before)
+
+    def work(self, until: float) -> StepResult | None:
+        """Go on until a time; return the result when there is one."""
+        try:
+            with pause_collection(), watch(lambda: self.done, LIMIT_S):
+                while True:
+                    self.done = next(self._rows)
+                    if time.monotonic() > until:
+                        return None
+        except StopIteration as end:
+            result: StepResult = end.value
+            return result
+        except StuckError:
+            where = f"row {self.done + 1:,} or just after it"
+            self.stopped = f"'{self.source}' takes more than {LIMIT_S:g} s at {where}"
+        except StepStoppedError as error:
+            self.stopped = f"'{self.source}' {error} of {self.rows_in:,}"
+        return None
+
+
 class WorkspaceEngine:
     """A sample, and a recipe on it. One thread uses it at a time.
 
@@ -58,6 +103,9 @@ class WorkspaceEngine:
         self._columns = columns
         self._memory = memory
         self._steps: list[_KeptStep] = []
+        self._running: _RunningStep | None = None
+        self._count = 0
+        """Of the steps that are known."""
         self._directives: Sequence[Directive] = ()
         self._known: Sequence[Columns] = (columns,)
         """What is known of the columns of the sample and after each step."""
@@ -74,37 +122,79 @@ class WorkspaceEngine:
             (number, each) for number, step in enumerate(self._steps, 1) for each in step.failures
         ]
 
+    @property
+    def share(self) -> float:
+        """How much of the recipe has run, from 0 to 1."""
+        running = self._running
+        done = len(self._steps)
+        part = running.done / max(1, running.rows_in) if running is not None else 0.0
+        return min(1.0, (done + part) / max(1, self._count))
+
+    @property
+    def stopped(self) -> tuple[int, str] | None:
+        """The number from 0 of the step that cannot be run to its end, and why; None without any."""
+        running = self._running
+        return (running.number, running.stopped) if running and running.stopped else None
+
     def run(self, recipe: BuiltRecipe, seconds: float = 5.0) -> bool:
         """Make the rows after each step that is known, as far as the time suffices.
 
-        :returns: whether all known steps ran. A later call goes on.
+        :returns: whether all known steps ran, or one of them cannot. A later call goes on.
         """
         until = time.monotonic() + seconds
         steps = _list_known(recipe)
+        self._keep_same(steps)
+        found = propagate(steps, self._columns)
+        self._directives = found.directives
+        self._known = [*found.before, found.after]
+        self._count = len(steps)
+        is_first = True
+        while len(self._steps) < len(steps):
+            if not is_first and time.monotonic() > until:
+                return False
+            is_first = False
+            if not self._work(steps, until):
+                return self.stopped is not None
+        return True
+
+    def _keep_same(self, steps: Sequence[RecipeStep]) -> None:
+        """Keep what other steps do not change, also the rows of the one that runs."""
         same = 0
         for kept, step in zip(self._steps, steps, strict=False):
             if kept.counts.directive != step.call.source:
                 break
             same += 1
         del self._steps[same:]
-        found = propagate(steps, self._columns)
-        self._directives = directives = found.directives
-        self._known = [*found.before, found.after]
-        for number in range(same, len(steps)):
-            if number > same and time.monotonic() > until:
-                return False
-            before = self._require_table(number, directives)
-            result = run_step(directives[number], before)
-            sent = sum(each.failure.kind == SENT for each in result.failures)
-            counts = StepCounts(
-                steps[number].call.source,
-                len(before),
-                len(result.table),
-                len(result.failures) - sent,
-                sent,
-            )
-            self._steps.append(_KeptStep(counts, result.failures, result.table))
-            self._give_up()
+        running = self._running
+        if running is not None and (
+            running.number != same
+            or same >= len(steps)
+            or running.source != steps[same].call.source
+        ):
+            self._running = None
+
+    def _work(self, steps: Sequence[RecipeStep], until: float) -> bool:
+        """Go on with the next step; return whether it is done."""
+        number = len(self._steps)
+        running = self._running
+        if running is None:
+            before = self._require_table(number, self._directives)
+            running = _RunningStep(number, steps[number], self._directives[number], before)
+            self._running = running
+        result = None if running.stopped else running.work(until)
+        if result is None:
+            return False
+        self._running = None
+        sent = sum(each.failure.kind == SENT for each in result.failures)
+        counts = StepCounts(
+            running.source,
+            running.rows_in,
+            len(result.table),
+            len(result.failures) - sent,
+            sent,
+        )
+        self._steps.append(_KeptStep(counts, result.failures, result.table))
+        self._give_up()
         return True
 
     def find_schema(self, step: int | None = None) -> Schema | None:
@@ -124,8 +214,13 @@ class WorkspaceEngine:
 
         :param step: the number of the step, from 1; 0 for the sample; None for the last one.
         """
-        number = len(self._steps) if step is None else min(step, len(self._steps))
-        return self._require_table(max(0, number), self._directives)
+        number = max(0, len(self._steps) if step is None else min(step, len(self._steps)))
+        table = self._require_table(number, self._directives)
+        if len(table):
+            return table
+        # Rows that are not there have no columns; those that are known show what they would have.
+        known = {name: Column([], is_full=True) for name, _ in self._known[number].items()}
+        return ColumnTable(known, table.origins, table.variables)
 
     def _require_table(self, number: int, directives: Sequence[Directive]) -> ColumnTable:
         """Return the rows after so many steps; those that were given up are made again."""

@@ -22,7 +22,7 @@ _LONGEST: Final = 200
 """Characters of a value that is shown."""
 _FORMED: Final = 40
 """The most frequent values whose forms are counted: with 100, a column of 1,000 texts takes 0.1 ms more."""
-_REPEATED: Final = tuple((re.compile(f"{kind}{kind}+"), kind) for kind in "Aa9")
+_REPEATED: Final = re.compile("AA+|aa+|99+")
 
 
 class _Kinds(dict[int, str]):
@@ -73,9 +73,15 @@ class ValueSummary(msgspec.Struct):
 
 def summarize_column(column: Column) -> ValueSummary:
     """Return the profile of a column; that of a column which steps share is found once."""
-    found: ValueSummary | None = column.facts.get(_PROFILE)
+    found = find_summary(column)
     if found is None:
         found = column.facts[_PROFILE] = _profile(column)
+    return found
+
+
+def find_summary(column: Column) -> ValueSummary | None:
+    """Return the profile of a column if it was made before."""
+    found: ValueSummary | None = column.facts.get(_PROFILE)
     return found
 
 
@@ -93,6 +99,15 @@ def format_value(value: Any) -> str | None:
 def describe_type(schema: Schema) -> str:
     """Return the name of a type, as headers show it."""
     return schema.non_nullable.display_name
+
+
+def describe_form(text: str) -> str:
+    """Return the form of a text: ``Aa 9`` of ``Route 66``."""
+    return _REPEATED.sub(_take_first, text.translate(_KINDS))
+
+
+def _take_first(run: re.Match[str]) -> str:
+    return run[0][0]
 
 
 def _profile(column: Column) -> ValueSummary:
@@ -153,15 +168,15 @@ def _count_bars(array: pa.Array) -> list[int]:
     low, high = float(found.min()), float(found.max())
     if low == high or not np.isfinite(high - low):
         return [len(found)]
-    return [int(each) for each in np.histogram(found, _BARS)[0]]
+    # Not numpy's histogram, which takes three times as long for a thousand values.
+    places = ((found - low) / (high - low) * _BARS).astype(np.int64)
+    return [int(each) for each in np.bincount(np.minimum(places, _BARS - 1), minlength=_BARS)]
 
 
 def _count_forms(values: list[str], counts: list[int]) -> list[ValueCount]:
     found: dict[str, int] = {}
     for value, count in zip(values, counts, strict=True):
-        text = value[:_LONGEST].translate(_KINDS)
-        for run, kind in _REPEATED:
-            text = run.sub(kind, text)
+        text = describe_form(value[:_LONGEST])
         found[text] = found.get(text, 0) + count
     order = sorted(found.items(), key=lambda each: -each[1])
     return [ValueCount(text, count) for text, count in order[:5]]

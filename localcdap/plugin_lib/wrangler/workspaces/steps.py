@@ -10,8 +10,9 @@ mark is a new one, which has nothing of the other columns. The results are those
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final
 
 import msgspec
 
@@ -31,6 +32,10 @@ from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable,
 
 _MARK: Final = "\0"
 """The name of the mark; no column of a recipe can have it."""
+_CHUNK: Final = 4
+"""Rows between two looks at the clock."""
+MOST_ROWS: Final = 500_000
+"""Rows after a step: a process that has more may take too much memory."""
 
 
 class StepFailure(msgspec.Struct, frozen=True):
@@ -41,6 +46,10 @@ class StepFailure(msgspec.Struct, frozen=True):
     failure: RowFailure
 
 
+class StepStoppedError(Exception):
+    """A directive is not run to its end; the message is a clause that says why."""
+
+
 class StepResult(msgspec.Struct, frozen=True):
     """The rows after a directive."""
 
@@ -49,23 +58,41 @@ class StepResult(msgspec.Struct, frozen=True):
 
 
 def run_step(directive: Directive, table: ColumnTable) -> StepResult:
-    """Run a directive on all rows.
+    """Run a directive on all rows; see :func:`run_gradually`.
+
+    :raises StepStoppedError: when the rows become too many.
+    """
+    running = run_gradually(directive, table)
+    with pause_collection():
+        while True:
+            try:
+                next(running)
+            except StopIteration as end:
+                result: StepResult = end.value
+                return result
+
+
+def run_gradually(directive: Directive, table: ColumnTable) -> Generator[int, None, StepResult]:
+    """Run a directive on all rows; yields after every few of them how many are done.
 
     :param directive: as :func:`~localcdap.plugin_lib.wrangler.recipe.propagation.propagate` has left it; it
         stays as it is.
+    :raises StepStoppedError: when the rows become too many.
     """
-    with pause_collection():
-        by_column = run_on_columns(directive, table)
-        if by_column is not None:
-            return StepResult(by_column)
-        used = _list_used(directive, table)
-        while used is not None:
-            run = _Run(directive, table, used, has_mark=True)
-            more = run.find_touched()
-            if more is None:
-                return run.finish()
-            used = None if not more else used + more
-        return _Run(directive, table, list(table.columns), has_mark=False).finish()
+    by_column = yield from run_on_columns(directive, table)
+    if by_column is not None:
+        return StepResult(by_column)
+    used = _list_used(directive, table)
+    while used is not None:
+        run = _Run(directive, table, used, has_mark=True)
+        yield from run.call()
+        more = run.find_touched()
+        if more is None:
+            return run.finish()
+        used = None if not more else used + more
+    run = _Run(directive, table, list(table.columns), has_mark=False)
+    yield from run.call()
+    return run.finish()
 
 
 def _list_used(directive: Directive, table: ColumnTable) -> list[str] | None:
@@ -97,51 +124,77 @@ class _Run:
         self._failures: dict[int, RowFailure] = {}
         """By the index of the record."""
         self._variables = table.variables
-        self._call(copy.copy(directive))
-        self._made = make_columns(self._rows)
-        self._names = list(self._made)
+        self._directive: Final = copy.copy(directive)
+        self._made: dict[str, Column] = {}
+        self._names: list[str] = []
 
-    def _call(self, directive: Directive) -> None:
-        context = make_row_context()
+    def call(self) -> Iterator[int]:
+        """Call the directive for all rows."""
+        directive, context = self._directive, make_row_context()
         directive.start(context)
         given = self._table.make_rows(self._used, *([(_MARK, None)] if self._has_mark else []))
         sets = any(directive.sets_variables())
-        if sets or self._variables is not None:
-            self._call_with_variables(directive, given, context, sets=sets)
-        else:
-            self._call_plainly(directive, given, context)
+        has_variables = sets or self._variables is not None
+        after = self._copy_variables() if sets else self._variables or {}
+        for start in range(0, len(given), _CHUNK):
+            part = given[start : start + _CHUNK]
+            if has_variables:
+                self._call_with_variables(directive, part, start, context, after, sets=sets)
+            else:
+                self._call_plainly(directive, part, start, context)
+            if len(self._rows) > max(MOST_ROWS, len(given)):
+                raise StepStoppedError(f"makes more than {MOST_ROWS:,} rows")
+            yield start + len(part)
+        if has_variables:
+            self._variables = after
         directive.end()
         self._drop_failed()
+        self._made = make_columns(self._rows)
+        self._names = list(self._made)
 
-    def _call_plainly(self, directive: Directive, given: list[Row], context: RowContext) -> None:
+    def _copy_variables(self) -> dict[int, dict[str, Any]]:
+        return {record: dict(each) for record, each in (self._variables or {}).items()}
+
+    def _call_plainly(
+        self, directive: Directive, given: Sequence[Row], start: int, context: RowContext
+    ) -> None:
         name, change, expand = find_calls(directive)
         rows, index = self._rows, self._index
-        for position, row in enumerate(given):
+        for position, row in enumerate(given, start):
             try:
                 if change is not None:
                     change(row, context)
                     rows.append(row)
                     index.append(position)
                 else:
-                    made = list(expand(row, context))
+                    made = list(islice(expand(row, context), MOST_ROWS + 1))
                     rows += made
                     index += [position] * len(made)
             except (Exception, SystemExit) as error:
                 self._fail(position, error, name)
 
     def _call_with_variables(
-        self, directive: Directive, given: list[Row], context: RowContext, *, sets: bool
+        self,
+        directive: Directive,
+        given: Sequence[Row],
+        start: int,
+        context: RowContext,
+        after: dict[int, dict[str, Any]],
+        *,
+        sets: bool,
     ) -> None:
-        """Call the directive for each row with the transient variables of its record."""
+        """Call the directive for rows with the transient variables of their records.
+
+        :param after: the variables by record; ``sets``: whether the directive changes them.
+        """
         name, _, expand = find_calls(directive)
-        before, origins = self._variables or {}, self._table.origins
-        after = {record: dict(each) for record, each in before.items()} if sets else before
-        for position, row in enumerate(given):
+        origins = self._table.origins
+        for position, row in enumerate(given, start):
             variables = after.setdefault(origins[position], {})
             context.variables.clear()
             context.variables.update(variables)
             try:
-                made = list(expand(row, context))
+                made = list(islice(expand(row, context), MOST_ROWS + 1))
             except (Exception, SystemExit) as error:
                 self._fail(position, error, name)
                 continue
@@ -149,7 +202,6 @@ class _Run:
             self._index += [position] * len(made)
             if sets:
                 variables.update(context.variables)
-        self._variables = after
 
     def _fail(self, position: int, error: BaseException, name: str) -> None:
         record = self._table.origins[position]

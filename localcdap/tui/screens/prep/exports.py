@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
-from localcdap.host.cdap import Cdap
-from localcdap.pipeline.recipe_files import apply_recipe
-from localcdap.tui.screens.prep.source import PrepRequest, PrepView
+from localcdap.tui.screens.prep.answers import PrepRecords, PrepView
+from localcdap.tui.screens.prep.source import PrepRequest
 
 _FORMATS: Final = {
     "json": "json",
@@ -21,34 +22,139 @@ _FORMATS: Final = {
 }
 
 
-def build_pipeline(request: PrepRequest, before: PrepView, after: PrepView) -> str:
+def build_pipeline(
+    request: PrepRequest, before: PrepView, after: PrepView, duplicates: str | None = None
+) -> str:
     """Return the JSON of a pipeline that reads the data, applies the recipe and stores the rows in a table.
 
     :param before: the rows of the sample as they come; ``after``: those after the recipe.
+    :param duplicates: the columns, separated by commas, of which rows are dropped that are there again; ""
+        for all columns, None to keep such rows.
     :raises BadRequestError: when the result has no columns.
     """
+    branch = _build_branch(request, before, after, "")
+    schema = json.dumps(after.schema)
+    if duplicates is not None:
+        name, properties = "Distinct", {"fields": ""}
+        if duplicates:
+            name, properties = "Deduplicate", {"uniqueFields": duplicates}
+        branch.append(_build_stage(name, name, "batchaggregator", properties, schema))
+    return _write_pipeline(_clean_name(request), branch, [_chain(branch)], after.schema)
+
+
+def build_joined_pipeline(
+    left: tuple[PrepRequest, PrepView, PrepView],
+    right: tuple[PrepRequest, PrepView, PrepView],
+    keys: tuple[str, str],
+    *,
+    is_inner: bool,
+) -> str:
+    """Return the JSON of a pipeline that joins two sets of rows, each with its recipe, into a table.
+
+    :param left: a request with the rows before and after its recipe; ``right``: the other one.
+    :param keys: the column of each that are to be equal.
+    :param is_inner: whether rows of the left without others are dropped.
+    :raises BadRequestError: when one of them has no columns.
+    """
+    branches = [_build_branch(*each, suffix) for each, suffix in ((left, " 1"), (right, " 2"))]
+    names = [branch[-1]["name"] for branch in branches]
+    fields, selected = _select_joined(names, (left[2].schema, right[2].schema))
+    schema = {"type": "record", "name": "joined", "fields": fields}
+    joiner = _build_stage(
+        "Joiner",
+        "Joiner",
+        "batchjoiner",
+        {
+            "selectedFields": ",".join(selected),
+            "requiredInputs": ", ".join(names if is_inner else names[:1]),
+            "joinKeys": " = ".join(f"{name}.{key}" for name, key in zip(names, keys, strict=True)),
+            "schema": json.dumps(schema),
+        },
+        json.dumps(schema),
+    )
+    stages = [*branches[0], *branches[1], joiner]
+    chains = [_chain([*branch, joiner]) for branch in branches]
+    name = f"{_clean_name(left[0])}_{_clean_name(right[0])}"
+    return _write_pipeline(name, stages, chains, schema)
+
+
+def _select_joined(
+    names: Sequence[str], schemas: tuple[Any, Any]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the fields of a join, and how a Joiner selects them: those of a taken name get a number."""
+    fields: list[dict[str, Any]] = []
+    selected: list[str] = []
+    taken: set[str] = set()
+    for number, (stage, schema) in enumerate(zip(names, schemas, strict=True)):
+        for each in schema["fields"]:
+            name = each["name"]
+            while name.lower() in taken:
+                name = f"{name}_2"
+            taken.add(name.lower())
+            kind = each["type"]
+            is_nullable = isinstance(kind, list) and "null" in kind
+            fields.append(
+                {"name": name, "type": kind if is_nullable or not number else [kind, "null"]}
+            )
+            selected.append(f"{stage}.{each['name']} as {name}")
+    return fields, selected
+
+
+def build_stage_text(request: PrepRequest, after: PrepView) -> str:
+    """Return the Wrangler stage of a recipe as the canvas of a pipeline takes it.
+
+    :raises BadRequestError: when the result has no columns.
+    """
+    return json.dumps({"stages": [_build_wrangler(request, after, "Wrangler")], "connections": []})
+
+
+def _build_branch(
+    request: PrepRequest, before: PrepView, after: PrepView, suffix: str
+) -> list[dict[str, Any]]:
+    plugin, type, properties = _build_source(request, before)
+    source = _build_stage(f"Source{suffix}", plugin, type, properties, json.dumps(before.schema))
+    return [source, _build_wrangler(request, after, f"Wrangler{suffix}")]
+
+
+def _build_wrangler(request: PrepRequest, after: PrepView, name: str) -> dict[str, Any]:
     if after.schema is None:
         raise BadRequestError("The result has no columns.", "Change the recipe.")
-    name = request.source.name.partition(".")[0] or "prepared"
-    clean = "".join(each if each.isalnum() or each in "_-" else "_" for each in name)
-    source, schema = _build_source(request, before), json.dumps(after.schema)
-    wrangler = {
+    schema = json.dumps(after.schema)
+    properties = {
         "field": "*",
         "precondition": "false",
         "directives": "\n".join(request.directives),
         "schema": schema,
     }
-    first = after.schema["fields"][0]["name"]
-    sink = {"name": f"{clean}_prepared", "schema.row.field": first, "schema": schema}
-    stages = [
-        _build_stage("Source", source[0], source[1], source[2], json.dumps(before.schema)),
-        _build_stage("Wrangler", "Wrangler", "transform", wrangler, schema),
-        _build_stage("Sink", "Table", "batchsink", sink, schema),
-    ]
-    connections = [{"from": "Source", "to": "Wrangler"}, {"from": "Wrangler", "to": "Sink"}]
-    config = {"stages": stages, "connections": connections}
+    return _build_stage(name, "Wrangler", "transform", properties, schema)
+
+
+def _clean_name(request: PrepRequest) -> str:
+    name = request.source.name.partition(".")[0] or "prepared"
+    return "".join(each if each.isalnum() or each in "_-" else "_" for each in name)
+
+
+def _chain(stages: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    names = [each["name"] for each in stages]
+    return [{"from": one, "to": other} for one, other in pairwise(names)]
+
+
+def _write_pipeline(
+    name: str,
+    stages: Sequence[dict[str, Any]],
+    chains: Sequence[list[dict[str, str]]],
+    schema: Any,
+) -> str:
+    """Return the JSON of a pipeline whose last stage goes into a table."""
+    written = json.dumps(schema)
+    first = schema["fields"][0]["name"]
+    sink = {"name": f"{name}_prepared", "schema.row.field": first, "schema": written}
+    every = [*stages, _build_stage("Sink", "Table", "batchsink", sink, written)]
+    last = {"from": stages[-1]["name"], "to": "Sink"}
+    connections = [*(each for chain in chains for each in chain), last]
     artifact = {"name": "cdap-data-pipeline", "version": "6.10.1", "scope": "SYSTEM"}
-    return json.dumps({"name": clean, "artifact": artifact, "config": config}, indent=2)
+    config = {"stages": every, "connections": connections}
+    return json.dumps({"name": name, "artifact": artifact, "config": config}, indent=2)
 
 
 def _build_source(request: PrepRequest, before: PrepView) -> tuple[str, str, dict[str, Any]]:
@@ -89,18 +195,14 @@ def _build_stage(
     }
 
 
-def apply_to_all(cdap: Cdap, request: PrepRequest, output: Path) -> dict[str, Any]:
-    """Apply a recipe to the whole file, and return the last progress; rows that fail are left out.
+def write_test(pipeline: Path, found: PrepRecords) -> str:
+    """Return the JSON of a test that the recipe makes the same rows of the same records.
 
-    :raises BadRequestError: when the file cannot be read or written.
+    :param pipeline: the file of the pipeline, in the folder of the test.
     """
-    given = request.source
-    names = ("path", "format", "delimiter", "header", "encoding", "sheet")
-    task = {
-        "input": {name: getattr(given, name) for name in names},
-        "output": str(output),
-        "skips_failures": True,
+    content = {
+        "pipeline": pipeline.name,
+        "given": {"Source": found.records},
+        "expect": {"Wrangler": found.made},
     }
-    recipe = "\n".join(request.directives)
-    *_, last = apply_recipe(cdap.methods, recipe, task, request.namespace)
-    return last
+    return json.dumps(content, indent=2)

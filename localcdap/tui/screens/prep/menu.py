@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from localcdap.tui.screens.prep.source import PrepCluster, PrepColumn
+from localcdap.tui.screens.prep.answers import PrepCluster, PrepColumn
 
 CURSOR: Final = "‸"
 """Stands in a directive where a text is missing, which the user types."""
@@ -21,7 +21,9 @@ CLUSTER_METHODS: Final = {
 _NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]*")
 _TEXT: Final = frozenset({"string"})
 _NUMBER: Final = frozenset({"int", "long", "float", "double", "decimal"})
-_TIME: Final = frozenset({"timestamp", "date", "datetime", "time"})
+_MOMENT: Final = frozenset({"timestamp-micros"})
+_ARRAY: Final = frozenset({"array"})
+_MEMBERS: Final = frozenset({"record", "map"})
 _LONGEST: Final = 80
 """Characters of a value that a directive of the menu quotes."""
 
@@ -72,14 +74,19 @@ _ENTRIES: Final[tuple[tuple[str, str, str, frozenset[str] | None], ...]] = (
     ("parse", "Parse as an Apache log", "parse-as-log :{c} 'combined'", _TEXT),
     ("type", "To int", "set-type :{c} int", _TEXT | _NUMBER),
     ("type", "To long", "set-type :{c} long", _TEXT | _NUMBER),
+    ("parts", "One row for each element", "flatten :{c}", _ARRAY),
+    ("parts", "Number of elements", "set-column :{c}_count exp:{{c}.size()}", _ARRAY),
+    ("parts", "Members become columns", "parse-as-json :{c} 1", _MEMBERS),
+    ("parts", "All inner members become columns", "parse-as-json :{c} 9", _MEMBERS),
+    ("parts", "Take a value by its path", "json-path :{c} :{c}_value '$.‸'", _MEMBERS | _ARRAY),
     ("type", "To double", "set-type :{c} double", _TEXT | _NUMBER),
     ("type", "To decimal", "set-type :{c} decimal", _TEXT | _NUMBER),
     ("type", "To boolean", "set-type :{c} boolean", _TEXT),
     ("type", "To text", "set-type :{c} string", _NUMBER | {"boolean"}),
     ("number", "Round", "set-column :{c} exp:{math:round({c})}", _NUMBER),
     ("number", "Absolute value", "set-column :{c} exp:{math:abs({c})}", _NUMBER),
-    ("time", "Format", "format-date :{c} '‸yyyy-MM-dd'", frozenset({"timestamp"})),
-    ("time", "Difference to now", "diff-date :now :{c} :{c}_age", frozenset({"timestamp"})),
+    ("time", "Format", "format-date :{c} '‸yyyy-MM-dd'", _MOMENT),
+    ("time", "Difference to now", "diff-date :now :{c} :{c}_age", _MOMENT),
     ("privacy", "Mask all but four characters", "mask-number :{c} 'xxxxxxxxxxxx####'", _TEXT),
     ("privacy", "Shuffle characters", "mask-shuffle :{c}", _TEXT),
     ("privacy", "Hash", "hash :{c} 'SHA-256' true", _TEXT),

@@ -11,8 +11,9 @@ from textual.content import Content
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.records.profile import format_histogram
 from localcdap.tui.screens.details import MUTED
+from localcdap.tui.screens.prep.answers import PrepColumn, PrepCounts, PrepView
 from localcdap.tui.screens.prep.recipe import PrepStep
-from localcdap.tui.screens.prep.source import PrepColumn, PrepCounts, PrepSource, PrepView
+from localcdap.tui.screens.prep.source import PrepSource
 
 _QUALITY: Final = 10
 """Cells of a quality bar."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
@@ -13,31 +15,73 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import OptionList, Static
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.host.cdap import Cdap
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.routes import NavigationTarget, PrepStageTarget, PrepTarget
+from localcdap.tui.screens.prep.answers import PrepColumn, PrepView
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
+from localcdap.tui.screens.prep.facets import FacetList
 from localcdap.tui.screens.prep.grid import PrepTable
 from localcdap.tui.screens.prep.panel import format_column, format_problems, format_title
 from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepStep, read_step, write_step
 from localcdap.tui.screens.prep.source import (
-    PrepColumn,
+    PrepFacet,
     PrepRequest,
     PrepSource,
-    PrepView,
     StageRecordsSource,
     close_session,
     list_directive_names,
-    read_view,
+    read_parts,
 )
 from localcdap.tui.screens.prep.steps import StepList
+from localcdap.tui.service_calls import deliver
+from localcdap.tui.system.user_state import RecipeVersion
 
-_NEEDS_VIEW: Final = ("insert", "sort", "steps", "export", "sample", "errors")
-_NEEDS_COLUMN: Final = ("menu", "values")
-_SUFFIXES: Final = (
-    *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".avro", ".orc", ".xlsx", ".xls"),
-    *(".log", ".xml", ".gz"),
-)
+_CHANGES: Final = ("same", "changed", "dropped", "new")
+"""What a step does to rows, in the order in which the note counts them."""
+
+
+class _PartShower:
+    """Reads what a request shows, and shows each part as soon as it is there.
+
+    :param number: of the reading; a newer one ends it.
+    """
+
+    def __init__(
+        self,
+        screen: RecipeScreen,
+        number: int,
+        request: PrepRequest,
+        then: Callable[[PrepView], object] | None,
+    ) -> None:
+        self._screen = screen
+        self._number = number
+        self._request = request
+        self._then = then
+        self.is_trial = False
+        """Whether the directives are not those of the recipe."""
+        self.is_whole = False
+        """Whether ``then`` waits for all that is to be shown."""
+
+    def read(self, cdap: Cdap) -> PrepView | None:
+        """Read in a thread; return what was read last, None when another reading has begun."""
+        view: PrepView | None = None
+        for view in read_parts(cdap, self._request):
+            if self._screen.reading != self._number:
+                return None
+            if not view.is_complete:
+                deliver(self._screen, partial(self.show, view))
+        return view
+
+    def show(self, view: PrepView | None) -> None:
+        if view is None or self._screen.reading != self._number:
+            return
+        self._screen.show_part(view, self._request.directives, is_trial=self.is_trial)
+        is_enough = view.is_complete if self.is_whole else view.has_rows
+        if is_enough and self._then is not None:
+            then, self._then = self._then, None
+            then(view)
 
 
 class RecipeScreen(AreaScreen):
@@ -61,7 +105,16 @@ class RecipeScreen(AreaScreen):
         """The number of the step whose rows are shown; None for those after all."""
         self.editing: int | None = None
         """The number of the step that the line of the directive replaces; None for a new one."""
+        self.facets: tuple[PrepFacet, ...] = ()
+        self.first_column = 0
+        """The first column that is shown, of very many."""
+        self.compares = False
+        """Whether the rows before the highlighted step are shown, too."""
+        self.arguments: dict[str, str] = {}
+        """Values of the macros of the recipe."""
         self._directives: Sequence[str] = ()
+        self._reading = 0
+        """The number of the newest reading; older ones end at their next part."""
 
     def compose_body(self) -> ComposeResult:
         yield Static(id="prep-title")
@@ -72,6 +125,7 @@ class RecipeScreen(AreaScreen):
             with Vertical(id="prep-panel"):
                 yield Static("recipe", classes="heading")
                 yield StepList(id="prep-steps")
+                yield FacetList(id="prep-facets")
                 yield Static(id="prep-column")
 
     def on_mount(self) -> None:
@@ -97,6 +151,10 @@ class RecipeScreen(AreaScreen):
         if self.source is not None:
             self.read()
 
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works. Subclasses know their keys."""
+        return None
+
     # -- what is shown ------------------------------------------------------------------------
 
     @property
@@ -106,6 +164,10 @@ class RecipeScreen(AreaScreen):
     @property
     def line(self) -> DirectiveLine:
         return self.query_one(DirectiveLine)
+
+    @property
+    def facet_list(self) -> FacetList:
+        return self.query_one(FacetList)
 
     @property
     def column(self) -> PrepColumn | None:
@@ -134,6 +196,7 @@ class RecipeScreen(AreaScreen):
             kept = self.studio.user_state.find_recipe(self.studio.namespace, source.key)
         self.source, self.view = source, None
         self.sorting = self.step = self.editing = None
+        self.facets, self.first_column, self.compares, self.arguments = (), 0, False, {}
         self.recipe = PrepRecipe() if recipe is None else PrepRecipe(map(PrepStep, recipe))
         if kept and recipe is None:
             self.recipe.restore(map(read_step, kept))
@@ -152,38 +215,54 @@ class RecipeScreen(AreaScreen):
             step if directives is None else None,
             name,
             is_descending,
+            self.facets,
+            self.first_column,
+            self.table.grid.cursor_coordinate.column,
+            self.compares and step is not None and directives is None,
+            self.arguments,
         )
 
     def read(
         self,
         directives: Sequence[str] | None = None,
         then: Callable[[PrepView], object] | None = None,
+        *,
+        is_whole: bool = False,
     ) -> None:
-        """Read what is to be shown.
+        """Read what is to be shown; a newer reading ends this one.
 
         :param directives: other directives than those of the recipe, to show what they would do.
+        :param then: gets the first part that has rows.
+        :param is_whole: whether it gets all that is to be shown instead.
         """
         if self.source is None:
             return
         request = self.make_request(directives)
-        show = partial(self._show_view, request.directives, directives is not None, then)
-        self.call(
-            lambda cdap: read_view(cdap, request), show, on_error=self._show_error, group="view"
-        )
+        self._reading += 1
+        show = _PartShower(self, self._reading, request, then)
+        show.is_trial, show.is_whole = directives is not None, is_whole
+        self.call(show.read, show.show, on_error=self._show_error, group="view")
 
-    def _show_view(
+    @property
+    def reading(self) -> int:
+        """The number of the newest reading."""
+        return self._reading
+
+    def show_part(
         self,
-        directives: Sequence[str],
-        is_trial: bool,
-        then: Callable[[PrepView], object] | None,
         view: PrepView,
+        directives: Sequence[str],
+        *,
+        is_trial: bool,
     ) -> None:
+        """Show what is known of the rows after directives."""
+        if not view.has_rows:
+            self.table.set_note(f"the recipe runs, {view.share:.0%} are done")
+            return
         self.view = view
         self.line.show_problem(format_problems(view, directives), is_error=bool(view.errors))
         self.line.know([each.name for each in view.columns], self._directives)
         self._update(is_trial=is_trial)
-        if then is not None:
-            then(view)
 
     def _show_error(self, error: LocalcdapError) -> None:
         if self.view is None:
@@ -202,21 +281,35 @@ class RecipeScreen(AreaScreen):
             self.table.show_view([], [], "")
         else:
             self.table.show_view(
-                view.columns, view.rows, self._format_note(view, is_trial=is_trial)
+                view.columns,
+                view.rows,
+                self._format_note(view, is_trial=is_trial),
+                view.changes,
             )
+        self.facet_list.show(view.facets if view is not None else [])
+        self.facet_list.display = bool(self.facets)
         if not is_trial:
             self.query_one(StepList).show(self.recipe, view.steps if view is not None else [])
         self._show_column()
         self.refresh_bindings()
 
     def _format_note(self, view: PrepView, *, is_trial: bool) -> str:
-        parts = [plural(view.row_count, "row")]
-        if view.row_count > len(view.rows):
-            parts = [f"the first {len(view.rows):,} of {plural(view.row_count, 'row')}"]
+        count = plural(view.row_count, "row")
+        if view.kept_count is not None:
+            count = f"{view.kept_count:,} of {count}"
+        parts = [count]
+        if len(view.rows) < (view.row_count if view.kept_count is None else view.kept_count):
+            parts = [f"the first {len(view.rows):,} of {count}"]
+        if view.head_count is not None:
+            parts.append(f"of the first {view.head_count:,} records; {view.share:.0%} of all done")
         if is_trial:
             parts.append("as the directive would leave them; enter accepts, esc does not")
         elif self.step is not None:
             parts.append(f"after step {self.step + 1} of {len(self.recipe.steps)}")
+            if view.changes:
+                counts = Counter(each.kind for each in view.changes)
+                kinds = [f"{counts[kind]:,} {kind}" for kind in _CHANGES if counts[kind]]
+                parts.append(f"compared: {', '.join(kinds)}")
         if self.sorting is not None:
             parts.append(f"sorted by {self.sorting[0]}{', descending' if self.sorting[1] else ''}")
         if view.failures:
@@ -282,6 +375,16 @@ class RecipeScreen(AreaScreen):
         self._save()
         self.read()
 
+    def keep_version(self, name: str) -> None:
+        """Keep the recipe as it is as a version, unless the last one has the same steps."""
+        if self.source is None:
+            return
+        lines = list(map(write_step, self.recipe.steps))
+        state, namespace = self.studio.user_state, self.studio.namespace
+        version = RecipeVersion(name, time.time(), lines)
+        if state.keep_version(namespace, self.source.key, version):
+            self.studio.save_user_state()
+
     def _save(self) -> None:
         """Keep the recipe for the next time that the data are opened."""
         if self.source is not None and self.source.stage is None:
@@ -303,18 +406,7 @@ class RecipeScreen(AreaScreen):
         if not self.query_one(StepList).has_focus or self.step == event.option_index:
             return
         self.step = event.option_index
-        if self.source is not None:
-            request = self.make_request()
-            self.call(
-                lambda cdap: read_view(cdap, request),
-                self._show_rows_of_step,
-                on_error=self._show_error,
-                group="view",
-            )
-
-    def _show_rows_of_step(self, view: PrepView) -> None:
-        self.view = view
-        self._update(is_trial=False)
+        self.read()
 
     @on(OptionList.OptionSelected, "#prep-steps")
     def _edit_step(self, event: OptionList.OptionSelected) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
-
-import msgspec
+from typing import Any, Final, TypeVar
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
@@ -15,9 +14,22 @@ from localcdap.datasets.sql import SqlRequest
 from localcdap.decoders import convert, decode_json
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
+from localcdap.tui.screens.prep.answers import (
+    PrepCandidates,
+    PrepCluster,
+    PrepClusters,
+    PrepMatch,
+    PrepMatches,
+    PrepRecords,
+    PrepView,
+)
 
 SAMPLE: Final = 1000
 """Records of a sample."""
+_PART_S: Final = 0.2
+"""Seconds after which a part of the rows is shown, and the next key can end the rest."""
+_PROFILE_S: Final = 0.05
+"""Seconds for the profiles of a part, those of the columns in sight first."""
 ROWS: Final = 500
 """Rows that are shown; profiles and counts are those of the whole sample."""
 
@@ -81,84 +93,13 @@ class PrepSource:
         return replace(self, **changes)
 
 
-class PrepValueCount(msgspec.Struct):
-    value: str
-    count: int
+@dataclass(frozen=True)
+class PrepFacet:
+    """A facet, and the keys of the bins whose rows are kept; none keeps all rows."""
 
-
-class PrepProfile(msgspec.Struct):
-    """What the values of a column are like; see the plugin method ``workspace``."""
-
-    rows: int
-    nulls: int
-    empty: int
-    distinct: int
-    lowest: str | None = None
-    highest: str | None = None
-    bars: list[int] = []
-    top: list[PrepValueCount] = []
-    patterns: list[PrepValueCount] = []
-
-
-class PrepColumn(msgspec.Struct):
-    name: str
-    type: str
-    profile: PrepProfile | None = None
-
-
-class PrepCounts(msgspec.Struct):
-    directive: str
-    rows_in: int
-    rows_out: int
-    failed: int
-    sent: int
-
-
-class PrepProblem(msgspec.Struct):
-    message: str
-    line: int = 0
-    column: int = 0
-    is_warning: bool = False
-    corrective_action: str | None = None
-    nearest: str | None = None
-
-
-class PrepFailure(msgspec.Struct):
-    step: int
-    record: int
-    message: str
-    is_sent: bool
-    values: dict[str, str | None]
-
-
-class PrepFormat(msgspec.Struct):
-    format: str
-    delimiter: str = ","
-    header: bool = True
-    encoding: str = "utf-8"
-
-
-class PrepView(msgspec.Struct):
-    """The rows of the sample after a recipe, or after one of its steps."""
-
-    is_open: bool
-    is_complete: bool
-    columns: list[PrepColumn]
-    column_count: int
-    rows: list[list[str | None]]
-    row_count: int
-    record_count: int
-    steps: list[PrepCounts]
-    problems: list[PrepProblem]
-    failures: list[PrepFailure]
-    unreadable: list[str]
-    total_count: int | None = None
-    format: PrepFormat | None = None
-    schema: Any = None
-
-    @property
-    def errors(self) -> list[PrepProblem]:
-        return [each for each in self.problems if not each.is_warning]
+    column: str
+    kind: str
+    chosen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -167,6 +108,9 @@ class PrepRequest:
 
     :param session: the name of the session whose process keeps the sample.
     :param step: the rows after so many running directives; None for all.
+    :param first_column: the first column that is shown, of very many.
+    :param nearest: the place of the column, among these, from which on profiles are made first.
+    :param compares: whether the rows before the step are shown, too.
     """
 
     source: PrepSource
@@ -176,36 +120,100 @@ class PrepRequest:
     step: int | None = None
     sort: str | None = None
     is_descending: bool = False
+    facets: tuple[PrepFacet, ...] = ()
+    first_column: int = 0
+    nearest: int = 0
+    compares: bool = False
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """Values of the macros of the recipe."""
 
 
-def read_view(cdap: Cdap, request: PrepRequest) -> PrepView:
-    """Return what a request shows; the sample is read first where that is needed."""
+def read_parts(cdap: Cdap, request: PrepRequest) -> Iterator[PrepView]:
+    """Yield what a request shows, first what is known soon, and last all of it.
+
+    The sample is read first where that is needed. Each part comes after some tenths of a second.
+    """
     while True:
         view = _call(cdap, request, None)
         if not view.is_open:
             view = _call(cdap, request, _describe_sample(cdap, request.source, request.namespace))
-        if view.is_open and view.is_complete:
-            return view
+        if view.is_open:
+            yield view
+            if view.is_complete:
+                return
 
 
-class PrepCluster(msgspec.Struct):
-    values: list[PrepValueCount]
-
-
-class PrepClusters(msgspec.Struct):
-    is_open: bool
-    is_complete: bool
-    clusters: list[PrepCluster]
+def read_view(cdap: Cdap, request: PrepRequest) -> PrepView:
+    """Return all that a request shows."""
+    *_, last = read_parts(cdap, request)
+    return last
 
 
 def read_clusters(cdap: Cdap, request: PrepRequest, column: str, method: str) -> list[PrepCluster]:
     """Return the clusters of the values of a column after a recipe, see the plugin method ``cluster``."""
-    wanted = {"workspace": request.source.workspace, "column": column, "method": method}
+    wanted = {"column": column, "method": method}
+    return _ask(cdap, request, "cluster", wanted, PrepClusters).clusters
+
+
+def read_candidates(
+    cdap: Cdap, request: PrepRequest, column: str, examples: Sequence[tuple[str, Sequence[str]]]
+) -> PrepCandidates:
+    """Return directives by example, see the plugin method ``by-example``.
+
+    :param examples: texts of the column, each with the wanted texts.
+    """
+    given = [{"text": text, "wanted": list(wanted)} for text, wanted in examples]
+    wanted = {"column": column, "examples": given}
+    return _ask(cdap, request, "by-example", wanted, PrepCandidates)
+
+
+def read_records(cdap: Cdap, request: PrepRequest, limit: int) -> PrepRecords:
+    """Return the first records of a sample, and the rows that the recipe makes of them."""
+    return _ask(cdap, request, "records", {"limit": limit}, PrepRecords)
+
+
+def read_matches(cdap: Cdap, left: PrepRequest, right: PrepRequest) -> list[PrepMatch]:
+    """Return the columns of the rows after two recipes that have equal values, see the method ``match``.
+
+    :param right: of the same session.
+    """
+    wanted = {
+        "workspace": left.source.workspace,
+        "other": right.source.workspace,
+        "directives": list(right.directives),
+    }
     while True:
-        found = convert(_call_method(cdap, request, "cluster", wanted), PrepClusters)
+        found = convert(_call_method(cdap, left, "match", wanted), PrepMatches)
         if found.is_open and found.is_complete:
-            return found.clusters
+            return found.matches
+        read_view(cdap, left)
+        read_view(cdap, right)
+
+
+_A = TypeVar("_A", PrepClusters, PrepCandidates, PrepRecords)
+
+
+def _ask(
+    cdap: Cdap, request: PrepRequest, method: str, wanted: dict[str, Any], answer: type[_A]
+) -> _A:
+    """Call a method on the rows after a recipe, which run first where they are not there."""
+    wanted = {"workspace": request.source.workspace, **wanted}
+    while True:
+        found = convert(_call_method(cdap, request, method, wanted), answer)
+        if found.is_open and found.is_complete:
+            return found
         read_view(cdap, request)
+
+
+def list_columns(cdap: Cdap, request: PrepRequest) -> list[tuple[str, str]]:
+    """Return the names and types of all columns, also of those that are not shown."""
+    schema = read_view(cdap, request).schema
+    if schema is None:
+        return []
+    return [
+        (each.name, each.schema.display_name)
+        for each in Schema.parse(json.dumps(schema)).fields or ()
+    ]
 
 
 def list_directive_names(cdap: Cdap, namespace: str) -> list[str]:
@@ -228,6 +236,15 @@ def _call(cdap: Cdap, request: PrepRequest, source: dict[str, Any] | None) -> Pr
             "limit": ROWS,
             "sort": request.sort,
             "is_descending": request.is_descending,
+            "facets": [
+                {"column": each.column, "kind": each.kind, "chosen": list(each.chosen)}
+                for each in request.facets
+            ],
+            "first_column": request.first_column,
+            "nearest": request.nearest,
+            "compares": request.compares,
+            "seconds": _PART_S,
+            "profile_seconds": _PROFILE_S,
         },
     }
     return convert(_call_method(cdap, request, "workspace", wanted), PrepView)
@@ -243,7 +260,7 @@ def _call_method(
         method,
         wanted,
         request.namespace,
-        dict(stage.arguments) if stage is not None else {},
+        {**(stage.arguments if stage is not None else {}), **request.arguments},
         session=request.session,
     )
     answer: dict[str, Any] = cdap.methods.call(call).answer

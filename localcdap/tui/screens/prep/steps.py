@@ -9,9 +9,9 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.screens.prep.answers import PrepCounts
 from localcdap.tui.screens.prep.panel import format_step
 from localcdap.tui.screens.prep.recipe import PrepRecipe
-from localcdap.tui.screens.prep.source import PrepCounts
 
 
 class StepList(StudioOptionList):
@@ -22,6 +22,7 @@ class StepList(StudioOptionList):
         Binding("d,delete", "change('remove')", "remove", id="prep.remove"),
         Binding("J,shift+down", "change('down')", "move down", id="prep.down", show=False),
         Binding("K,shift+up", "change('up')", "move up", id="prep.up", show=False),
+        Binding("equals_sign", "compare", "compare before and after", id="prep.compare"),
         Binding("j", "cursor_down", "down", show=False),
         Binding("k", "cursor_up", "up", show=False),
     ]
@@ -35,6 +36,13 @@ class StepList(StudioOptionList):
         def __init__(self, what: str, number: int) -> None:
             super().__init__()
             self.what = what
+            self.number = number
+
+    class ComparisonAsked(Message):
+        """The rows before a step are to be shown beside those after it, or not any more."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
             self.number = number
 
     def show(self, recipe: PrepRecipe, counts: Sequence[PrepCounts]) -> None:
@@ -54,11 +62,15 @@ class StepList(StudioOptionList):
         if self.highlighted is not None:
             self.post_message(self.ChangeAsked(what, self.highlighted))
 
+    def action_compare(self) -> None:
+        if self.highlighted is not None:
+            self.post_message(self.ComparisonAsked(self.highlighted))
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return None if self.explain_disabled(action) else super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
-        if action == "change" and self.highlighted is None:
+        if action in ("change", "compare") and self.highlighted is None:
             return "the recipe has no steps"
         return None

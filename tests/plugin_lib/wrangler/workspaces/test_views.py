@@ -16,12 +16,12 @@ from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.plugin_lib.wrangler.files.formats import FileInput
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
+from localcdap.plugin_lib.wrangler.workspaces.facets import Facet
 from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, summarize_column
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
-from localcdap.plugin_lib.wrangler.workspaces.views import (
+from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
+from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     SampleSource,
-    ViewRequest,
-    WorkspaceView,
     open_workspace,
     view_workspace,
 )
@@ -143,3 +143,60 @@ def test_any_values_have_a_profile(values: list[Any]) -> None:
 def test_ranges(values: list[Any], lowest: str | None, highest: str | None) -> None:
     profile = summarize_column(Column(values))
     assert (profile.lowest, profile.highest) == (lowest, highest)
+
+
+def test_a_step_is_compared_with_the_rows_before_it() -> None:
+    source = SampleSource(schema=SCHEMA, records=RECORDS)
+    recipe = "uppercase :city\nfilter-row exp:{n == null} true\nsplit-to-rows :city 'O'"
+    first, second, third = (open(source, recipe, step=n, compares=True) for n in (1, 2, 3))
+    assert first.rows[0] == ["ROME", "3"]
+    assert [each.kind for each in first.changes] == ["changed", "same", "same", "changed"]
+    assert first.changes[0].before == [(0, "Rome")]
+    assert [each.kind for each in second.changes] == ["same", "dropped", "same", "same"]
+    assert second.rows[1] == [" ", None]
+    assert [each.kind for each in third.changes][:2] == ["changed", "new"]
+
+
+def test_large_samples_show_their_head_first() -> None:
+    records = [{"city": f"c{n % 50}", "n": n} for n in range(30_000)]
+    source = SampleSource(schema=SCHEMA, records=records)
+    recipe = load_recipe("set-column :city exp:{city + n}\nfilter-row exp:{n % 2 == 0} true")
+    open_workspace("large", source, recipe)
+    view = view_workspace("large", recipe, ViewRequest(seconds=0.001))
+    assert (view.is_complete, view.has_rows) == (False, False)
+    while not view.has_rows:
+        view = view_workspace("large", recipe, ViewRequest(seconds=0.02))
+    assert (view.head_count, view.row_count, view.rows[0]) == (1000, 500, ["c11", "1"])
+    assert 0 <= view.share < 1
+    while not view.is_complete:
+        view = view_workspace("large", recipe, ViewRequest(seconds=0.05))
+    assert (view.head_count, view.row_count, view.share) == (None, 15_000, 1)
+
+
+def test_profiles_begin_at_the_nearest_column_and_are_added_later() -> None:
+    fields = [(f"c{n}", Schema.LONG) for n in range(20)]
+    records = [{name: n for n, (name, _) in enumerate(fields)}] * 50
+    source = SampleSource(schema=Schema.record("r", fields), records=records)
+    request = {"nearest": 15, "profile_seconds": 0.0}
+    view = open(source, **request)
+    assert [n for n, each in enumerate(view.columns) if each.profile] == [15]
+    assert not view.is_complete
+    for _ in range(19):
+        view = view_workspace("w", load_recipe(""), ViewRequest(**request))
+    assert view.is_complete
+    assert all(each.profile for each in view.columns)
+
+
+def test_columns_are_shown_without_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("city,n\n")
+    empty = open(SampleSource(FileInput(str(path))), "uppercase :city\nset-type :n int")
+    assert [(each.name, each.type) for each in empty.columns] == [("city", "string"), ("n", "int")]
+    assert (empty.row_count, empty.rows) == (0, [])
+    dropped = open(
+        SampleSource(schema=SCHEMA, records=RECORDS),
+        "filter-row exp:{true} true",
+        facets=[Facet("city", "values"), Facet("", "duplicates")],
+    )
+    assert [each.name for each in dropped.columns] == ["city", "n"]
+    assert all(each.problem == "" for each in dropped.facets)

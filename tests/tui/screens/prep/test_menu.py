@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from localcdap.api.directive.rows import Columns
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
+from localcdap.tui.screens.prep.answers import PrepColumn
 from localcdap.tui.screens.prep.menu import (
     build_filter,
     build_replacement,
     is_plain_name,
     list_entries,
 )
-from localcdap.tui.screens.prep.source import PrepColumn
 
 TYPES = ["string", "int", "long", "double", "decimal", "boolean", "timestamp", "date", "array"]
 

@@ -56,6 +56,12 @@ def problem(driver) -> str:
     return str(get_screen(driver).line.query_one(".problem", Static).content)
 
 
+def shown(driver) -> str:
+    """All that is on the screen."""
+    strips = driver.app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
 async def write(driver, directive: str) -> None:
     await driver.press("i")
     await driver.paste(directive)
@@ -266,13 +272,13 @@ async def test_a_recipe_is_applied_to_all_rows(open_studio, path, tmp_path):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         screen = await opened(driver)
         await write(driver, "set-type :amount int")
-        screen._apply(target)
+        screen.run_on_all(target)
         await driver.until(target.exists)
         await driver.settled()
+        said = shown(driver)
         rows = [json.loads(line) for line in target.read_text().splitlines()]
         assert [row["amount"] for row in rows] == [10, 7, 12]
-        said = next(iter(driver.app.notices.newest_first))
-        assert "3 rows written" in said.title
+        assert "4 rows read · 3 in the result · 1 failed" in said
 
 
 async def test_a_file_that_cannot_be_read(open_studio, tmp_path):

@@ -1,0 +1,142 @@
+"""Facets: how the rows are spread over the values of a column, several columns at once.
+
+Each facet puts every row into one of its bins, so that the counts of its bins sum to the rows. A bin that
+is chosen keeps its rows; the counts of a facet are those of the rows that all other facets keep. A bin whose
+rows an expression can select has the condition, of which a directive is made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from localcdap.plugin_lib.wrangler.workspaces.bins import (
+    KINDS,
+    Bin,
+    Bins,
+    find_kinds,
+    make_bins,
+)
+from localcdap.plugin_lib.wrangler.workspaces.duplicates import DUPLICATES, find_duplicates
+from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_NAME: Final = re.compile(r"[a-zA-Z_]\w*", re.ASCII)
+"""What expressions take for a name; a hyphen is a minus there."""
+
+
+class Facet(msgspec.Struct, frozen=True):
+    """A question about a column, and the answers whose rows are kept."""
+
+    column: str
+    """For duplicates, the columns that are compared, separated by commas; "" for all."""
+    kind: str
+    """One of :data:`~localcdap.plugin_lib.wrangler.workspaces.bins.KINDS`, or duplicates."""
+    chosen: list[str] = []
+    """The keys of the bins whose rows are kept; none of them keeps all rows."""
+
+
+class FacetBin(msgspec.Struct):
+    """Some of the rows."""
+
+    key: str
+    """Tells the bin from the others of its facet, also after a change of the recipe."""
+    label: str
+    count: int
+    is_chosen: bool = False
+    condition: str | None = None
+    """An expression that is true for exactly these rows; None when none can be written."""
+
+
+class FacetView(msgspec.Struct):
+    """A facet with its counts."""
+
+    column: str
+    kind: str
+    bins: list[FacetBin] = []
+    problem: str = ""
+    """Why it has no bins, such as a column that is gone."""
+
+
+class FacetResult(msgspec.Struct):
+    """All facets of a view, and the rows that they keep."""
+
+    views: list[FacetView]
+    rows: Sequence[int] | None
+    """The indices of the rows that are kept; None for all."""
+
+
+def apply_facets(table: ColumnTable, facets: Sequence[Facet]) -> FacetResult:
+    """Return the counts of facets, and the rows that all of them keep."""
+    import numpy as np
+
+    if not facets:
+        return FacetResult([], None)
+    found = [_find_bins(table, facet) for facet in facets]
+    masks = [_keep(facet, bins) for facet, bins in zip(facets, found, strict=True)]
+    views = []
+    for place, (facet, bins) in enumerate(zip(facets, found, strict=True)):
+        others = [mask for n, mask in enumerate(masks) if n != place and mask is not None]
+        views.append(_count(facet, bins, np.logical_and.reduce(others) if others else None))
+    kept = [mask for mask in masks if mask is not None]
+    if not kept:
+        return FacetResult(views, None)
+    rows: list[int] = np.flatnonzero(np.logical_and.reduce(kept)).tolist()
+    return FacetResult(views, rows)
+
+
+def list_facet_kinds(column: Column) -> list[str]:
+    """Return the kinds of facets that fit a column, the most useful one first."""
+    return [*find_kinds(column), DUPLICATES]
+
+
+def _find_bins(table: ColumnTable, facet: Facet) -> Bins | str:
+    """Return the bins of a facet, or why it has none."""
+    if facet.kind == DUPLICATES:
+        return find_duplicates(table, facet.column)
+    column = table.columns.get(facet.column)
+    if column is None:
+        return f"there is no column {facet.column}"
+    if facet.kind not in find_kinds(column):
+        return f"{facet.column} has no {KINDS.get(facet.kind, facet.kind)} now"
+    name = f"facet {facet.kind}"
+    bins: Bins | None = column.facts.get(name)
+    if bins is None:
+        bins = column.facts[name] = make_bins(column, facet.kind)
+    return bins
+
+
+def _keep(facet: Facet, bins: Bins | str) -> np.ndarray | None:
+    """Return which rows a facet keeps; None when it keeps all."""
+    import numpy as np
+
+    if isinstance(bins, str) or not facet.chosen:
+        return None
+    chosen = [place for place, each in enumerate(bins.bins) if each.key in facet.chosen]
+    return np.isin(bins.places, chosen)
+
+
+def _count(facet: Facet, bins: Bins | str, mask: np.ndarray | None) -> FacetView:
+    import numpy as np
+
+    if isinstance(bins, str):
+        return FacetView(facet.column, facet.kind, problem=bins)
+    places = bins.places if mask is None else bins.places[mask]
+    counts = np.bincount(places, minlength=len(bins.bins))
+    shown = [_show(each, int(count), facet) for each, count in zip(bins.bins, counts, strict=True)]
+    return FacetView(facet.column, facet.kind, [each for each in shown if each is not None])
+
+
+def _show(bin: Bin, count: int, facet: Facet) -> FacetBin | None:
+    is_chosen = bin.key in facet.chosen
+    if not count and not is_chosen and not bin.stays:
+        return None
+    condition = None
+    if bin.condition is not None and _NAME.fullmatch(facet.column):
+        condition = bin.condition.replace("\0", facet.column)
+    return FacetBin(bin.key, bin.label, count, is_chosen, condition)

@@ -1,0 +1,353 @@
+"""An open workspace: a sample that its process keeps, and what the recipe makes of it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api import Schema
+from localcdap.api.directive.rows import Columns, Row
+from localcdap.api.errors import BadRequestError
+from localcdap.api.record_json import decode_json_records, encode_json_record
+from localcdap.plugin_lib.wrangler.files.formats import (
+    FileFormat,
+    FileInput,
+    detect_format,
+    find_first_directive,
+)
+from localcdap.plugin_lib.wrangler.files.readers import RowReader, UnreadableRow
+from localcdap.plugin_lib.wrangler.language import RecipeProblem
+from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
+from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
+from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
+from localcdap.plugin_lib.wrangler.values.clusters import METHODS, find_clusters
+from localcdap.plugin_lib.wrangler.workspaces.comparison import compare_rows
+from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
+from localcdap.plugin_lib.wrangler.workspaces.examples import (
+    CandidateList,
+    Example,
+    find_candidates,
+)
+from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_facet_kinds
+from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList, find_matches
+from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, format_value
+from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
+from localcdap.plugin_lib.wrangler.workspaces.views import (
+    FailureView,
+    ViewRequest,
+    WorkspaceView,
+    describe_columns,
+    show_rows,
+)
+
+_MOST_FAILURES: Final = 200
+_MOST_RECORDS: Final = 100_000
+_MOST_CLUSTERS: Final = 200
+_HEAD: Final = 1000
+"""The first records of a large sample, whose rows are shown while the recipe runs on the others."""
+_HEAD_MEMORY: Final = 32 * 2**20
+
+
+class SampleSource(msgspec.Struct):
+    """Where the records of a sample come from: a file, or records that the caller has."""
+
+    file: FileInput | None = None
+    schema: Schema | None = None
+    records: list[Any] = []
+    """As JSON, see :mod:`localcdap.api.record_json`."""
+    total: int | None = None
+    """Of how many records these are a sample; None when that is not known."""
+    limit: int = 1000
+    seed: int | None = None
+    """Takes random records of the whole file; None takes the first ones."""
+
+
+class ValueCluster(msgspec.Struct):
+    """Values that are probably meant to be the same."""
+
+    values: list[ValueCount]
+    """The most frequent one first."""
+
+
+class ClusterView(msgspec.Struct):
+    """The clusters of the values of a column, those of most rows first."""
+
+    is_open: bool = True
+    is_complete: bool = True
+    clusters: list[ValueCluster] = []
+
+
+class SampleRecords(msgspec.Struct):
+    """Records of a sample, and the rows that the recipe makes of them, with their types."""
+
+    is_open: bool = True
+    is_complete: bool = True
+    schema: Schema | None = None
+    """Of the records."""
+    records: list[Any] = []
+    """As JSON, see :mod:`localcdap.api.record_json`."""
+    made_schema: Schema | None = None
+    """Of the rows; None without columns."""
+    made: list[Any] = []
+
+
+class Workspace:
+    """An open workspace.
+
+    :raises BadRequestError: when the source cannot be read.
+    :raises StageError: when a file cannot be read.
+    """
+
+    def __init__(self, source: SampleSource, first: tuple[str, bool] | None = None) -> None:
+        self._unreadable: list[str] = []
+        self._format: FileFormat | None = None
+        self._total = source.total
+        if source.file is not None:
+            rows, columns = self._read_file(source, source.file, first)
+        elif source.schema is not None:
+            rows = decode_json_records(source.schema, source.records, "records")
+            columns = to_columns(source.schema)
+        else:
+            raise BadRequestError("A sample needs a file, or records with their schema.")
+        self._columns = columns
+        self._engine = WorkspaceEngine(rows, columns)
+        self._head: WorkspaceEngine | None = None
+        """The recipe on the first records, so that rows show soon; None when there are few records."""
+        if len(rows) > 2 * _HEAD:
+            self._head = WorkspaceEngine(rows[:_HEAD], columns, _HEAD_MEMORY)
+
+    def view(self, recipe: BuiltRecipe, request: ViewRequest) -> WorkspaceView:
+        """Run what has changed of a recipe, and return a part of the rows."""
+        engine, is_complete = self._engine, self._engine.run(recipe, request.seconds)
+        is_head = not is_complete and self._head is not None
+        if is_head and self._head is not None and self._head.run(recipe, request.seconds):
+            engine = self._head
+        view = WorkspaceView(
+            is_complete=is_complete,
+            share=self._engine.share,
+            head_count=_HEAD if engine is self._head else None,
+            has_rows=is_complete or engine is self._head or _has_run(engine, request.step),
+            record_count=len(self._engine.sample),
+            total_count=self._total,
+            format=self._format,
+            steps=engine.counts,
+            problems=self._list_problems(recipe, engine),
+            unreadable=self._unreadable,
+        )
+        if view.has_rows:
+            self._show_table(view, engine, request)
+        return view
+
+    def _show_table(
+        self, view: WorkspaceView, engine: WorkspaceEngine, request: ViewRequest
+    ) -> None:
+        """Add the rows after the step to a view."""
+        table = engine.get_table(request.step)
+        view.schema = engine.find_schema(request.step)
+        view.column_count, view.row_count = len(table.columns), len(table)
+        view.columns = describe_columns(table, view.schema, request)
+        facets = apply_facets(table, request.facets)
+        view.facets = facets.views
+        view.kept_count = None if facets.rows is None else len(facets.rows)
+        view.facet_kinds = {
+            each.name: list_facet_kinds(table.columns[each.name])
+            for each in view.columns
+            if each.profile is not None
+        }
+        view.failures = self._show_failures(engine)
+        profiles = request.profiles
+        if any(
+            each.profile is None
+            for each in view.columns
+            if profiles is None or each.name in profiles
+        ):
+            view.is_complete = False
+        if request.compares and request.step:
+            before = engine.get_table(request.step - 1)
+            view.rows, view.changes = compare_rows(before, table, request)
+        else:
+            view.rows = show_rows(table, request, facets.rows)
+
+    def _list_problems(self, recipe: BuiltRecipe, engine: WorkspaceEngine) -> list[RecipeProblem]:
+        problems = list(recipe.problems)
+        if not recipe.errors:
+            problems += propagate(recipe.steps, self._columns).problems
+        if engine.stopped is not None:
+            number, message = engine.stopped
+            call = recipe.known_steps[number].call
+            advice = "Change the directive, or switch it off; the rows before it are shown."
+            problems.append(
+                RecipeProblem(message, call.line, call.column, corrective_action=advice)
+            )
+        return problems
+
+    def find_by_example(
+        self, recipe: BuiltRecipe, column: str, examples: Sequence[Example]
+    ) -> CandidateList:
+        """Return directives that make the wanted texts of a column after a recipe.
+
+        :raises BadRequestError: when there is no such column.
+        """
+        if not self._engine.run(recipe):
+            return CandidateList(is_complete=False)
+        return find_candidates(column, self._require_column(column), examples)
+
+    def _require_column(self, name: str) -> Column:
+        found = self._engine.get_table().columns.get(name)
+        if found is None:
+            raise BadRequestError(f"The rows have no column '{name}'.", "Choose another one.")
+        return found
+
+    def make_columns(self, recipe: BuiltRecipe) -> dict[str, Column] | None:
+        """Return the columns of the rows after a recipe; None while it takes longer."""
+        return self._engine.get_table().columns if self._engine.run(recipe) else None
+
+    def export_records(self, recipe: BuiltRecipe, limit: int) -> SampleRecords:
+        """Return the first records, and the rows that a recipe makes of them."""
+        if not self._engine.run(recipe):
+            return SampleRecords(is_complete=False)
+        found = SampleRecords(
+            schema=self._engine.find_schema(0), made_schema=self._engine.find_schema()
+        )
+        for schema, records, step in (
+            (found.schema, found.records, 0),
+            (found.made_schema, found.made, None),
+        ):
+            table = self._engine.get_table(step)
+            if schema is not None:
+                convert = OutputConverter(schema).convert
+                for index, origin in enumerate(table.origins):
+                    if origin < limit:
+                        row = Row(
+                            (name, column.values[index])
+                            for name, column in table.columns.items()
+                            if column.values[index] is not MISSING
+                        )
+                        records.append(encode_json_record(convert(row)))
+        return found
+
+    def cluster(self, recipe: BuiltRecipe, column: str, method: str) -> list[ValueCluster] | None:
+        """Return the clusters of the texts of a column after a recipe; None while the recipe takes longer.
+
+        :raises BadRequestError: when there is no such column, or no such method.
+        """
+        if method not in METHODS:
+            raise BadRequestError(
+                f"The method '{method}' is unknown.", f"Choose one of: {', '.join(METHODS)}."
+            )
+        if not self._engine.run(recipe):
+            return None
+        found = self._require_column(column)
+        counts = Counter(each for each in found.values if isinstance(each, str))
+        return [
+            ValueCluster([ValueCount(value, counts[value]) for value in cluster])
+            for cluster in find_clusters(counts, method)[:_MOST_CLUSTERS]
+        ]
+
+    def _read_file(
+        self, source: SampleSource, file: FileInput, first: tuple[str, bool] | None
+    ) -> tuple[list[dict[str, Any]], Columns]:
+        limit = min(source.limit, _MOST_RECORDS)
+        format = detect_format(file, first)
+        reader = RowReader(file, format)
+        rows: list[dict[str, Any]] = []
+        count = 0
+        chance = None if source.seed is None else random.Random(source.seed)  # noqa: S311
+        for item in reader:
+            if isinstance(item, UnreadableRow):
+                self._unreadable.append(item.message)
+                continue
+            count += 1
+            if len(rows) < limit:
+                rows.append(item)
+            elif chance is None:
+                break
+            elif (place := chance.randrange(count)) < limit:
+                rows[place] = item  # reservoir sampling: each record has the same chance
+        else:
+            self._total = count
+        reader.close()
+        self._format = format
+        return rows, to_columns(reader.schema) if reader.schema else Columns(open=True)
+
+    def _show_failures(self, engine: WorkspaceEngine) -> list[FailureView]:
+        columns = engine.sample.columns
+        return [
+            FailureView(
+                step,
+                each.record + 1,
+                each.failure.message,
+                each.failure.kind == SENT,
+                {name: format_value(c.values[each.record]) for name, c in columns.items()},
+            )
+            for step, each in itertools.islice(engine.failures, _MOST_FAILURES)
+        ]
+
+
+def _has_run(engine: WorkspaceEngine, step: int | None) -> bool:
+    return step is not None and step <= len(engine.counts)
+
+
+_OPEN: Final[dict[str, Workspace]] = {}
+"""The workspaces of this process, by the names that callers chose."""
+_MOST_OPEN: Final = 4
+
+
+def open_workspace(name: str, source: SampleSource, recipe: BuiltRecipe) -> None:
+    """Open a workspace, also one that is open. The one that was opened first is closed beyond some."""
+    _OPEN.pop(name, None)
+    _OPEN[name] = Workspace(source, find_first_directive(recipe))
+    while len(_OPEN) > _MOST_OPEN:
+        del _OPEN[next(iter(_OPEN))]
+
+
+def view_workspace(name: str, recipe: BuiltRecipe, request: ViewRequest) -> WorkspaceView:
+    """Return a part of the rows of a workspace, which may not be open any more."""
+    workspace = _OPEN.get(name)
+    return WorkspaceView(is_open=False) if workspace is None else workspace.view(recipe, request)
+
+
+def cluster_values(name: str, recipe: BuiltRecipe, column: str, method: str) -> ClusterView:
+    """Return the clusters of the values of a column of a workspace, which may not be open any more."""
+    workspace = _OPEN.get(name)
+    if workspace is None:
+        return ClusterView(is_open=False)
+    found = workspace.cluster(recipe, column, method)
+    return ClusterView(is_complete=False) if found is None else ClusterView(clusters=found)
+
+
+def find_by_example(
+    name: str, recipe: BuiltRecipe, column: str, examples: Sequence[Example]
+) -> CandidateList:
+    """Return directives by example, for a workspace that may not be open any more."""
+    workspace = _OPEN.get(name)
+    if workspace is None:
+        return CandidateList(is_open=False)
+    return workspace.find_by_example(recipe, column, examples)
+
+
+def export_records(name: str, recipe: BuiltRecipe, limit: int) -> SampleRecords:
+    """Return records with the rows made of them, for a workspace that may not be open any more."""
+    workspace = _OPEN.get(name)
+    if workspace is None:
+        return SampleRecords(is_open=False)
+    return workspace.export_records(recipe, limit)
+
+
+def match_columns(
+    name: str, recipe: BuiltRecipe, other: str, other_recipe: BuiltRecipe
+) -> MatchList:
+    """Return the columns of two workspaces that have equal values; they may not be open any more."""
+    left, right = _OPEN.get(name), _OPEN.get(other)
+    if left is None or right is None:
+        return MatchList(is_open=False)
+    ours, theirs = left.make_columns(recipe), right.make_columns(other_recipe)
+    if ours is None or theirs is None:
+        return MatchList(is_complete=False)
+    return MatchList(matches=find_matches(ours, theirs))

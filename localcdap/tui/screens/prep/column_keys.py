@@ -1,0 +1,230 @@
+"""The keys of the prep area for a column: its menu, values that mean the same, directives by example."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from textual import work
+from textual.binding import Binding, BindingType
+
+from localcdap.text import plural
+from localcdap.tui.screens.prep.answers import PrepCandidate, PrepCandidates
+from localcdap.tui.screens.prep.menu import (
+    CLUSTER_METHODS,
+    MenuEntry,
+    build_cluster_replacement,
+    format_cluster,
+    is_plain_name,
+    list_entries,
+)
+from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
+from localcdap.tui.screens.prep.source import (
+    list_columns,
+    read_candidates,
+    read_clusters,
+)
+from localcdap.tui.studio import Choice
+
+_SEPARATORS: Final = ("|", ";", "~")
+
+
+class ColumnKeys(RecipeScreen):
+    """Directives for the column under the cursor."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "menu", "directives for the column", id="prep.menu"),
+        Binding("E", "example", "directives by example", id="prep.example"),
+        Binding("C", "clusters", "values that mean the same", id="prep.clusters", show=False),
+        Binding("s", "sort", "sort", id="prep.sort", show=False),
+        Binding("colon", "columns", "go to a column", id="prep.columns", show=False),
+    ]
+
+    def explain_disabled(self, action: str) -> str | None:
+        if action in ("menu", "clusters", "example", "sort", "columns") and self.column is None:
+            return "the rows have no columns"
+        if action == "example" and not self.value:
+            return "the cell under the cursor has no text"
+        return super().explain_disabled(action)
+
+    def action_sort(self) -> None:
+        """Sort the rows that are shown by the column; again turns them round, and again ends that."""
+        column = self.column
+        if column is None:
+            return
+        before = self.sorting
+        if before is None or before[0] != column.name:
+            self.sorting = column.name, False
+        else:
+            self.sorting = None if before[1] else (column.name, True)
+        self.read()
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_columns(self) -> None:
+        """Go to a column by its name, also to one of those that are not shown."""
+        request = self.make_request()
+        columns = await self.call_and_wait(lambda cdap: list_columns(cdap, request))
+        choices = [Choice(name, place, hint=type) for place, (name, type) in enumerate(columns)]
+        place = await self.studio.choose(choices, title="Go to a column")
+        if place is None or self.view is None:
+            return
+        shown = range(self.first_column, self.first_column + len(self.view.columns))
+        if place not in shown:
+            self.first_column = max(0, place - 10)
+
+        def go() -> None:
+            self.table.grid.move_cursor(column=place - self.first_column)
+
+        self.read(then=lambda _: go())
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_menu(self) -> None:
+        """Choose a directive for the column; what it would do shows while it is highlighted."""
+        column = self.column
+        if column is None:
+            return
+        if not is_plain_name(column.name):
+            reason = f"directives cannot name '{column.name}'; cleanse-column-names renames it"
+            self.studio.explain_no_effect(reason, "menu")
+            return
+        choices = [
+            Choice(each.label, each, detail=each.directive, group=each.group)
+            for each in list_entries(column, self.value)
+        ]
+        chosen = await self.studio.choose(
+            choices, title=f"Directives for {column.name}", on_highlight=self._try_entry
+        )
+        if chosen is None:
+            self.read()
+        elif chosen.is_complete:
+            self.take_directive(chosen.directive)
+        else:
+            self.line.write(chosen.directive)
+
+    def _try_entry(self, entry: MenuEntry) -> None:
+        self.try_directive(entry.directive if entry.is_complete else "")
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_clusters(self) -> None:
+        """Find values of the column that are probably meant to be the same, and replace them."""
+        column = self.column
+        if column is None:
+            return
+        if column.type != "string" or not is_plain_name(column.name):
+            self.studio.explain_no_effect(f"{column.name} has no texts to compare", "clusters")
+            return
+        ways = [Choice(label, method) for method, label in CLUSTER_METHODS.items()]
+        method = await self.studio.choose(ways, title=f"How to compare the values of {column.name}")
+        if method is None:
+            return
+        request = replace(self.make_request(), step=None)
+        name = column.name
+        found = await self.call_and_wait(lambda cdap: read_clusters(cdap, request, name, method))
+        directives = [
+            (each, directive)
+            for each in found
+            if (directive := build_cluster_replacement(column, each)) is not None
+        ]
+        if not directives:
+            self.studio.explain_no_effect("no values mean the same by this method", "clusters")
+            return
+        every = [directive for _, directive in directives]
+        choices = [
+            Choice(f"All {len(every)} clusters", every),
+            *(
+                Choice(format_cluster(each), [directive], detail=directive)
+                for each, directive in directives
+            ),
+        ]
+        chosen = await self.studio.choose(
+            choices,
+            title=f"Values of {name} that mean the same",
+            on_highlight=self._try_directives,
+        )
+        if chosen is None:
+            self.read()
+        else:
+            self.recipe.insert(chosen, self.place)
+            self.finish_change()
+
+    def _try_directives(self, directives: list[str]) -> None:
+        self.read([*self.recipe.directives, *directives])
+
+    # -- by example -----------------------------------------------------------------------------
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_example(self) -> None:
+        """Ask what is wanted of the value under the cursor, and offer directives that make it."""
+        column, value = self.column, self.value
+        if column is None or not value:
+            return
+        if not is_plain_name(column.name) or column.type != "string":
+            self.studio.explain_no_effect(f"{column.name} has no texts", "by example")
+            return
+        examples: list[tuple[str, list[str]]] = []
+        text: str | None = value
+        while text is not None:
+            wanted = await self._ask_example(column.name, text)
+            if wanted is None:
+                break
+            examples.append((text, wanted))
+            request = replace(self.make_request(), step=None)
+            name, given = column.name, list(examples)
+            found = await self.call_and_wait(
+                lambda cdap, request=request, name=name, given=given: read_candidates(  # type: ignore[misc]
+                    cdap, request, name, given
+                )
+            )
+            if not found.candidates:
+                self.studio.explain_no_effect("no directive makes that of the value", "by example")
+                break
+            text = await self._choose_candidate(column.name, found)
+
+    async def _ask_example(self, name: str, text: str) -> list[str] | None:
+        sign = next((each for each in _SEPARATORS if each not in text), None)
+        detail = f"Type what is to stand in {name}, or the part that you want."
+        if sign is not None:
+            detail += f" {sign} between parts splits it."
+        answer = await self.studio.ask(
+            f"What do you want instead of ‹{text}›?", text, detail=detail, verb="Find"
+        )
+        if answer is None or sign is None:
+            return None if answer is None else [answer]
+        return [part.strip() if sign in answer else part for part in answer.split(sign)]
+
+    async def _choose_candidate(self, name: str, found: PrepCandidates) -> str | None:
+        """Take a candidate; return the text for another example when one is wanted."""
+        choices: list[Choice[PrepCandidate | str]] = [
+            Choice(
+                each.label,
+                each,
+                hint=f"{each.rows:,} of {each.total:,}"
+                + (f", loses {plural(each.lost, 'value')}" if each.lost else ""),
+                detail=format_candidate(each),
+            )
+            for each in found.candidates
+        ]
+        if found.question is not None:
+            choices.append(Choice(f"Another example: what of ‹{found.question}›?", found.question))
+        chosen = await self.studio.choose(
+            choices, title=f"Directives that make this of {name}", on_highlight=self._try_candidate
+        )
+        if isinstance(chosen, PrepCandidate):
+            self.recipe.insert(chosen.directives, self.place)
+            self.finish_change()
+        elif chosen is None:
+            self.read()
+        return chosen if isinstance(chosen, str) else None
+
+    def _try_candidate(self, candidate: PrepCandidate | str) -> None:
+        if isinstance(candidate, PrepCandidate):
+            self._try_directives(candidate.directives)
+
+
+def format_candidate(candidate: PrepCandidate) -> str:
+    """Return its directives, and what it makes of some texts."""
+    made = [
+        f"{each.text} → {' | '.join('null' if one is None else one for one in each.made)}"
+        for each in candidate.results[:3]
+    ]
+    return "\n".join(["; ".join(candidate.directives), "   ".join(made)])

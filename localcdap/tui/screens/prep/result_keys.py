@@ -1,0 +1,214 @@
+"""The keys of the prep area for what becomes of a recipe: pipelines, files, tests, and all rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.binding import Binding, BindingType
+
+from localcdap.api.errors import BadRequestError
+from localcdap.host.cdap import Cdap
+from localcdap.runs.preview.model import PreviewRequest
+from localcdap.tui.dialogs.lines import LinesDialog
+from localcdap.tui.routes import DocumentTarget
+from localcdap.tui.screens.prep.all_rows import AllRowsDialog
+from localcdap.tui.screens.prep.answers import PrepView
+from localcdap.tui.screens.prep.exports import build_pipeline, build_stage_text, write_test
+from localcdap.tui.screens.prep.facet_keys import FacetKeys
+from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
+from localcdap.tui.screens.prep.source import PrepRequest, read_records, read_view
+from localcdap.tui.studio import Choice
+from localcdap.tui.system.atomic_files import write_file
+
+_TESTED: Final = 20
+"""Records of a test."""
+_WAIT_S: Final = 5.0
+
+
+class ResultKeys(RecipeScreen):
+    """What leads from the recipe."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "export", "use the recipe", id="prep.export"),
+        Binding("R", "count", "run on all rows", id="prep.count", show=False),
+    ]
+
+    def explain_disabled(self, action: str) -> str | None:
+        if action in ("export", "count") and self.view is None:
+            return "no data are open; o opens a file, t a table"
+        if action == "count" and self._explain_no_file() is not None:
+            return self._explain_no_file()
+        return super().explain_disabled(action)
+
+    def _explain_no_file(self) -> str | None:
+        if self.source is None or self.source.path:
+            return None
+        return "the data do not come from a file; run a pipeline instead"
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_export(self) -> None:
+        """Choose what becomes of the recipe."""
+        source = self.source
+        assert source is not None
+        no_file = self._explain_no_file()
+        no_source = None if source.stage is None else "the stage has a pipeline"
+        choices = [
+            Choice("Open a pipeline with it", "pipeline", reason=no_source),
+            Choice("Apply it to all rows, into a file", "apply", reason=no_file),
+            Choice("Run it on all rows, and compare them with the sample", "count", reason=no_file),
+            Choice("Save it as a file of directives", "save"),
+            Choice("Save it as a test, with a pipeline", "test", reason=no_source),
+            Choice("Show what of it Spark runs itself", "explain", reason=no_source),
+            Choice("Copy it as a stage, which p pastes into a pipeline", "stage"),
+            Choice("Copy it as text", "copy"),
+        ]
+        what = await self.studio.choose(choices, title="Use the recipe")
+        if what is not None and self.recipe.steps:
+            self.keep_version(f"used: {what}")
+        if what in ("apply", "save", "test"):
+            await self._write_result(what, source.name)
+        else:
+            self._use(what)
+
+    def _use(self, what: str | None) -> None:
+        match what:
+            case "pipeline":
+                self._open_pipeline()
+            case "count":
+                self.run_on_all(None)
+            case "explain":
+                self._explain()
+            case "stage":
+                request = self._request_all()
+                self.call(
+                    lambda cdap: build_stage_text(request, read_view(cdap, request)),
+                    lambda stage: self.studio.copy_text(stage, "stage"),
+                )
+            case "copy":
+                self.studio.copy_text("\n".join(self.recipe.directives), "recipe")
+
+    async def _write_result(self, what: str, name: str) -> None:
+        """Ask for a file, and write what was asked for into it.
+
+        :param name: of the data.
+        """
+        plain = name.partition(".")[0]
+        title, typed, write = {
+            "apply": ("Apply the recipe to all rows", "prepared.csv", self.run_on_all),
+            "save": ("Save the recipe", f"{name}.recipe", self._save_recipe),
+            "test": ("Save the test", f"{plain}.test.json", self._save_test),
+        }[what]
+        suffixes = (".csv", ".json", ".parquet", ".xlsx", ".recipe", ".txt")
+        path = await self.studio.pick_file(title, suffixes=suffixes, for_saving=True, typed=typed)
+        if path is not None:
+            write(path)
+
+    def _request_all(self) -> PrepRequest:
+        """Return a request for the rows after all steps, without facets."""
+        self.step = None
+        return replace(self.make_request(), facets=(), compares=False, first_column=0)
+
+    def _build_pipeline(self, cdap: Cdap, request: PrepRequest, duplicates: str | None) -> str:
+        before = read_view(cdap, replace(request, step=0))
+        return build_pipeline(request, before, read_view(cdap, request), duplicates)
+
+    def _open_pipeline(self, duplicates: str | None = None) -> None:
+        request = self._request_all()
+        name = request.source.name.partition(".")[0]
+        self.call(
+            lambda cdap: self._build_pipeline(cdap, request, duplicates),
+            lambda text: self.studio.navigate(DocumentTarget(name, text)),
+        )
+
+    @on(FacetKeys.DuplicatesAsked)
+    @work(group="prep-dialog", exclusive=True)
+    async def _drop_duplicates(self, event: FacetKeys.DuplicatesAsked) -> None:
+        """Offer a pipeline that drops the rows that are there again: no directive does."""
+        source = self.source
+        if source is None or source.stage is not None:
+            reason = "add a stage Distinct or Deduplicate after the Wrangler stage"
+            self.studio.explain_no_effect(reason, "duplicates")
+            return
+        column = self.column
+        choices = [Choice("Open a pipeline that keeps equal rows once (Distinct)", "")]
+        if column is not None:
+            label = f"Open a pipeline that keeps one row for each {column.name} (Deduplicate)"
+            choices.append(Choice(label, column.name))
+        start = 1 if event.columns and len(choices) > 1 else 0
+        chosen = await self.studio.choose(
+            choices, title="No directive drops rows that are there again", start=start
+        )
+        if chosen is not None:
+            self._open_pipeline(chosen)
+
+    def action_count(self) -> None:
+        """Run the recipe on all rows, and say what the sample did not show of them."""
+        self.run_on_all(None)
+
+    def run_on_all(self, path: Path | None) -> None:
+        """Apply the recipe to all rows of the file.
+
+        :param path: the file of the result; None to count only.
+        """
+        request = self._request_all()
+
+        def start(view: PrepView) -> None:
+            self.app.push_screen(AllRowsDialog(request, path, view.columns))
+
+        self.read(then=start, is_whole=True)
+
+    def _save_recipe(self, path: Path) -> None:
+        text = "\n".join(self.recipe.directives)
+
+        def write(_: object) -> Path:
+            write_file(path, text + "\n")
+            return path
+
+        self.call(write, lambda saved: self.studio.show_notice(f"Saved {saved}."))
+
+    def _save_test(self, path: Path) -> None:
+        """Save a test with some records, and the pipeline that it tests."""
+        request = self._request_all()
+
+        def save(cdap: Cdap) -> tuple[Path, Path]:
+            pipeline = path.with_name(f"{path.name.partition('.')[0]}.json")
+            test = path.with_name(f"{path.name.partition('.')[0]}.test.json")
+            for each in (pipeline, test):
+                if each.exists():
+                    raise BadRequestError(f"{each} exists already.", "Choose another name.")
+            write_file(pipeline, self._build_pipeline(cdap, request, None) + "\n")
+            write_file(test, write_test(pipeline, read_records(cdap, request, _TESTED)) + "\n")
+            return pipeline, test
+
+        self.call(
+            save,
+            lambda saved: self.studio.show_notice(
+                f"Saved {saved[1]}.", f"It tests {saved[0].name}: localcdap test {saved[1]}"
+            ),
+        )
+
+    def _explain(self) -> None:
+        """Show which directives Spark computes itself, and which run in batches of rows."""
+        request = self._request_all()
+        self.studio.show_notice("Spark plans the recipe.")
+
+        def explain(cdap: Cdap) -> list[str]:
+            document = self._build_pipeline(cdap, request, None)
+            preview = cdap.previews.start(
+                PreviewRequest(document=document, namespace=request.namespace, explains=True)
+            )
+            while not preview.status.is_end:
+                preview = cdap.previews.wait(
+                    request.namespace, preview.preview, preview.version, _WAIT_S
+                )
+            if preview.error is not None:
+                raise BadRequestError(preview.error.message, preview.error.corrective_action)
+            return preview.explained.get("Wrangler", [])
+
+        self.call(explain, self._show_explanation)
+
+    def _show_explanation(self, lines: list[str]) -> None:
+        self.app.push_screen(LinesDialog("How Spark runs the recipe", [("Wrangler", lines)]))
