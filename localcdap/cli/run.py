@@ -19,6 +19,7 @@ from localcdap.cli.options import (
 )
 from localcdap.cli.output import echo, is_terminal, print_json, print_table, secho
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.expectations.results import describe_result
 from localcdap.runs.model import Run, RunRequest
 from localcdap.text import format_duration
 
@@ -127,6 +128,7 @@ def show_result(run: Run) -> None:
         if counts.metrics:
             listed = ", ".join(f"{metric} {number:,}" for metric, number in counts.metrics.items())
             echo(f"{name}: {listed}")
+    show_expectations(run)
     for repair in run.repairs:
         secho(str(repair), fg="yellow")
     took = format_duration(run.starting, run.end)
@@ -140,6 +142,15 @@ def show_result(run: Run) -> None:
         for frame in run.error.trace:
             echo(f"  {frame.rstrip()}")
         echo(f"See the log: localcdap logs {run.run}")
+
+
+def show_expectations(run: Run) -> None:
+    """Print the results of a run's expectations, a line for each."""
+    for each in run.expectations:
+        mark, colour = ("✗", "yellow") if each.violations else ("✓", "green")
+        if each.is_failure:
+            colour = "red"
+        secho(f"{mark} {each.stage}: {each.label}: {describe_result(each)}", fg=colour)
 
 
 def _watch(cdap: Cdap, run: Run) -> Run:

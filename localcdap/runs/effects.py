@@ -17,6 +17,7 @@ from localcdap.engine.messages.spool import (
     Committed,
     Counted,
     DatasetFlow,
+    ExpectationsChecked,
     Failed,
     LineageTraced,
     LogLine,
@@ -120,7 +121,7 @@ class RunEffects:
     def _change(
         self,
         transaction: Transaction,
-        message: StatusChanged | Counted | Failed | Progress | Committed,
+        message: StatusChanged | Counted | ExpectationsChecked | Failed | Progress | Committed,
     ) -> None:
         run = self._records.get_in(transaction, self._id)
         match message:
@@ -129,6 +130,8 @@ class RunEffects:
             case Counted():
                 for name, counts in message.stages.items():
                     run.stages[name] = _to_stage_counts(counts)
+            case ExpectationsChecked():
+                run.expectations += message.results
             case Progress():
                 stages = {name: _to_stage_counts(counts) for name, counts in message.stages.items()}
                 run.progress = RunProgress(

@@ -40,8 +40,10 @@ def execute_plan(
     :raises StageError: when a stage fails; the other sinks are interrupted.
     """
     check_schemas(plan.checks)
+    if plan.expectations is not None:
+        plan.expectations.compute_uniqueness()
     _write_sinks(plan.sinks, flow, spark, tag, block)
-    if plan.counter is not None and len(plan.sinks) > 1:
+    if (plan.counter or plan.expectations) is not None and len(plan.sinks) > 1:
         _collect_observations(plan.persisted)
     return _get_totals(plan, flow)
 
@@ -51,6 +53,9 @@ def _get_totals(plan: Plan, flow: Flow) -> dict[str, RecordCounts]:
     if plan.counter is None:
         return {}
     totals = plan.counter.get_totals(flow)
+    if plan.expectations is not None:
+        for name, removed in plan.expectations.count_removed().items():
+            totals[name].error += removed
     for name, counted in plan.sinks[0].context.metrics_of_run.items():
         if name in totals:
             metrics = totals[name].metrics

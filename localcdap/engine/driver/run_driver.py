@@ -41,6 +41,7 @@ from localcdap.engine.messages.spool import (
     Accessed,
     Committed,
     Counted,
+    ExpectationsChecked,
     Failed,
     Message,
     MetadataOperations,
@@ -161,6 +162,7 @@ class RunDriver:
             lambda counts: spool.append(Counted(counts)),
             lambda accesses: spool.append(Accessed(accesses)) if accesses else None,
             spool.append,
+            lambda results: spool.append(ExpectationsChecked(results)),
         )
         with self._listen_to_tasks(run, spool, progress):
             workflow.prepare()

@@ -18,6 +18,7 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.engine.messages.dataset_names import DatasetName
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.samples import StageSample
+from localcdap.expectations.results import RuleResult
 
 
 class RunStatus(enum.StrEnum):
@@ -98,6 +99,12 @@ class Counted(msgspec.Struct, tag="counts", tag_field="kind"):
     """The exact records of each stage, once the data has been processed."""
 
     stages: dict[str, RecordCounts]
+
+
+class ExpectationsChecked(msgspec.Struct, tag="expectations", tag_field="kind"):
+    """The results of the expectations of a phase that has ended."""
+
+    results: list[RuleResult]
 
 
 class LogLine(msgspec.Struct, tag="log", tag_field="kind"):
@@ -200,6 +207,7 @@ Message = (
     StatusChanged
     | Progress
     | Counted
+    | ExpectationsChecked
     | LogLine
     | LogLines
     | TableLoads

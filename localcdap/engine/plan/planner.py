@@ -105,7 +105,7 @@ class _Planner:
         plugin = self._plugins[stage.name]
         context = self._create_context(stage)
         if stage.type in SINKS:
-            frame = self._get_input(stage)
+            frame = self._get_sink_input(stage)
             self._plan.sinks.append(PlannedSink(stage, plugin, frame, context))
         elif stage.type == CONDITION:
             self._build_condition(stage, plugin, context)
@@ -135,9 +135,24 @@ class _Planner:
     def _get_input(self, stage: Stage) -> DataFrame:
         return self._select_read_fields(stage, self._flow.list_inputs(stage.name))
 
-    def _select_read_fields(self, stage: Stage, streams: list[Stream]) -> DataFrame:
-        """Return the input of a stage with only the fields that it reads."""
-        frame = self._streams.unite(streams)
+    def _get_sink_input(self, stage: Stage) -> DataFrame:
+        streams = self._flow.list_inputs(stage.name)
+        checks = self._plan.expectations
+        if checks is None or not stage.expectations:
+            return self._select_read_fields(stage, streams)
+        schema = self._streams.get_common_schema(streams)
+        frame = checks.check(stage, schema, self._streams.unite(streams))
+        return self._select_read_fields(stage, streams, assume_schema(frame, schema))
+
+    def _select_read_fields(
+        self, stage: Stage, streams: list[Stream], frame: DataFrame | None = None
+    ) -> DataFrame:
+        """Return the input of a stage with only the fields that it reads.
+
+        :param frame: the records of the streams; by default these are united.
+        """
+        if frame is None:
+            frame = self._streams.unite(streams)
         available = self._streams.get_common_schema(streams)
         wanted = self._streams.read_fields[stage.name].get(streams[0].stage, available.field_names)
         names = [name for name in available.field_names if name in wanted]

@@ -12,6 +12,7 @@ from localcdap.api.schema import Schema
 from localcdap.engine import spark_internals
 from localcdap.engine.messages.flow import Flow, Stage, Stream
 from localcdap.engine.plan.contexts import DriverContext, RunContext
+from localcdap.engine.plan.expectations import ExpectationPlan, add_rule_columns
 from localcdap.engine.plan.flow_analysis import (
     PassGroup,
     find_needed_fields,
@@ -52,6 +53,8 @@ class Plan:
     """The records that reach each condition, for later phases; they are unpersisted at the end of the run."""
     explained: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     """The explanation of how each stage runs, as lines by stage."""
+    expectations: ExpectationPlan | None = None
+    """None when no stage has expectations."""
 
 
 class PlannedStreams:
@@ -73,7 +76,10 @@ class PlannedStreams:
         self.read_fields: Final = {
             stage.name: list_read_fields(plugins[stage.name], stage) for stage in flow.stages
         }
-        self._needed: Final = find_needed_fields(flow, self.read_fields)
+        if any(stage.expectations for stage in flow.stages):
+            self.plan.expectations = ExpectationPlan(flow, run, prefix, self.persist)
+        read = {s.name: add_rule_columns(s, self.read_fields[s.name]) for s in flow.stages}
+        self._needed: Final = find_needed_fields(flow, read)
         in_python = {name for name, plugin in plugins.items() if runs_in_python(type(plugin))}
         self.groups: Final = fuse_stages(flow, in_python)
         self.group_of: Final[Mapping[str, PassGroup]] = {
@@ -114,6 +120,9 @@ class PlannedStreams:
         :param persisted: whether the DataFrame that they are taken from is computed only once already.
         """
         schema = self.get_schema(stream)
+        if self.plan.expectations is not None:
+            frame, is_changed = self.plan.expectations.check_stream(stream, frame)
+            counted = counted and (stream.errors or not is_changed)
         if not stream.errors:
             full = self.flow.get_stage(stream.stage).get_schema(stream)
             if schema.field_names != full.field_names:
