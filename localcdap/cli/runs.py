@@ -1,4 +1,4 @@
-"""``localcdap runs``: list the runs, or remove old ones."""
+"""``localcdap runs``: list the runs, show one, or remove old ones."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import click
 
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table
+from localcdap.cli.run import read_changes, show_result
 from localcdap.runs.model import Run
 from localcdap.runs.retention import RunRetention
 from localcdap.text import format_duration, format_time, plural
 
 _PRUNE: Final = "prune"
+_SHOW: Final = "show"
 
 
 @click.command("runs")
-@click.argument("words", nargs=-1, metavar="[prune] [NAME]")
+@click.argument("words", nargs=-1, metavar="[show RUN | prune] [NAME]")
 @click.option("--limit", default=50, show_default=True, help="The most runs to list; 0 lists all.")
 @click.option(
     "--keep-days",
@@ -42,10 +44,16 @@ def command(
 ) -> None:
     """List the runs of the namespace, or of the pipeline NAME, newest first.
 
+    'localcdap runs show RUN' shows the counts and the expectations of one run: its id, the beginning of its
+    id, or 'last'.
+
     'localcdap runs prune' removes the runs that have ended, with their logs, except those that --keep-days or
     --keep-newest keeps. Without these options, the settings runs.keep_days and runs.keep_newest say which
     runs are kept, by default all; localcdap also applies these settings by itself.
     """
+    if words[:1] == (_SHOW,) and len(words) == 2:
+        _show(instance, words[1])
+        return
     prunes = words[:1] == (_PRUNE,)
     names = words[1:] if prunes else words
     if len(names) > 1:
@@ -81,6 +89,16 @@ def _list(instance: Instance, name: str | None, limit: int) -> None:
         print_table(header, [_format_row(run) for run in runs])
     else:
         echo("No runs yet. Start one with 'localcdap run FILE'.", err=True)
+
+
+def _show(instance: Instance, name: str) -> None:
+    with instance.connect() as cdap:
+        run = cdap.runs.get(instance.namespace, name)
+        changes = read_changes(cdap, run)
+    if instance.json:
+        print_json(run)
+    else:
+        show_result(run, changes)
 
 
 def _format_row(run: Run) -> tuple[str, ...]:

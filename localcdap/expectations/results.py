@@ -25,6 +25,8 @@ class RuleResult(msgspec.Struct, rename="camel"):
     allowed_percent: float = 0
     rows: int | None = None
     """Of :class:`.rules.RowCount`: the number of records that was found."""
+    noun: str = "violations"
+    """What a report calls the violations, such as ``nulls of email``."""
 
     @property
     def share(self) -> float:
@@ -49,8 +51,9 @@ def create_result(stage: str, rule: Expectation, checked: int, violations: int) 
     if isinstance(rule, RowCount):
         rows, violations = checked, int(not _is_between(rule, checked))
         checked = 1
+    noun = rule.violations_noun
     return RuleResult(
-        stage, rule.label, rule.action, checked, violations, rule.allowed_percent, rows
+        stage, rule.label, rule.action, checked, violations, rule.allowed_percent, rows, noun
     )
 
 
@@ -89,7 +92,8 @@ class RuleTrend(msgspec.Struct, rename="camel"):
     results: list[RuleResult] = []
 
     def describe_change(self) -> str | None:
-        """Return how the share of violations has changed from the run before to the last one.
+        """Return how the share of violations has changed from the run before to the last one:
+        ``nulls of email rose from 2 % to 31 %``.
 
         None when there are no two runs, or it has not changed.
         """
@@ -105,7 +109,7 @@ class RuleTrend(msgspec.Struct, rename="camel"):
         if first == second:
             return None
         verb = "rose" if last.share > before.share else "fell"
-        return f"violations {verb} from {first} to {second}"
+        return f"{last.noun} {verb} from {first} to {second}"
 
 
 def collect_trends(

@@ -65,6 +65,11 @@ class Rule(
         """The name of the rule, or else its description."""
         return self.name or self.description
 
+    @property
+    def violations_noun(self) -> str:
+        """What a report calls violations of the rule."""
+        return "violations"
+
 
 class _ColumnRule(Rule, frozen=True, kw_only=True):
     column: str
@@ -80,6 +85,10 @@ class NotNull(_ColumnRule, frozen=True, kw_only=True, tag="not-null"):
     @property
     def description(self) -> str:
         return f"{self.column} is not null"
+
+    @property
+    def violations_noun(self) -> str:
+        return f"nulls of {self.column}"
 
 
 class Unique(Rule, frozen=True, kw_only=True, tag="unique"):
@@ -99,6 +108,10 @@ class Unique(Rule, frozen=True, kw_only=True, tag="unique"):
     def description(self) -> str:
         verb = "is" if len(self.columns_) == 1 else "are"
         return f"{', '.join(self.columns_)} {verb} unique"
+
+    @property
+    def violations_noun(self) -> str:
+        return f"repeated values of {', '.join(self.columns_)}"
 
 
 class Range(_ColumnRule, frozen=True, kw_only=True, tag="range"):
