@@ -72,10 +72,13 @@ def print_rejected(errors: Sequence[RejectedRecord], most: int) -> None:
         echo(f"… and {len(errors) - most:,} more error records")
 
 
-def print_results(results: Sequence[RuleResult], changes: Mapping[tuple[str, str], str]) -> None:
+def print_results(
+    results: Sequence[RuleResult], changes: Mapping[tuple[str, str], str], *, err: bool = False
+) -> None:
     """Print the results of expectations, a line for each.
 
     :param changes: how results differ from those before, by stage and label.
+    :param err: print on stderr.
     """
     for each in results:
         mark, colour = ("✗", "yellow") if each.violations else ("✓", "green")
@@ -83,7 +86,9 @@ def print_results(results: Sequence[RuleResult], changes: Mapping[tuple[str, str
             colour = "red"
         change = changes.get((each.stage, each.label))
         more = f"; {change}" if change else ""
-        secho(f"{mark} {each.stage}: {each.label}: {describe_result(each)}{more}", fg=colour)
+        where = f"{each.stage}: " if each.stage else ""
+        text = f"{mark} {where}{each.label}: {describe_result(each)}{more}"
+        secho(text, fg=colour, err=err)
 
 
 def print_problem(problem: StageProblem) -> None:
