@@ -53,7 +53,7 @@ RECORDS = [
         (None, "", 18, 10.5, Decimal("0.00"), datetime.date(2001, 1, 1), _at(8), False),
     )
 ]
-RULES = [
+RULES: list[tuple[dict, int]] = [
     ({"rule": "not-null", "column": "e mail"}, 1),
     ({"rule": "unique", "columns": ["id"]}, 1),
     ({"rule": "unique", "columns": ["id", "age"]}, 0),

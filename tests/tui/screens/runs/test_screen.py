@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 
 import pytest
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TabbedContent
 
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.expectations.results import RuleResult
+from localcdap.expectations.rules import Action
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.history import RunFilter
-from localcdap.runs.model import RunError, RunProgress, StageCounts, StoredLogLine
+from localcdap.runs.model import RunError, RunProgress, StageCounts, StoredLogLine, get_now
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
+from localcdap.tui.screens.runs.expectations import ExpectationTable
 from localcdap.tui.screens.runs.pipeline_list import PipelineList
 from localcdap.tui.screens.runs.run_list import RunList
 from localcdap.tui.screens.runs.run_view import RunView
@@ -289,3 +292,37 @@ async def test_a_rerun_of_an_invalid_pipeline_shows_its_failures(cdap, namespace
         assert "In: " in notice.detail
         assert "o opens the pipeline" in notice.detail
         assert get_list(driver).total == 1
+
+
+@SIZES
+async def test_expectations_show_their_trend(cdap, namespace, open_studio, size):
+    for minute, nulls in enumerate((20, 310)):
+        results = [
+            RuleResult(
+                "clean", "email is not null", Action.COUNT, 1000, nulls, noun="nulls of email"
+            ),
+            RuleResult("clean", "id is unique", Action.FAIL, 1000, 0),
+        ]
+        run = write_run(cdap, "people", namespace=namespace, starting=get_now() + minute * 1000)
+        run.expectations = results
+        change(cdap, run)
+    plain = write_run(cdap, "plain", namespace=namespace)
+    async with open_studio(size=size, namespace=namespace) as driver:
+        driver.app.navigate(RunTarget(run.run))
+        await shown(driver, run.run)
+        await driver.press("enter")
+        await driver.press("right_square_bracket")
+        await driver.settled()
+        table = driver.app.screen.query_one(ExpectationTable)
+        assert table.has_focus
+        assert [cell.plain for cell in table.get_row_at(0)] == [
+            "clean",
+            "email is not null",
+            "✗ 31 % (310 of 1,000)",
+            "▁▃",
+            "nulls of email rose from 2 % to 31 %",
+        ]
+        assert table.get_row_at(1)[2].plain == "✓ held"
+        driver.app.navigate(RunTarget(plain.run))
+        await shown(driver, plain.run)
+        assert driver.app.screen.query_one(TabbedContent).active == "stages"
