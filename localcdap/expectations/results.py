@@ -92,24 +92,38 @@ class RuleTrend(msgspec.Struct, rename="camel"):
     results: list[RuleResult] = []
 
     def describe_change(self) -> str | None:
-        """Return how the share of violations has changed from the run before to the last one:
+        """Return how the violations have changed from the run before to the last one:
         ``nulls of email rose from 2 % to 31 %``.
 
         None when there are no two runs, or it has not changed.
         """
+        change = self._find_change()
+        if change is None:
+            return None
+        before, last, rises = change
+        noun = "rows" if self.results[-1].rows is not None else self.results[-1].noun
+        return f"{noun} {'rose' if rises else 'fell'} from {before} to {last}"
+
+    def describe_step(self) -> str:
+        """Return the change of :meth:`describe_change` in short, ``↑ from 2 %``; an empty text for none."""
+        change = self._find_change()
+        return "" if change is None else f"{'↑' if change[2] else '↓'} from {change[0]}"
+
+    def _find_change(self) -> tuple[str, str, bool] | None:
+        """Return the values of the last two runs, and whether the last one is greater."""
         if len(self.results) < 2:
             return None
-        before, last = self.results[-2:]
-        if before.rows is not None and last.rows is not None:
-            if before.rows == last.rows:
-                return None
-            verb = "rose" if last.rows > before.rows else "fell"
-            return f"rows {verb} from {before.rows:,} to {last.rows:,}"
-        first, second = format_share(before.share), format_share(last.share)
-        if first == second:
-            return None
-        verb = "rose" if last.share > before.share else "fell"
-        return f"{last.noun} {verb} from {first} to {second}"
+        before, last = (_get_measure(result) for result in self.results[-2:])
+        shown, new = (_format_measure(result) for result in self.results[-2:])
+        return None if shown == new else (shown, new, last > before)
+
+
+def _get_measure(result: RuleResult) -> float:
+    return result.share if result.rows is None else result.rows
+
+
+def _format_measure(result: RuleResult) -> str:
+    return format_share(result.share) if result.rows is None else f"{result.rows:,}"
 
 
 def collect_trends(

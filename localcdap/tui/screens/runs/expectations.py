@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from rich.text import Text
 
-from localcdap.expectations.results import RuleResult, describe_result
+from localcdap.expectations.results import RuleResult, RuleTrend, describe_result
 from localcdap.host.cdap import Cdap
-from localcdap.runs.expectations import RECENT_RUNS, collect_run_trends, find_changes
+from localcdap.runs.expectations import RECENT_RUNS, collect_run_trends
 from localcdap.runs.model import Run
 from localcdap.tui.log.layout import sanitize_name
 from localcdap.tui.screens.runs.tables import PlainDataTable
@@ -29,18 +29,17 @@ class ExpectationTable(StudioNode, PlainDataTable):
     def __init__(self) -> None:
         super().__init__()
         self._run: Run | None = None
-        self._trends: dict[_Key, str] = {}
-        self._changes: Mapping[_Key, str] = {}
+        self._trends: dict[_Key, RuleTrend] = {}
 
     def on_mount(self) -> None:
-        self.add_columns("stage", "expected", "found", "trend", "")
+        self.add_columns("stage", "expected", "found", "trend", "change")
 
     def show_run(self, run: Run) -> None:
         """Show the results of a run, and read those of the runs before."""
         if self._run is not None and (self._run.run, self._run.version) == (run.run, run.version):
             return
         self._run = run
-        self._trends, self._changes = {}, {}
+        self._trends = {}
         self._fill(run)
         if run.expectations:
             self.call(
@@ -53,11 +52,8 @@ class ExpectationTable(StudioNode, PlainDataTable):
         if self._run is not run:
             return
         until = [each for each in runs if each.starting <= run.starting and each.run != run.run]
-        self._trends = {
-            (trend.stage, trend.label): draw_trend(trend.results)
-            for trend in collect_run_trends([*until, run])
-        }
-        self._changes = find_changes(run, until)
+        trends = collect_run_trends([*until, run])
+        self._trends = {(t.stage, t.label): t for t in trends if t.runs[-1] == run.run}
         self._fill(run)
 
     def _fill(self, run: Run) -> None:
@@ -75,8 +71,9 @@ class ExpectationTable(StudioNode, PlainDataTable):
         yield Text.assemble(
             (mark, "red" if result.is_failure else style), " ", describe_result(result)
         )
-        yield Text(self._trends.get(key, ""), no_wrap=True)
-        yield Text(sanitize_name(self._changes.get(key, "")), no_wrap=True)
+        trend = self._trends.get(key)
+        yield Text("" if trend is None else draw_trend(trend.results), no_wrap=True)
+        yield Text("" if trend is None else trend.describe_step(), no_wrap=True)
 
 
 def draw_trend(results: list[RuleResult]) -> str:

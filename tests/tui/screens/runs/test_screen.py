@@ -320,7 +320,7 @@ async def test_expectations_show_their_trend(cdap, namespace, open_studio, size)
             "email is not null",
             "✗ 31 % (310 of 1,000)",
             "▁▃",
-            "nulls of email rose from 2 % to 31 %",
+            "↑ from 2 %",
         ]
         assert table.get_row_at(1)[2].plain == "✓ held"
         driver.app.navigate(RunTarget(plain.run))
