@@ -27,6 +27,7 @@ from localcdap.engine.messages.spool import (
     Progress,
     RecordCounts,
     RunStatus,
+    SinksProfiled,
     StatusChanged,
     TableLoads,
 )
@@ -81,6 +82,8 @@ class RunEffects:
                 self._load(transaction, message)
             case Accessed():
                 self._records.note_accesses(transaction, self._id, message.accesses)
+            case SinksProfiled():
+                self._records.add_profiles(transaction, self._id, message.profiles)
             case LineageTraced():
                 self._records.note_lineage(transaction, self._id, message)
             case MetadataOperations():

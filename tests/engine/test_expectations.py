@@ -6,7 +6,9 @@ import pytest
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
+from localcdap.engine.driver.execution import execute_plan
 from localcdap.engine.messages.spool import RecordCounts
+from localcdap.engine.plan.planner import plan_flow
 from localcdap.expectations.reader import read_rules
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
@@ -126,3 +128,24 @@ def test_a_wrong_reference_is_found_before_a_record_is_read(pipeline, key):
     message = "is long, but 'word' of the table is string" if key == "word" else "has no column"
     with pytest.raises(StageError, match=message):
         pipeline.plan()
+
+
+def test_the_profile_of_a_sink_is_taken_from_a_sample(spark, pipeline):
+    pipeline.source("in", SCHEMA, RECORDS * 500)
+    pipeline.sink("out", "in")
+    context = pipeline.build_run_context()
+    context.profiles = True
+    plan = plan_flow(pipeline.flow, context, counts=False)
+
+    execute_plan(plan, pipeline.flow, spark, tag="profiles", block=context.block)
+
+    (profile,) = plan.profiler.get_profiles()
+    columns = {each.name: each for each in profile.columns}
+    assert (profile.stage, profile.rows) == ("out", 3000)
+    assert 1000 <= profile.sampled < 2500
+    assert 0.1 < columns["e mail"].nulls / profile.sampled < 0.25
+    age, born = columns["age"], columns["born"]
+    assert (age.type, age.distinct, age.lowest, age.highest) == ("int", 5, "-1", "200")
+    assert (born.type, born.lowest, born.highest) == ("date", "1800-01-01", "2020-02-02")
+    assert (columns["score"].lowest, columns["score"].highest) == ("-0.5", "10.5")
+    assert (columns["is_old"].distinct, columns["is_old"].lowest) == (2, None)

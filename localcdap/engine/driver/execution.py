@@ -43,7 +43,8 @@ def execute_plan(
     if plan.expectations is not None:
         plan.expectations.compute_uniqueness()
     _write_sinks(plan.sinks, flow, spark, tag, block)
-    if (plan.counter or plan.expectations) is not None and len(plan.sinks) > 1:
+    observes = any((plan.counter, plan.expectations))
+    if observes and len(plan.sinks) > 1:
         _collect_observations(plan.persisted)
     return _get_totals(plan, flow)
 

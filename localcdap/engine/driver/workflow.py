@@ -21,6 +21,7 @@ from localcdap.engine.driver.execution import execute_plan
 from localcdap.engine.driver.lineage import trace_flow
 from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE, Stage
 from localcdap.engine.messages.orders import WorkOrder
+from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.engine.messages.spool import (
     DatasetAccess,
     DatasetFlow,
@@ -53,6 +54,7 @@ class Workflow:
         control stage has read or changed.
     :param on_lineage: called with the field lineage of a phase that has ended.
     :param on_results: called with the results of the expectations of a phase that has ended.
+    :param on_profiles: called with the profiles of what the sinks of a phase have written.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Workflow:
         on_accesses: Callable[[list[DatasetAccess]], None] = lambda _: None,
         on_lineage: Callable[[LineageTraced], None] = lambda _: None,
         on_results: Callable[[list[RuleResult]], None] = lambda _: None,
+        on_profiles: Callable[[list[SinkProfile]], None] = lambda _: None,
     ) -> None:
         self._order: Final = order
         self._resolved = resolved
@@ -72,6 +75,7 @@ class Workflow:
         self._report: Final = on_accesses
         self._on_lineage: Final = on_lineage
         self._on_results: Final = on_results
+        self._on_profiles: Final = on_profiles
         self._accessed: Final[list[DatasetAccess]] = []
         self._arguments: Final = dict(order.arguments)
         run.arguments = self._arguments
@@ -231,6 +235,8 @@ class Workflow:
             if name in counts:
                 counts[name].out = counts[name].in_
         self._report_counts(counts)
+        if plan.profiler is not None:
+            self._on_profiles(plan.profiler.get_profiles())
         if plan.expectations is not None:
             self._report_results(plan.expectations.get_results())
 

@@ -17,6 +17,7 @@ from localcdap.api.metadata import MetadataOperation
 from localcdap.api.pipeline import StageConnection
 from localcdap.engine.messages.dataset_names import DatasetName
 from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.engine.messages.samples import StageSample
 from localcdap.expectations.results import RuleResult
 
@@ -105,6 +106,12 @@ class ExpectationsChecked(msgspec.Struct, tag="expectations", tag_field="kind"):
     """The results of the expectations of a phase that has ended."""
 
     results: list[RuleResult]
+
+
+class SinksProfiled(msgspec.Struct, tag="profiles", tag_field="kind"):
+    """The profiles of what the sinks of a phase have written."""
+
+    profiles: list[SinkProfile]
 
 
 class LogLine(msgspec.Struct, tag="log", tag_field="kind"):
@@ -208,6 +215,7 @@ Message = (
     | Progress
     | Counted
     | ExpectationsChecked
+    | SinksProfiled
     | LogLine
     | LogLines
     | TableLoads

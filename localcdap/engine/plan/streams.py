@@ -21,6 +21,7 @@ from localcdap.engine.plan.flow_analysis import (
 )
 from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.schema_checks import SchemaCheck
+from localcdap.engine.plan.sink_profiles import SinkProfiler
 from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.tasks.pass_plan import error_record_schema
 
@@ -55,6 +56,8 @@ class Plan:
     """The explanation of how each stage runs, as lines by stage."""
     expectations: ExpectationPlan | None = None
     """None when no stage has expectations."""
+    profiler: SinkProfiler | None = None
+    """None when no profiles are taken."""
 
 
 class PlannedStreams:
@@ -76,6 +79,8 @@ class PlannedStreams:
         self.read_fields: Final = {
             stage.name: list_read_fields(plugins[stage.name], stage) for stage in flow.stages
         }
+        if run.profiles:
+            self.plan.profiler = SinkProfiler(prefix)
         if any(stage.expectations for stage in flow.stages):
             self.plan.expectations = ExpectationPlan(flow, run, prefix, self.persist)
         read = {s.name: add_rule_columns(s, self.read_fields[s.name]) for s in flow.stages}

@@ -1,8 +1,8 @@
 """Numbers by which states identify persons, tested by python-stdnum.
 
 Only numbers with check digits, or of a written form that other values rarely have, are here. A number passes
-a check of one digit by chance in one of ten cases; :mod:`.detection` therefore asks how many values of a column
-pass the same test.
+a check of one digit by chance in one of ten cases; :mod:`.detection` therefore asks how many values of a
+column pass the same test.
 """
 
 from __future__ import annotations

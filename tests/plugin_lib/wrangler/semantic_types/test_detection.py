@@ -113,7 +113,7 @@ def test_a_type_is_found(name, values, type):
         ("phone", ["2026-11-30", "2026-12-01", "1999-01-31", "2000-02-29", "2001-03-04"]),
         ("hosts", ["192.168.0.1", "10.0.0.254", "172.16.31.2", "8.8.8.8", "127.0.0.1"]),
         ("prices", ["1234.50", "99999.99", "-1000.00", "123456.78", "0.99"]),
-        ("isbn", ["978-3-16-148410-0", "978-0-306-40615-7", "9783161484100", "979-10-90636-07-1", "9780306406157"]),
+        ("isbn", ["978-3-16-148410-0", "978-0-306-40615-7", "9783161484100", "979-10-90636-07-1"]),
         ("versions", ["1.2.3", "10.11.12", "2.0.0-rc1", "3.1.4", "0.0.1"]),
         ("card_no", random_numbers(200, 16)),
         ("loyalty", luhn_numbers(200, 16, "9")),
@@ -166,7 +166,9 @@ def test_the_hints_are_directives_that_run():
         assert recipe.errors == []
         executor = RecipeExecutor(propagate(recipe.steps, Columns(open=True)).directives, {})
         executor.start()
-        (row,) = executor.run({"card": "4111-1111-1111-1234"})
+        made = executor.run({"card": "4111-1111-1111-1234"})
+        assert isinstance(made, list)
+        (row,) = made
         assert "1111-1111-1111" not in row["card"]
     assert hints[0].directive == "mask-number :card 'xxxx-xxxx-xxxx-####'"
     assert list_tags("card") == ["pii", "card"]
