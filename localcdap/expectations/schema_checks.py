@@ -80,7 +80,7 @@ def _check_values(schema: Schema, column: str, values: Sequence[object]) -> Iter
             to_column_value(type, value)
         except ValueError as error:
             yield RuleProblem(
-                f"{value!r} is no value of column '{column}', which is {type.display_name}: {error}.",
+                f"{value!r} does not suit column '{column}', which is {type.display_name}: {error}.",
                 "Correct the value, or the type of the column.",
             )
 
