@@ -9,14 +9,14 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.schema import Schema
 from localcdap.expectations.results import RuleResult, create_result
 from localcdap.expectations.rules import (
-    Action,
     Expectation,
     InSet,
+    MatchesPattern,
     NotNull,
-    Pattern,
     Range,
     Reference,
     RowCondition,
+    RuleAction,
     Unique,
 )
 from localcdap.expectations.values import to_column_value
@@ -59,7 +59,7 @@ class BatchChecker:
     def check(self, batch: pa.RecordBatch) -> list[int | None]:
         """Count the violations in a batch.
 
-        :returns: for each record the index of the first rule with :attr:`Action.ERROR` that it violates, or
+        :returns: for each record the index of the first rule with the action ``error`` that it violates, or
             None.
         """
         self._checked += batch.num_rows
@@ -69,7 +69,7 @@ class BatchChecker:
                 continue
             violating = check(batch)
             self._violations[index] += len(violating)
-            if rule.action is Action.ERROR:
+            if rule.action is RuleAction.ERROR:
                 for row in violating:
                     if first[row] is None:
                         first[row] = index
@@ -97,7 +97,7 @@ def _create_check(
             return _Uniqueness(rule.columns).check
         case Range():
             return _create_range_check(rule, schema)
-        case Pattern():
+        case MatchesPattern():
             pattern = compile_regex(rule.pattern)
             return _create_value_check(rule.column, pattern.matches)
         case InSet():

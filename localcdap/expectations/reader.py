@@ -11,16 +11,16 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.decoders import convert, decode_json
 from localcdap.expectations.rules import (
-    Action,
     Expectation,
     InSet,
+    MatchesPattern,
     NotNull,
-    Pattern,
     Range,
     Reference,
     RowCondition,
     RowCount,
     Rule,
+    RuleAction,
     Unique,
 )
 from localcdap.java.regex import RegexError, compile_regex
@@ -30,7 +30,7 @@ _KINDS: Final[Mapping[str, type[Rule]]] = {
     "not-null": NotNull,
     "unique": Unique,
     "range": Range,
-    "regex": Pattern,
+    "regex": MatchesPattern,
     "in-set": InSet,
     "reference": Reference,
     "row": RowCondition,
@@ -135,14 +135,14 @@ def _explain_value(text: str, names: list[str]) -> RuleProblem:
         return RuleProblem(f"'{missing[1]}' is missing.", f"It may have: {', '.join(names)}.")
     place = re.search(r"`\$\.(\w+)", text)
     if place is not None and place[1] == "action":
-        actions = ", ".join(Action)
+        actions = ", ".join(RuleAction)
         return RuleProblem("'action' is none that there is.", f"Write one of: {actions}.")
     where = f"'{place[1]}': " if place else ""
     return RuleProblem(f"{where}{text.partition(' - at')[0]}.", "Correct the value.")
 
 
 def _find_problem(rule: Rule) -> RuleProblem | None:
-    if rule.allowed_percent and rule.action is not Action.FAIL:
+    if rule.allowed_percent and rule.action is not RuleAction.FAIL:
         return RuleProblem(
             "'allowedPercent' needs the action 'fail'.", "Remove it, or change the action."
         )
@@ -157,7 +157,7 @@ def _find_problem(rule: Rule) -> RuleProblem | None:
             return RuleProblem("'columns' is empty.", "Name one or more columns.")
         case InSet() if not rule.values:
             return RuleProblem("'values' is empty.", "List the values that are expected.")
-        case Pattern():
+        case MatchesPattern():
             try:
                 compile_regex(rule.pattern)
             except RegexError as error:
@@ -168,7 +168,7 @@ def _find_problem(rule: Rule) -> RuleProblem | None:
 
 
 def _find_problem_of_bounds(rule: Range | RowCount) -> RuleProblem | None:
-    if isinstance(rule, RowCount) and rule.action is Action.ERROR:
+    if isinstance(rule, RowCount) and rule.action is RuleAction.ERROR:
         return RuleProblem(
             "a number of rows has no records to send to error.", "Use the action 'fail' or 'count'."
         )

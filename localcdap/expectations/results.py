@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.expectations.rules import Action, Expectation, RowCount
+from localcdap.expectations.rules import Expectation, RowCount, RuleAction
 
 _LEAST_SHOWN: Final = 0.1
 
@@ -18,7 +18,7 @@ class RuleResult(msgspec.Struct, rename="camel"):
     stage: str
     label: str
     """See :attr:`localcdap.expectations.rules.Rule.label`."""
-    action: Action
+    action: RuleAction
     checked: int
     """The number of records; of :class:`.rules.RowCount`, 1."""
     violations: int
@@ -37,7 +37,9 @@ class RuleResult(msgspec.Struct, rename="camel"):
     def is_failure(self) -> bool:
         """Whether a run fails for it."""
         return (
-            self.action is Action.FAIL and self.violations > 0 and self.share > self.allowed_percent
+            self.action is RuleAction.FAIL
+            and self.violations > 0
+            and self.share > self.allowed_percent
         )
 
 

@@ -19,7 +19,7 @@ Value = bool | int | float | str
 _MOST_SHOWN = 48
 
 
-class Action(enum.StrEnum):
+class RuleAction(enum.StrEnum):
     """What a run does about violations."""
 
     COUNT = "count"
@@ -43,9 +43,9 @@ class Rule(
 
     name: str = ""
     """A name that replaces the description; the trend of a rule goes by it."""
-    action: Action = Action.COUNT
+    action: RuleAction = RuleAction.COUNT
     allowed_percent: float = 0
-    """With :attr:`Action.FAIL`: the share of the records, in per cent, that may violate the rule."""
+    """With :attr:`RuleAction.FAIL`: the share of the records, in per cent, that may violate the rule."""
 
     is_of_values: ClassVar[bool] = True
     """Whether one record alone shows whether it violates the rule."""
@@ -129,7 +129,7 @@ class Range(_ColumnRule, frozen=True, kw_only=True, tag="range"):
         return f"{self.column} is from {self.min} to {self.max}"
 
 
-class Pattern(_ColumnRule, frozen=True, kw_only=True, tag="regex"):
+class MatchesPattern(_ColumnRule, frozen=True, kw_only=True, tag="regex"):
     """A whole text matches a regular expression of Java."""
 
     pattern: str
@@ -189,7 +189,9 @@ class RowCount(Rule, frozen=True, kw_only=True, tag="row-count"):
         return f"from {self.min:,} to {self.max:,} rows"
 
 
-Expectation = NotNull | Unique | Range | Pattern | InSet | Reference | RowCondition | RowCount
+Expectation = (
+    NotNull | Unique | Range | MatchesPattern | InSet | Reference | RowCondition | RowCount
+)
 """Any rule."""
 
 

@@ -10,7 +10,7 @@ from localcdap.expectations.reader import RuleProblem
 from localcdap.expectations.rules import (
     Expectation,
     InSet,
-    Pattern,
+    MatchesPattern,
     Range,
     RowCondition,
     Unique,
@@ -49,7 +49,7 @@ def _find_problems(
             yield from _check_values(schema, rule.column, bounds)
         case InSet():
             yield from _check_values(schema, rule.column, list(rule.values))
-        case Pattern() if not is_text(_get_type(schema, rule.column)):
+        case MatchesPattern() if not is_text(_get_type(schema, rule.column)):
             type = _get_type(schema, rule.column).display_name
             yield RuleProblem(
                 f"Column '{rule.column}' is {type}; only texts match a regular expression.",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.expectations.reader import parse_rules, read_rules, to_json
-from localcdap.expectations.rules import Action
+from localcdap.expectations.rules import RuleAction
 from localcdap.expectations.schema_checks import find_schema_problems
 from localcdap.plugin_lib.jexl.row_conditions import find_condition_problems
 from tests.expectations.checked_records import RULES, SCHEMA
@@ -23,7 +23,7 @@ def test_rules_are_written_as_they_were_read():
 
     rules = parse_rules(json.dumps(nodes))
 
-    assert rules[0].action is Action.FAIL
+    assert rules[0].action is RuleAction.FAIL
     assert parse_rules(json.dumps({"expectations": to_json(rules)})) == rules
     assert to_json(rules[1:2]) == [{"rule": "unique", "columns": ("id",)}]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class ColumnProfile(msgspec.Struct, omit_defaults=True):
+class SinkColumn(msgspec.Struct, omit_defaults=True):
     """A column in the sample of a sink's records."""
 
     name: str
@@ -26,5 +26,5 @@ class SinkProfile(msgspec.Struct):
     """All records."""
     sampled: int
     """The records of the sample: those at the beginning of each part of the data, and some of the others."""
-    columns: list[ColumnProfile]
+    columns: list[SinkColumn]
     """The first 200."""

@@ -24,10 +24,10 @@ from localcdap.engine.spark_internals import create_observation
 from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
 from localcdap.expectations.results import RuleResult, create_result
 from localcdap.expectations.rules import (
-    Action,
     Expectation,
     Reference,
     RowCondition,
+    RuleAction,
     Unique,
     explain_violation,
 )
@@ -94,7 +94,7 @@ class ExpectationPlan:
             more = self._violating.get(stage.name)
             return (frame, False) if more is None else (frame.union(more), True)
         checked = self.check(stage, stage.get_schema(stream), frame)
-        return checked, any(rule.action is Action.ERROR for rule in stage.expectations)
+        return checked, any(rule.action is RuleAction.ERROR for rule in stage.expectations)
 
     def check(self, stage: Stage, schema: Schema, frame: DataFrame) -> DataFrame:
         """Count the violations among the records of a stage; return those that stay.
@@ -108,7 +108,7 @@ class ExpectationPlan:
         removing: list[tuple[int, Column]] = []
         later: list[tuple[int, Unique]] = []
         for index, rule in enumerate(stage.expectations):
-            removes = rule.action is Action.ERROR
+            removes = rule.action is RuleAction.ERROR
             if isinstance(rule, Unique) and not removes:
                 later.append((index, rule))
             elif rule.is_of_values or removes:

@@ -11,8 +11,8 @@ from localcdap.engine.tasks.row_conditions import create_condition_pass
 from localcdap.expectations.rules import (
     Expectation,
     InSet,
+    MatchesPattern,
     NotNull,
-    Pattern,
     Range,
     Reference,
     RowCondition,
@@ -73,7 +73,7 @@ def _build_value_column(rule: Expectation, schema: Schema) -> Column:
     match rule:
         case Range():
             holds = _build_range(rule, column, type)
-        case Pattern():
+        case MatchesPattern():
             holds = column.rlike(rf"\A(?:{rule.pattern})\z")
         case InSet():
             holds = column.isin([f.lit(to_column_value(type, value)) for value in rule.values])

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.schema import LogicalType, Schema, Type
-from localcdap.engine.messages.profiles import ColumnProfile, SinkProfile
+from localcdap.engine.messages.profiles import SinkColumn, SinkProfile
 from localcdap.engine.plan.spark_types import quote_column
 from localcdap.engine.spark_internals import create_observation
 
@@ -95,9 +95,9 @@ def _shorten(name: str, type: Schema) -> Column:
     return column
 
 
-def _profile(name: str, type: Schema, values: list[Any]) -> ColumnProfile:
+def _profile(name: str, type: Schema, values: list[Any]) -> SinkColumn:
     known = [value for value in values if value is not None]
-    profile = ColumnProfile(name, type.display_name, len(values) - len(known))
+    profile = SinkColumn(name, type.display_name, len(values) - len(known))
     if type.type in _NESTED and type.logical_type is not LogicalType.DECIMAL:
         return profile
     profile.distinct = len(set(known))

@@ -7,7 +7,7 @@ from typing import Final
 
 from localcdap.api.failures import INVALID_STAGE, Cause, ValidationFailure
 from localcdap.api.schema import Schema
-from localcdap.expectations.rules import KEY, Action, Expectation
+from localcdap.expectations.rules import KEY, Expectation, RuleAction
 from localcdap.expectations.schema_checks import find_schema_problems
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.rules.plugin_types import ERROR_EMITTERS, JOINER, SINKS
@@ -39,7 +39,7 @@ def check_expectations(
     schema = common if type in SINKS else outcome.output_schema
     for rule in stage.expectations:
         outcome.failures += _find_failures(stage, rule, schema)
-        if rule.action is Action.ERROR and type in ERROR_EMITTERS and wants_errors is False:
+        if rule.action is RuleAction.ERROR and type in ERROR_EMITTERS and wants_errors is False:
             outcome.rule_warnings.append(
                 _create_failure(
                     stage,
@@ -53,7 +53,7 @@ def check_expectations(
 def _find_failures(
     stage: StageUse, rule: Expectation, schema: Schema | None
 ) -> Iterator[ValidationFailure]:
-    if rule.action is Action.ERROR and stage.plugin.type not in ERROR_EMITTERS:
+    if rule.action is RuleAction.ERROR and stage.plugin.type not in ERROR_EMITTERS:
         yield _create_failure(
             stage,
             f"'{rule.label}' cannot send records to error: stages of type '{stage.plugin.type}' emit none.",

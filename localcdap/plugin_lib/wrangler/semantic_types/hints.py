@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from localcdap.plugin_lib.wrangler.semantic_types.detection import detect_semantic_type
+
 PII: Final = "pii"
 """The tag of every field with data about persons."""
 _MASKED: Final = ("card", "iban", "phone", "national-id")
@@ -25,6 +27,27 @@ class PrivacyHint(msgspec.Struct, frozen=True):
 
     label: str
     directive: str
+
+
+class ColumnMeaning(msgspec.Struct):
+    """The semantic type of a column, with what protects it."""
+
+    type: str
+    label: str
+    share: float
+    """See :class:`.detection.SemanticMatch`."""
+    hints: list[PrivacyHint]
+    """The directives have ``{c}`` in the place of the column's name."""
+    tags: list[str]
+
+
+def find_meaning(values: Sequence[str]) -> ColumnMeaning | None:
+    """Return what texts of a column mean whose name is not known; None when that is not known."""
+    found = detect_semantic_type("", values)
+    if found is None:
+        return None
+    hints = list_privacy_hints(found.type, "{c}", values)
+    return ColumnMeaning(found.type, found.label, found.share, hints, list_tags(found.type))
 
 
 def list_privacy_hints(type: str, column: str, values: Sequence[str]) -> list[PrivacyHint]:

@@ -52,16 +52,16 @@ def list_countries(text: str) -> list[str]:
         return []
     found = [
         country
-        for country, form, is_valid in _load_tests()
-        if form.fullmatch(text) and is_valid(text)
+        for country, form, module in _FORMS
+        if form.fullmatch(text) and _load_test(module)(text)
     ]
     return list(dict.fromkeys(found))
 
 
-@lru_cache(maxsize=1)
-def _load_tests() -> list[tuple[str, re.Pattern[str], Callable[[str], bool]]]:
-    tests = []
-    for country, name, form in _MODULES:
-        module = importlib.import_module(f"stdnum.{name}")
-        tests.append((country, re.compile(form), module.is_valid))
-    return tests
+_FORMS: Final = [(country, re.compile(form), module) for country, module, form in _MODULES]
+
+
+@lru_cache
+def _load_test(module: str) -> Callable[[str], bool]:
+    test: Callable[[str], bool] = importlib.import_module(f"stdnum.{module}").is_valid
+    return test

@@ -22,7 +22,7 @@ from localcdap.tui.screens.prep.menu import (
     is_plain_name,
     list_entries,
 )
-from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
+from localcdap.tui.screens.prep.protection_keys import ProtectionKeys
 from localcdap.tui.screens.prep.source import (
     PrepFailure,
     PrepSource,
@@ -42,7 +42,7 @@ _SUFFIXES: Final = (
 )
 
 
-class PrepScreen(RecipeScreen):
+class PrepScreen(ProtectionKeys):
     """The keys of the prep area: its menus, and what becomes of data and recipes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

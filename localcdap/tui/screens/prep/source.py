@@ -15,6 +15,7 @@ from localcdap.datasets.sql import SqlRequest
 from localcdap.decoders import convert, decode_json
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
+from localcdap.tui.screens.prep.meanings import PrepMeaning
 
 SAMPLE: Final = 1000
 """Records of a sample."""
@@ -98,6 +99,7 @@ class PrepProfile(msgspec.Struct):
     bars: list[int] = []
     top: list[PrepValueCount] = []
     patterns: list[PrepValueCount] = []
+    meaning: PrepMeaning | None = None
 
 
 class PrepColumn(msgspec.Struct):

@@ -9,7 +9,7 @@ from textual.widgets import Input, Static, TabbedContent
 
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.expectations.results import RuleResult
-from localcdap.expectations.rules import Action
+from localcdap.expectations.rules import RuleAction
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.history import RunFilter
@@ -299,9 +299,9 @@ async def test_expectations_show_their_trend(cdap, namespace, open_studio, size)
     for minute, nulls in enumerate((20, 310)):
         results = [
             RuleResult(
-                "clean", "email is not null", Action.COUNT, 1000, nulls, noun="nulls of email"
+                "clean", "email is not null", RuleAction.COUNT, 1000, nulls, noun="nulls of email"
             ),
-            RuleResult("clean", "id is unique", Action.FAIL, 1000, 0),
+            RuleResult("clean", "id is unique", RuleAction.FAIL, 1000, 0),
         ]
         run = write_run(cdap, "people", namespace=namespace, starting=get_now() + minute * 1000)
         run.expectations = results
