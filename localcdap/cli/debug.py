@@ -17,7 +17,13 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, print_json, secho
-from localcdap.cli.records import print_problem, print_records, print_rejected, read_json
+from localcdap.cli.records import (
+    print_problem,
+    print_records,
+    print_rejected,
+    print_results,
+    read_json,
+)
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.text import plural
 
@@ -114,6 +120,7 @@ def _print(answer: DebugAnswer) -> None:
     if answer.error_records:
         secho(plural(len(answer.error_records), "error record"), bold=True)
         print_rejected(answer.error_records, _MOST_ON_SCREEN)
+    print_results(answer.expectations, {})
     for line in answer.logs:
         echo(line, err=True)
     for problem in answer.errors:

@@ -16,6 +16,11 @@ import click
 from localcdap.api.errors import BadRequestError
 from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
 from localcdap.cli.output import echo, is_terminal, print_json, secho
+from localcdap.cli.records import print_results
+from localcdap.decoders import convert
+from localcdap.expectations.reader import parse_rules, to_json
+from localcdap.expectations.results import RuleResult
+from localcdap.expectations.rules import KEY, Expectation
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.recipe_files import apply_recipe
 from localcdap.text import plural
@@ -92,6 +97,13 @@ def open_data(instance: Instance, data: str) -> int:
 @click.option("--encoding", help="The encoding of the text, such as Windows-1252.")
 @click.option("--sheet", help="The sheet of a workbook. Default: the first one.")
 @click.option("--stage", help="The stage with the recipe, if RECIPE is a pipeline with several.")
+@click.option(
+    "--expectations",
+    "rules",
+    metavar="FILE",
+    help="A JSON file with rules for the rows of the result. Default: those of the stage, or of a recipe in "
+    "JSON.",
+)
 @click.option("--skip-failures", is_flag=True, help="Leave out rows that fail, and go on.")
 @click.option(
     "--errors",
@@ -108,6 +120,7 @@ def apply(
     output: str | None,
     output_format: str | None,
     stage: str | None,
+    rules: str | None,
     skip_failures: bool,
     errors: str | None,
     arguments: tuple[str, ...],
@@ -124,7 +137,9 @@ def apply(
 
     A row that fails ends the command; nothing is written then.
     """
-    text = _read_recipe(recipe, stage)
+    text, expectations = _read_recipe(recipe, stage)
+    if rules is not None:
+        expectations = parse_rules(_read_file(rules))
     format = output_format or (None if output else "csv")
     if output is None and format in _BINARY and sys.stdout.isatty():
         raise click.UsageError(f"Give --output FILE: a terminal cannot show {format}.")
@@ -141,6 +156,7 @@ def apply(
             "output_format": format,
             "errors": None if errors is None else str(Path(errors).absolute()),
             "skips_failures": skip_failures,
+            "expectations": to_json(expectations),
         }
         given = parse_pairs(arguments, "-a")
         with instance.connect() as cdap, _show_progress() as show:
@@ -151,33 +167,47 @@ def apply(
     _print_result(instance, progress, output)
 
 
-def _read_recipe(name: str, stage: str | None) -> str:
-    """Return the directives of a file of directives, of a recipe in JSON, or of a pipeline.
+def _read_file(name: str) -> str:
+    """Return the text of a file.
+
+    :raises BadRequestError: when it cannot be read.
+    """
+    try:
+        return Path(name).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise BadRequestError(f"{name}: there is no such file.", "Correct its name.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequestError(f"{name} cannot be read: {error}.") from None
+
+
+def _read_recipe(name: str, stage: str | None) -> tuple[str, list[Expectation]]:
+    """Return the directives of a file of directives, of a recipe in JSON, or of a pipeline, and its rules.
 
     :raises BadRequestError: when the file cannot be read, or has no recipe.
     """
-    try:
-        text = Path(name).read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise BadRequestError(f"{name}: there is no such file.", "Correct RECIPE.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRequestError(f"{name} cannot be read: {error}.") from None
+    text = _read_file(name)
     if not text.lstrip().startswith("{"):
-        return text
+        return text, []
     try:
         document = json.loads(text)
     except ValueError as error:
         raise BadRequestError(f"{name} is not JSON: {error}.") from None
     directives = document.get("directives")
     if isinstance(directives, list):
-        return "\n".join(map(str, directives))
+        return "\n".join(map(str, directives)), parse_rules(text)
     return _find_stage(name, document, stage)
 
 
-def _find_stage(name: str, document: dict[str, Any], wanted: str | None) -> str:
+def _find_stage(
+    name: str, document: dict[str, Any], wanted: str | None
+) -> tuple[str, list[Expectation]]:
+    read = read_document(document, name)
+    wrong = [each for each in read.problems if each.field == KEY]
+    if wrong:
+        raise BadRequestError("\n".join(each.full_message for each in wrong), "Correct them.")
     found = {
-        stage.name: stage.plugin.properties.get("directives", "")
-        for stage in read_document(document, name).stages
+        stage.name: (stage.plugin.properties.get("directives", ""), list(stage.expectations))
+        for stage in read.stages
         if stage.plugin.name == "Wrangler"
     }
     if wanted is not None and wanted in found:
@@ -242,6 +272,7 @@ def _print_result(instance: Instance, progress: dict[str, Any], output: str | No
     for problem in progress["problems"]:
         mark = "→" if problem["is_sent"] else "✗"
         secho(f"{mark} row {problem['row']}: {problem['message']}", fg="yellow", err=True)
+    print_results(convert(progress["expectations"], list[RuleResult]), {}, err=True)
     left_out = progress["failed"] + progress["sent"]
     more = left_out - len(progress["problems"])
     if more:
@@ -252,5 +283,5 @@ def _print_result(instance: Instance, progress: dict[str, Any], output: str | No
     if progress["failed"]:
         parts.append(f"{progress['failed']:,} failed")
     if progress["sent"]:
-        parts.append(f"{progress['sent']:,} sent to error by the recipe")
+        parts.append(f"{progress['sent']:,} sent to error")
     echo("; ".join(parts) + ".", err=True)

@@ -16,7 +16,7 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, print_failures, print_json, secho
-from localcdap.cli.records import print_problem, print_records, print_rejected
+from localcdap.cli.records import print_problem, print_records, print_rejected, print_results
 from localcdap.engine.messages.samples import StageSample
 from localcdap.runs.preview.model import (
     DEFAULT_TIMEOUT_MINUTES,
@@ -134,6 +134,7 @@ def _print_stage(name: str, sample: StageSample, *, every: bool) -> None:
     if sample.records:
         print_records(sample.schema, sample.records, most)
     print_rejected(sample.errors, most)
+    print_results(sample.expectations, {})
     for problem in sample.problems:
         print_problem(problem)
     echo()

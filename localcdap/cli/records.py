@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.cli.output import StyledText, echo, print_table, secho
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
+from localcdap.expectations.results import RuleResult, describe_result
 from localcdap.text import sanitize_for_terminal
 
 _WIDEST: Final = 40
@@ -69,6 +70,25 @@ def print_rejected(errors: Sequence[RejectedRecord], most: int) -> None:
         echo(mark, f" {each.code}: {each.message or ''}  {json.dumps(each.record)}")
     if len(errors) > most:
         echo(f"… and {len(errors) - most:,} more error records")
+
+
+def print_results(
+    results: Sequence[RuleResult], changes: Mapping[tuple[str, str], str], *, err: bool = False
+) -> None:
+    """Print the results of expectations, a line for each.
+
+    :param changes: how results differ from those before, by stage and label.
+    :param err: print on stderr.
+    """
+    for each in results:
+        mark, colour = ("✗", "yellow") if each.violations else ("✓", "green")
+        if each.is_failure:
+            colour = "red"
+        change = changes.get((each.stage, each.label))
+        more = f"; {change}" if change else ""
+        where = f"{each.stage}: " if each.stage else ""
+        text = f"{mark} {where}{each.label}: {describe_result(each)}{more}"
+        secho(text, fg=colour, err=err)
 
 
 def print_problem(problem: StageProblem) -> None:

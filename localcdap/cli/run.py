@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -18,7 +20,9 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, is_terminal, print_json, print_table, secho
+from localcdap.cli.records import print_results
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.runs.expectations import RECENT_RUNS, find_changes
 from localcdap.runs.model import Run, RunRequest
 from localcdap.text import format_duration
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from localcdap.host import Cdap
 
 
+NO_CHANGES: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 _EARLIER_RUNS: Final = 20
 """The newest runs of a pipeline among which the estimate of a run looks for a completed one."""
 
@@ -75,10 +80,11 @@ def command(
         return _explain(instance, request, pipeline)
     with instance.connect(expects_run=True) as cdap:
         run = start(cdap, _resolve_document(cdap, request, pipeline), detach=detach)
+        changes = read_changes(cdap, run)
     if instance.json:
         print_json(run)
     else:
-        show_result(run)
+        show_result(run, changes)
     return NO if run.status in (RunStatus.FAILED, RunStatus.KILLED) else 0
 
 
@@ -118,8 +124,16 @@ def start(cdap: Cdap, request: RunRequest, *, detach: bool = False) -> Run:
         return cdap.runs.stop(run.run)
 
 
-def show_result(run: Run) -> None:
-    """Print the counts of each stage and how the run ended."""
+def read_changes(cdap: Cdap, run: Run) -> dict[tuple[str, str], str]:
+    """Return how the results of a run's expectations differ from the run before, see `find_changes`."""
+    if not run.expectations:
+        return {}
+    recent = cdap.runs.list_runs(run.namespace, pipeline=run.pipeline, limit=RECENT_RUNS)
+    return find_changes(run, recent)
+
+
+def show_result(run: Run, changes: Mapping[tuple[str, str], str] = NO_CHANGES) -> None:
+    """Print the counts of each stage, the results of expectations, and how the run ended."""
     rows = [(name, c.records_in, c.records_out, c.errors) for name, c in run.stages.items()]
     if rows:
         print_table(("stage", "in", "out", "errors"), rows, numbers="in out errors")
@@ -127,6 +141,7 @@ def show_result(run: Run) -> None:
         if counts.metrics:
             listed = ", ".join(f"{metric} {number:,}" for metric, number in counts.metrics.items())
             echo(f"{name}: {listed}")
+    print_results(run.expectations, changes)
     for repair in run.repairs:
         secho(str(repair), fg="yellow")
     took = format_duration(run.starting, run.end)

@@ -1,4 +1,4 @@
-"""``localcdap runs``: list the runs, or remove old ones."""
+"""``localcdap runs``: list the runs, show one, or remove old ones."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from typing import Final
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_table
+from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.cli.run import read_changes, show_result
+from localcdap.engine.messages.profiles import SinkProfile
+from localcdap.expectations.results import format_share
 from localcdap.runs.model import Run
 from localcdap.runs.retention import RunRetention
 from localcdap.text import format_duration, format_time, plural
 
 _PRUNE: Final = "prune"
+_SHOW: Final = "show"
+_WIDEST: Final = 24
+"""Characters of a value that are printed."""
 
 
 @click.command("runs")
-@click.argument("words", nargs=-1, metavar="[prune] [NAME]")
+@click.argument("words", nargs=-1, metavar="[show RUN | prune] [NAME]")
 @click.option("--limit", default=50, show_default=True, help="The most runs to list; 0 lists all.")
 @click.option(
     "--keep-days",
@@ -30,6 +36,11 @@ _PRUNE: Final = "prune"
     metavar="N",
     help="With prune: keep the newest N runs of each pipeline.",
 )
+@click.option(
+    "--columns",
+    is_flag=True,
+    help="With show: show what the columns were like that its sinks wrote, as a sample shows them.",
+)
 @click.option("--dry-run", is_flag=True, help="With prune: only list what would be removed.")
 @instance_options
 def command(
@@ -38,14 +49,21 @@ def command(
     limit: int,
     keep_days: float | None,
     keep_newest: int | None,
+    columns: bool,
     dry_run: bool,
 ) -> None:
     """List the runs of the namespace, or of the pipeline NAME, newest first.
+
+    'localcdap runs show RUN' shows the counts and the expectations of one run: its id, the beginning of its
+    id, or 'last'.
 
     'localcdap runs prune' removes the runs that have ended, with their logs, except those that --keep-days or
     --keep-newest keeps. Without these options, the settings runs.keep_days and runs.keep_newest say which
     runs are kept, by default all; localcdap also applies these settings by itself.
     """
+    if words[:1] == (_SHOW,) and len(words) == 2:
+        _show(instance, words[1], with_columns=columns)
+        return
     prunes = words[:1] == (_PRUNE,)
     names = words[1:] if prunes else words
     if len(names) > 1:
@@ -54,6 +72,8 @@ def command(
     if not prunes:
         if keep_days or keep_newest or dry_run:
             raise click.UsageError("This option needs 'prune': localcdap runs prune …")
+        if columns:
+            raise click.UsageError("--columns needs 'show': localcdap runs show RUN --columns")
         _list(instance, name, limit)
         return
     with instance.connect() as cdap:
@@ -81,6 +101,38 @@ def _list(instance: Instance, name: str | None, limit: int) -> None:
         print_table(header, [_format_row(run) for run in runs])
     else:
         echo("No runs yet. Start one with 'localcdap run FILE'.", err=True)
+
+
+def _show(instance: Instance, name: str, *, with_columns: bool) -> None:
+    with instance.connect() as cdap:
+        run = cdap.runs.get(instance.namespace, name)
+        changes = read_changes(cdap, run)
+        profiles = cdap.runs.read_profiles(run.run) if with_columns else []
+    if instance.json:
+        print_json({"run": run, "profiles": profiles} if with_columns else run)
+        return
+    show_result(run, changes)
+    for profile in profiles:
+        _print_profile(profile)
+    if with_columns and not profiles:
+        echo("No profiles were kept: the run wrote nothing, or engine.profiles is off.", err=True)
+
+
+def _print_profile(profile: SinkProfile) -> None:
+    secho(f"\n{profile.stage}", fg="cyan", bold=True, nl=False)
+    echo(f"  {profile.sampled:,} of {plural(profile.rows, 'record')}")
+    rows = [
+        (
+            each.name,
+            each.type,
+            format_share(100 * each.nulls / profile.sampled) if profile.sampled else "",
+            "" if each.distinct is None else f"{each.distinct:,}",
+            (each.lowest or "")[:_WIDEST],
+            (each.highest or "")[:_WIDEST],
+        )
+        for each in profile.columns
+    ]
+    print_table(("column", "type", "nulls", "distinct", "lowest", "highest"), rows)
 
 
 def _format_row(run: Run) -> tuple[str, ...]:

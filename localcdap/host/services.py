@@ -94,7 +94,7 @@ from localcdap.runs.profiles import NATIVE
 from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.records import RunRecords
 from localcdap.runs.retention import RunRetention
-from localcdap.runs.service import RunService
+from localcdap.runs.service import RunReport, RunService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
@@ -431,7 +431,7 @@ class HostServices:
             provisioners,
             home=home.path,
             directory=home.runs,
-            counts=settings.engine_counts,
+            report=RunReport(settings.engine_counts, settings.engine_profiles),
             engine=engine.directory,
             origins=self.preferences.find_origins,
             spare=spare,

@@ -23,6 +23,7 @@ from localcdap.pipeline.validation.datasets import (
     NoDatasets,
     create_update_warnings,
 )
+from localcdap.pipeline.validation.expectations import check_expectations
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.specification import create_stage_spec
@@ -165,6 +166,7 @@ class StudioService:
         common, different = merge_schemas(stage.name, stage.plugin.type, known)
         outcome = configure(stage, inputs)
         outcome.set_output_schemas(common)
+        check_expectations(outcome, common, wants_errors=None)
         secrets = environment.secrets
         failures = secrets.clean(failures + outcome.failures + different)
         spec = None if failures else secrets.clean_stage(create_stage_spec(outcome))

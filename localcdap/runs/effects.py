@@ -17,6 +17,7 @@ from localcdap.engine.messages.spool import (
     Committed,
     Counted,
     DatasetFlow,
+    ExpectationsChecked,
     Failed,
     LineageTraced,
     LogLine,
@@ -26,6 +27,7 @@ from localcdap.engine.messages.spool import (
     Progress,
     RecordCounts,
     RunStatus,
+    SinksProfiled,
     StatusChanged,
     TableLoads,
 )
@@ -80,6 +82,8 @@ class RunEffects:
                 self._load(transaction, message)
             case Accessed():
                 self._records.note_accesses(transaction, self._id, message.accesses)
+            case SinksProfiled():
+                self._records.add_profiles(transaction, self._id, message.profiles)
             case LineageTraced():
                 self._records.note_lineage(transaction, self._id, message)
             case MetadataOperations():
@@ -120,7 +124,7 @@ class RunEffects:
     def _change(
         self,
         transaction: Transaction,
-        message: StatusChanged | Counted | Failed | Progress | Committed,
+        message: StatusChanged | Counted | ExpectationsChecked | Failed | Progress | Committed,
     ) -> None:
         run = self._records.get_in(transaction, self._id)
         match message:
@@ -129,6 +133,8 @@ class RunEffects:
             case Counted():
                 for name, counts in message.stages.items():
                     run.stages[name] = _to_stage_counts(counts)
+            case ExpectationsChecked():
+                run.expectations += message.results
             case Progress():
                 stages = {name: _to_stage_counts(counts) for name, counts in message.stages.items()}
                 run.progress = RunProgress(

@@ -27,6 +27,7 @@ class RunLauncher:
 
     :param home: what relative paths in pipelines are relative to.
     :param counts: whether records are counted per stage.
+    :param profiles: whether the profiles of what reaches the sinks are reported.
     :param watch: begins to watch a run.
     :param wait: returns a run as soon as it differs from a version, or after a time in seconds.
     :param announce: called when a run was changed.
@@ -39,6 +40,7 @@ class RunLauncher:
         home: Path,
         *,
         counts: bool,
+        profiles: bool,
         watch: Callable[[Run, ProcessIdentity], WatchedRun],
         wait: Callable[[str, int, float], Run],
         announce: Callable[[], None],
@@ -50,6 +52,7 @@ class RunLauncher:
         self._provisioners = provisioners
         self._home = home
         self._counts = counts
+        self._profiles = profiles
         self._on_launch = on_launch
         self._starting: Final[set[threading.Thread]] = set()
 
@@ -75,7 +78,8 @@ class RunLauncher:
         )
         watched = self._watch(run, process.identity)
         text, _ = environment.write_out_templates(document)
-        order = create_order(run, text, resolved.plugins, self._home, counts=self._counts)
+        order = create_order(run, text, resolved.plugins, self._home)
+        order.counts, order.profiles = self._counts, self._profiles
         arguments = (process, order, provisioner, watched)
         thread = threading.Thread(target=self._send_order, args=arguments)
         self._starting.add(thread)

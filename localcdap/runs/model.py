@@ -9,6 +9,7 @@ import msgspec
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.engine.messages.spool import Failed, RunStatus
+from localcdap.expectations.results import RuleResult
 from localcdap.pipeline.validation.repairs import Repair
 
 MANUAL: Final = "MANUAL"
@@ -126,6 +127,8 @@ class Run(msgspec.Struct, rename="camel"):
     """The artifact of its application; None for runs of earlier versions."""
     start_method: str = MANUAL
     """How it was started, as :attr:`localcdap.api.app.events.RunStatusChanged.start_method`."""
+    expectations: list[RuleResult] = []
+    """The results of the expectations that were checked, in the order of the pipeline."""
 
     def get_latest_counts(self, stage: str) -> StageCounts:
         """Return the final counts of a stage, or its counts so far while it is running."""

@@ -90,13 +90,10 @@ def prepare_datasets(
             datasets.apply(tx, namespace, existing, None)
 
 
-def create_order(
-    run: Run, document: str, plugins: dict[str, PluginRef], home: Path, *, counts: bool
-) -> WorkOrder:
+def create_order(run: Run, document: str, plugins: dict[str, PluginRef], home: Path) -> WorkOrder:
     """Return the order for the process of a run, in which the engine's address is missing.
 
     :param home: the instance's folder.
-    :param counts: whether records are counted per stage.
     """
     return WorkOrder(
         run_id=run.run,
@@ -108,7 +105,6 @@ def create_order(
         logical_start_ms=run.starting,
         engine_url="",
         base_directory=str(home),
-        counts=counts,
         user=run.user or "",
         host_directory=str(home),
     )

@@ -15,6 +15,7 @@ from localcdap.api.metadata import PROGRAM_RUN, WORKFLOW, WORKFLOW_NAME, Metadat
 from localcdap.api.pipeline import StageConnection
 from localcdap.api.security import Authorizer
 from localcdap.decoders import decode_json
+from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.engine.messages.spool import (
     DatasetAccess,
     DatasetFlow,
@@ -221,12 +222,13 @@ class RunRecords:
         transaction.execute(f"DELETE FROM run_logs WHERE run {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute(f"DELETE FROM spool_offsets WHERE spool {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute(f"DELETE FROM run_accesses WHERE run {of_namespace}", (namespace,))  # noqa: S608
+        transaction.execute(f"DELETE FROM run_profiles WHERE run {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute("DELETE FROM runs WHERE namespace = ?", (namespace,))
 
     def remove(self, transaction: Transaction, namespace: str, runs: Sequence[str]) -> None:
         """Remove ended runs of a namespace, their logs, and the documents that no other run has."""
         tables = ("run_logs", "run"), ("spool_offsets", "spool"), ("run_accesses", "run")
-        for table, key in (*tables, ("runs", "run")):
+        for table, key in (*tables, ("run_profiles", "run"), ("runs", "run")):
             transaction.execute(
                 f"DELETE FROM {table} WHERE {key} IN (SELECT unnest(?))",  # noqa: S608
                 (list(runs),),
@@ -253,6 +255,22 @@ class RunRecords:
                 if line.number <= _MOST_LOG_LINES or line.level in _SERIOUS
             ],
         )
+
+    def add_profiles(
+        self, transaction: Transaction, run: str, profiles: Sequence[SinkProfile]
+    ) -> None:
+        """Store the profiles of what a run has written."""
+        transaction.execute_many(
+            "INSERT INTO run_profiles VALUES (?, ?, ?)",
+            [(run, each.stage, msgspec.json.encode(each).decode()) for each in profiles],
+        )
+
+    def read_profiles(self, run: str) -> list[SinkProfile]:
+        """Return the profiles of what a run has written, in the order of its phases and sinks."""
+        rows = self._store.read(
+            "SELECT profile FROM run_profiles WHERE run = ? ORDER BY rowid", (run,)
+        )
+        return [decode_json(profile, SinkProfile) for (profile,) in rows]
 
     def get_log_length(self, transaction: Transaction, run: str) -> int:
         """Return the number of the last line of a run's log; 0 when it is empty."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -31,8 +31,8 @@ from localcdap.runs.deployed import explain_lost_artifacts, pin_plugins
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
 from localcdap.runs.launcher import RunLauncher
-from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
-from localcdap.runs.model import Run, RunRequest, StoredLogLine
+from localcdap.runs.logs import RunLogs
+from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.new_run import (
     build_request,
     build_run,
@@ -45,6 +45,7 @@ from localcdap.runs.processes import RunProcess, has_order, remove_process
 from localcdap.runs.profiles import ProfileSummary
 from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.records import ProcessIdentity, RunRecords
+from localcdap.runs.reports import RunReports
 from localcdap.runs.retention import RunPruner, RunRetention
 from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
@@ -61,13 +62,22 @@ _ATTEMPTS: Final = 3
 """Attempts at applying a message before it is skipped as poisonous."""
 
 
-class RunService:
+class RunReport(NamedTuple):
+    """What runs report of their records."""
+
+    counts: bool
+    """The records of each stage, and the metrics of plugins."""
+    profiles: bool
+    """The profiles of what reaches the sinks."""
+
+
+class RunService(RunReports):
     """The runs of an instance. Threads may share it.
 
     :param provisioners: where runs take place.
     :param home: what relative paths in pipelines are relative to.
     :param directory: of the sub-directories of runs.
-    :param counts: whether records are counted per stage.
+    :param report: what runs report of their records.
     :param engine: directory of the local engine.
     :param origins: of the values of macros that arguments do not define.
     :param authorizer: decides which tables the users of runs may write.
@@ -87,7 +97,7 @@ class RunService:
         *,
         home: Path,
         directory: Path,
-        counts: bool,
+        report: RunReport,
         engine: Path,
         origins: Origins = lambda _, __: {},
         spare: RunProcess | None = None,
@@ -101,9 +111,8 @@ class RunService:
         self._datasets = datasets
         self._updates_datasets = updates_datasets
         self._authorizer = authorizer
-        self._records = RunRecords(store, topics, namespaces, recorder)
+        super().__init__(RunRecords(store, topics, namespaces, recorder), RunLogs(store))
         self._history = RunHistory(store)
-        self._logs = RunLogs(store)
         self._origins = origins
         self._namespaces = namespaces
         self._resolver = resolver
@@ -120,7 +129,8 @@ class RunService:
         self._launcher = RunLauncher(
             provisioners,
             home,
-            counts=counts,
+            counts=report.counts,
+            profiles=report.profiles,
             watch=self._watch_run,
             wait=self.wait,
             announce=self._announce,
@@ -297,46 +307,6 @@ class RunService:
         return list_arguments(read, environment.merge_arguments(name, given), origins)
 
     @requires(OF_RUN)
-    def summarize_log(self, run: str) -> LogSummary:
-        """Return the number of lines of each level in a log, and the stages that have lines."""
-        return self._logs.summarize(run)
-
-    @requires(OF_RUN)
-    def read_log_outline(self, run: str, filter: LogFilter, since: int = 0) -> LogOutline:
-        """Return where the rows of a filtered log begin, from the line ``since`` on."""
-        return self._logs.create_outline(run, filter, since)
-
-    @requires(OF_RUN)
-    def read_log_page(
-        self, run: str, filter: LogFilter, since: int, limit: int
-    ) -> list[StoredLogLine]:
-        """Return lines of a filtered log from the line ``since`` on; long texts are cut."""
-        return self._logs.read_page(run, filter, since, limit)
-
-    @requires(OF_RUN)
-    def get_log_line(self, run: str, number: int) -> StoredLogLine:
-        """Return a line with its full text.
-
-        :raises NotFoundError: when the log has no such line.
-        """
-        return self._logs.get_line(run, number)
-
-    @requires(OF_RUN)
-    def find_log_row(self, run: str, filter: LogFilter, number: int) -> int:
-        """Return the row of a line in a filtered log, or of the next line that matches the filter."""
-        return self._logs.find_row(run, filter, number)
-
-    @requires(OF_RUN)
-    def find_in_log(
-        self, run: str, filter: LogFilter, text: str, number: int = 0, *, backwards: bool = False
-    ) -> LogHit | None:
-        """Find the next line after (or before) ``number`` that contains ``text``, wrapping around at the end.
-
-        The search is case-sensitive when ``text`` has a capital letter. None when no line matches.
-        """
-        return self._logs.find(run, filter, text, number, backwards=backwards)
-
-    @requires(OF_RUN)
     def wait_for_log(self, run: str, newest: int, timeout_s: float) -> int:
         """Wait until the log has lines after ``newest``, the run has ended, or the timeout; return the
         last number.
@@ -348,11 +318,6 @@ class RunService:
         with self._changed:
             self._changed.wait_for(lambda: not goes_on(), timeout_s)
         return self._logs.get_newest(run)
-
-    @requires(OF_RUN)
-    def read_log(self, run: str, after: int = 0, limit: int = 0) -> list[StoredLogLine]:
-        """Return the log lines of a run after the line ``after``; at most ``limit``, 0 for all."""
-        return self._records.read_log(run, after, limit)
 
     @requires(OF_RUN)
     def drain_spool(self, run: str) -> None:

@@ -76,6 +76,8 @@ class Settings(msgspec.Struct, kw_only=True):
     """The minutes without a run after which the local Spark server stops; 0: never."""
     engine_counts: bool = True
     """Whether the records of each stage are counted."""
+    engine_profiles: bool = True
+    """Whether runs keep profiles of what they write, from a sample."""
     engine_warm_up: bool = True
     """Whether the studio starts the local Spark server when a pipeline is valid, before it is run."""
     engine_directory: str = "engine"
@@ -146,6 +148,7 @@ OPTIONS: Final[dict[str, str]] = {
     "engine.memory": "engine_memory",
     "engine.idle_minutes": "engine_idle_minutes",
     "engine.counts": "engine_counts",
+    "engine.profiles": "engine_profiles",
     "engine.warm_up": "engine_warm_up",
     "engine.directory": "engine_directory",
     "engine.profile": "engine_profile",

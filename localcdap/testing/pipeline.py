@@ -23,10 +23,13 @@ from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import add_record
+from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.streams import Plan
 from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.tasks.pass_plan import error_record_schema
+from localcdap.expectations.results import RuleResult
+from localcdap.expectations.rules import Expectation
 from localcdap.testing import record_plugins
 from localcdap.testing.configuration import START, raise_failures, validate_stage
 from localcdap.testing.references import file_ref, plugin_ref
@@ -66,6 +69,8 @@ class PipelineTester:
         self.flow = Flow([], [])
         self.table_loads: list[TableLoad] = []
         """The rows to upsert into tables after a run, as directories of Parquet files."""
+        self.results: list[RuleResult] = []
+        """The results of the expectations, after a run."""
         self.arguments = dict(arguments or {})
         self._spark = spark
         self._folder = folder
@@ -98,12 +103,14 @@ class PipelineTester:
         inputs: Sequence[str] = (),
         *,
         ports: Sequence[str] = (),
+        expectations: Sequence[Expectation] = (),
     ) -> Stage:
         """Configure a stage and connect it to its inputs, each a stage or ``splitter.port``.
 
         :param plugin: a class at the top level of a module, or a reference such as that of
             :func:`localcdap.testing.artifact_ref`.
         :param ports: the ports of a splitter that will be connected.
+        :param expectations: rules for the records that leave the stage; for a sink, for those that reach it.
         :returns: the stage with its schemas.
         :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
         :raises BadRequestError: when the name is used already, an input does not exist, or the plugin does
@@ -135,6 +142,7 @@ class PipelineTester:
         result, evaluated = outcome.result, outcome.request.properties
         output, error, made = result.output_schema, result.error_schema, result.port_schemas
         stage = Stage(name, ref, evaluated, schemas, output, error, made)
+        stage.expectations = list(expectations)
         self.flow.stages.append(stage)
         self.flow.connections += connections
         return stage
@@ -179,7 +187,7 @@ class PipelineTester:
         """Plan the pipeline, compare its schemas with Spark's, write its sinks, and commit.
 
         :returns: the numbers of input, output and error records by stage; empty without ``counts``.
-        :raises StageError: when the run fails.
+        :raises StageError: when the run fails, also because of an expectation.
         """
         around = self.build_run_context()
         try:
@@ -188,6 +196,7 @@ class PipelineTester:
             totals = execute_plan(
                 made, self.flow, self._spark, tag=around.run_id, block=around.block
             )
+            self._check_results(made)
         except StageError as error:
             around.staging.roll_back()
             raise add_record(error) from error
@@ -197,6 +206,12 @@ class PipelineTester:
         around.staging.commit(around.table_loads)
         self.table_loads = around.table_loads
         return totals
+
+    def _check_results(self, plan: Plan) -> None:
+        self.results = plan.expectations.get_results() if plan.expectations is not None else []
+        error = explain_failures(self.results)
+        if error is not None:
+            raise error
 
     def read(self, sink: str) -> list[dict[str, Any]]:
         """Return the records of a :meth:`sink`, in no particular order after a shuffle.

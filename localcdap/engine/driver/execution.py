@@ -51,8 +51,11 @@ def execute_plan(
     :returns: the counts of each stage; empty when records are not counted.
     :raises StageError: when a stage fails; the other sinks are interrupted.
     """
+    if plan.expectations is not None:
+        plan.expectations.compute_uniqueness()
     _write_sinks(plan.sinks, flow, spark, tag, block)
-    if plan.counter is not None and len(plan.sinks) > 1:
+    observes = any((plan.counter, plan.expectations))
+    if observes and len(plan.sinks) > 1:
         _collect_observations(plan.persisted)
     return _get_totals(plan, flow)
 
@@ -62,6 +65,9 @@ def _get_totals(plan: Plan, flow: Flow) -> dict[str, RecordCounts]:
     if plan.counter is None:
         return {}
     totals = plan.counter.get_totals(flow)
+    if plan.expectations is not None:
+        for name, removed in plan.expectations.count_removed().items():
+            totals[name].error += removed
     for name, counted in plan.sinks[0].context.metrics_of_run.items():
         if name in totals:
             metrics = totals[name].metrics

@@ -41,10 +41,12 @@ from localcdap.engine.messages.spool import (
     Accessed,
     Committed,
     Counted,
+    ExpectationsChecked,
     Failed,
     Message,
     MetadataOperations,
     RunStatus,
+    SinksProfiled,
 )
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import add_record, to_stage_error
@@ -161,6 +163,8 @@ class RunDriver:
             lambda counts: spool.append(Counted(counts)),
             lambda accesses: spool.append(Accessed(accesses)) if accesses else None,
             spool.append,
+            lambda results: spool.append(ExpectationsChecked(results)),
+            lambda profiles: spool.append(SinksProfiled(profiles)),
         )
         with self._listen_to_tasks(run, spool, progress):
             workflow.prepare()
@@ -242,6 +246,7 @@ class RunDriver:
             hide=get_secrets(order).hide,
             transactions=self._transactions.open,
             declare=create_declarer(order),
+            profiles=order.profiles,
         )
 
     def _create_metadata(self, spool: SpoolWriter) -> RunMetadata:

@@ -21,6 +21,7 @@ from localcdap.engine.driver.execution import execute_plan, prepare_plans
 from localcdap.engine.driver.lineage import trace_flow
 from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE, Stage
 from localcdap.engine.messages.orders import WorkOrder
+from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.engine.messages.spool import (
     DatasetAccess,
     DatasetFlow,
@@ -29,11 +30,13 @@ from localcdap.engine.messages.spool import (
 )
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
+from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
 from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.schema_checks import SchemaCheck
 from localcdap.engine.plan.streams import Plan
+from localcdap.expectations.results import RuleResult
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,6 +53,8 @@ class Workflow:
     :param on_accesses: called with the datasets that a phase begins to read or has written, and that a
         control stage has read or changed.
     :param on_lineage: called with the field lineage of a phase that has ended.
+    :param on_results: called with the results of the expectations of a phase that has ended.
+    :param on_profiles: called with the profiles of what the sinks of a phase have written.
     """
 
     def __init__(
@@ -60,6 +65,8 @@ class Workflow:
         on_counts: Callable[[dict[str, RecordCounts]], None],
         on_accesses: Callable[[list[DatasetAccess]], None] = lambda _: None,
         on_lineage: Callable[[LineageTraced], None] = lambda _: None,
+        on_results: Callable[[list[RuleResult]], None] = lambda _: None,
+        on_profiles: Callable[[list[SinkProfile]], None] = lambda _: None,
     ) -> None:
         self._order: Final = order
         self._resolved = resolved
@@ -67,6 +74,8 @@ class Workflow:
         self._on_counts: Final = on_counts
         self._report: Final = on_accesses
         self._on_lineage: Final = on_lineage
+        self._on_results: Final = on_results
+        self._on_profiles: Final = on_profiles
         self._accessed: Final[list[DatasetAccess]] = []
         self._arguments: Final = dict(order.arguments)
         run.arguments = self._arguments
@@ -223,6 +232,20 @@ class Workflow:
             if name in counts:
                 counts[name].out = counts[name].in_
         self._report_counts(counts)
+        if plan.profiler is not None:
+            self._on_profiles(plan.profiler.get_profiles())
+        if plan.expectations is not None:
+            self._report_results(plan.expectations.get_results())
+
+    def _report_results(self, results: list[RuleResult]) -> None:
+        """Report the results of expectations.
+
+        :raises StageError: when the run fails because of one.
+        """
+        self._on_results(results)
+        error = explain_failures(results)
+        if error is not None:
+            raise error
 
     @staticmethod
     def _prepare_late(plan: Plan, *, is_checked: bool) -> None:

@@ -14,6 +14,7 @@ from localcdap.api.plugin import Plugin
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
 from localcdap.artifacts.model import PluginRef
+from localcdap.expectations.rules import Expectation
 
 ERROR_TRANSFORM = "errortransform"
 SPLITTER = "splittertransform"
@@ -56,6 +57,8 @@ class Stage(msgspec.Struct):
     port_schemas: dict[str, Schema] = {}
     pipeline_version: str | None = None
     """The version of CDAP that the pipeline's document names."""
+    expectations: list[Expectation] = []
+    """The rules for the records that leave the stage; for a sink, for those that reach it."""
 
     @property
     def type(self) -> str:

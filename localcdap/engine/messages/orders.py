@@ -124,6 +124,8 @@ class WorkOrder(msgspec.Struct):
     """The ``[locations]`` of the settings."""
     counts: bool = True
     """Whether records are counted per stage."""
+    profiles: bool = False
+    """Whether the profiles of what reaches the sinks are reported."""
     remote: bool = False
     """Whether the engine is a cluster instead of the local server."""
     packages: list[str] = []

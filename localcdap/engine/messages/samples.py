@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.schema import Schema
+from localcdap.expectations.results import RuleResult
 
 
 class StageProblem(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -57,6 +58,8 @@ class StageSample(msgspec.Struct, rename="camel"):
     """The number of all output records of the stage."""
     error_count: int = 0
     problems: list[StageProblem] = []
+    expectations: list[RuleResult] = []
+    """The results of the stage's expectations for all of its records."""
 
 
 class StageDebugResult(msgspec.Struct):

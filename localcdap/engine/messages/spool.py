@@ -17,7 +17,9 @@ from localcdap.api.metadata import MetadataOperation
 from localcdap.api.pipeline import StageConnection
 from localcdap.engine.messages.dataset_names import DatasetName
 from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.engine.messages.samples import StageSample
+from localcdap.expectations.results import RuleResult
 
 
 class RunStatus(enum.StrEnum):
@@ -98,6 +100,18 @@ class Counted(msgspec.Struct, tag="counts", tag_field="kind"):
     """The exact records of each stage, once the data has been processed."""
 
     stages: dict[str, RecordCounts]
+
+
+class ExpectationsChecked(msgspec.Struct, tag="expectations", tag_field="kind"):
+    """The results of the expectations of a phase that has ended."""
+
+    results: list[RuleResult]
+
+
+class SinksProfiled(msgspec.Struct, tag="profiles", tag_field="kind"):
+    """The profiles of what the sinks of a phase have written."""
+
+    profiles: list[SinkProfile]
 
 
 class LogLine(msgspec.Struct, tag="log", tag_field="kind"):
@@ -200,6 +214,8 @@ Message = (
     StatusChanged
     | Progress
     | Counted
+    | ExpectationsChecked
+    | SinksProfiled
     | LogLine
     | LogLines
     | TableLoads

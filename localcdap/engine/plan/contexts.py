@@ -114,6 +114,8 @@ class RunContext:
     """The tables that stages use, by stage."""
     transactions: Callable[[str], TransactionRunner] | None = None
     """Returns what runs the transactions of a stage; None when there is no host."""
+    profiles: bool = False
+    """Whether the profiles of what reaches the sinks are taken."""
     message_directory: str | None = None
     """Folder into which workers write log lines and counts; None for a cluster, which does not see it."""
 

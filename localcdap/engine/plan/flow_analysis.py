@@ -26,7 +26,7 @@ def fuse_stages(flow: Flow, in_python: set[str]) -> list[PassGroup]:
     """Return the passes of a pipeline.
 
     A stage joins the pass that all of its inputs come from, or the pass that is fed by the same streams;
-    otherwise it starts a new one.
+    otherwise it starts a new one. A stage with expectations is the last one of its pass: Spark checks them.
 
     :param in_python: names of the stages of record or batch grain.
     """
@@ -36,7 +36,8 @@ def fuse_stages(flow: Flow, in_python: set[str]) -> list[PassGroup]:
         if stage.name not in in_python:
             continue
         streams = flow.list_inputs(stage.name)
-        group = None if stage.type == AGGREGATOR else _find_group(streams, groups, group_of)
+        unchecked = {k: v for k, v in group_of.items() if not flow.get_stage(k).expectations}
+        group = None if stage.type == AGGREGATOR else _find_group(streams, groups, unchecked)
         if group is None:
             group = PassGroup(streams, [], grouped=stage.type == AGGREGATOR)
             groups.append(group)
@@ -61,7 +62,7 @@ def list_inputs_in_pass(group: PassGroup, flow: Flow, stage: Stage) -> list[Stre
 
 
 def list_outlets(group: PassGroup, flow: Flow) -> list[Stream]:
-    """Return the streams of a pass that stages outside of it read."""
+    """Return the streams of a pass that stages outside of it read; error records come last."""
     members = set(group.stages)
     found: dict[Stream, None] = {}
     for stage in flow.stages:
@@ -69,7 +70,7 @@ def list_outlets(group: PassGroup, flow: Flow) -> list[Stream]:
             for stream in flow.list_inputs(stage.name):
                 if stream.stage in members:
                     found[stream] = None
-    return list(found)
+    return sorted(found, key=lambda stream: stream.errors)
 
 
 def list_read_fields(plugin: Plugin, stage: Stage) -> dict[str, list[str]]:
@@ -96,7 +97,7 @@ def _order_fields(schema: Schema, names: list[str] | None) -> list[str]:
 
 
 def find_needed_fields(
-    flow: Flow, read: Mapping[str, dict[str, list[str]]]
+    flow: Flow, read: Mapping[str, Mapping[str, list[str]]]
 ) -> dict[Stream, list[str]]:
     """Return the fields of each stream that at least one reader needs, in schema order.
 

@@ -104,7 +104,7 @@ class _Planner:
         plugin = self._plugins[stage.name]
         context = self._create_context(stage)
         if stage.type in SINKS:
-            frame = self._get_input(stage)
+            frame = self._get_sink_input(stage)
             self._plan.sinks.append(PlannedSink(stage, plugin, frame, context))
         elif stage.type == CONDITION:
             self._build_condition(stage, plugin, context)
@@ -134,17 +134,41 @@ class _Planner:
     def _get_input(self, stage: Stage) -> DataFrame:
         return self._select_read_fields(stage, self._flow.list_inputs(stage.name))
 
-    def _select_read_fields(self, stage: Stage, streams: list[Stream]) -> DataFrame:
-        """Return the input of a stage with only the fields that it reads."""
-        frame = self._streams.unite(streams)
+    def _get_sink_input(self, stage: Stage) -> DataFrame:
+        """Return the records that reach a sink: their expectations are checked, and a sample is taken."""
+        streams = self._flow.list_inputs(stage.name)
+        frame = None
+        if self._plan.expectations is not None and stage.expectations:
+            schema = self._streams.get_common_schema(streams)
+            checked = self._plan.expectations.check(stage, schema, self._streams.unite(streams))
+            frame = assume_schema(checked, schema)
+        frame = self._select_read_fields(stage, streams, frame)
+        if self._plan.profiler is None:
+            return frame
+        schema = self._get_read_schema(stage, streams)
+        return assume_schema(self._plan.profiler.observe(stage.name, schema, frame), schema)
+
+    def _select_read_fields(
+        self, stage: Stage, streams: list[Stream], frame: DataFrame | None = None
+    ) -> DataFrame:
+        """Return the input of a stage with only the fields that it reads.
+
+        :param frame: the records of the streams; by default these are united.
+        """
+        if frame is None:
+            frame = self._streams.unite(streams)
+        schema = self._get_read_schema(stage, streams)
+        names = schema.field_names
+        if names == self._streams.get_common_schema(streams).field_names:
+            return frame
+        return assume_schema(frame.select(*map(quote_column, names)), schema)
+
+    def _get_read_schema(self, stage: Stage, streams: list[Stream]) -> Schema:
+        """Return the fields of the streams that a stage reads."""
         available = self._streams.get_common_schema(streams)
         wanted = self._streams.read_fields[stage.name].get(streams[0].stage, available.field_names)
-        names = [name for name in available.field_names if name in wanted]
-        if names == available.field_names:
-            return frame
-        fields = [f for f in available if f.name in names]
-        schema = Schema.record(available.name or "record", fields)
-        return assume_schema(frame.select(*map(quote_column, names)), schema)
+        fields = [f for f in available if f.name in wanted]
+        return Schema.record(available.name or "record", fields)
 
     def _publish_output(self, stage: Stage, frame: DataFrame, context: DriverContext) -> None:
         stream = Stream(stage.name)

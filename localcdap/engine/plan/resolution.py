@@ -48,6 +48,7 @@ class ResolvedFlow:
         """The stages that had run when the pipeline was resolved."""
         self._pipeline: Final = pipeline
         self._specs: Final = {s.name: s for s in spec.stages if s.plugin.type != _NOT_RUN}
+        self._rules: Final = {use.name: list(use.expectations) for use in document.stages}
         self.ending_actions: Final = [each.name for each in spec.ending_actions]
         spark = {key: value for key, value in spec.properties.items() if key.startswith("spark.")}
         self.spark_properties: Final = spark
@@ -123,6 +124,7 @@ class ResolvedFlow:
             error_schema=spec.error_schema,
             port_schemas=spec.port_schemas,
             pipeline_version=request.pipeline_version,
+            expectations=self._rules.get(spec.name, []),
         )
 
     def _list_data_inputs(self, stage: str) -> set[str]:

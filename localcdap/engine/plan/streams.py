@@ -12,6 +12,7 @@ from localcdap.api.schema import Schema
 from localcdap.engine import spark_internals
 from localcdap.engine.messages.flow import Flow, Stage, Stream
 from localcdap.engine.plan.contexts import DriverContext, RunContext
+from localcdap.engine.plan.expectations import ExpectationPlan, add_rule_columns
 from localcdap.engine.plan.flow_analysis import (
     PassGroup,
     find_needed_fields,
@@ -20,6 +21,7 @@ from localcdap.engine.plan.flow_analysis import (
 )
 from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.schema_checks import SchemaCheck
+from localcdap.engine.plan.sink_profiles import SinkProfiler
 from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.tasks.pass_plan import error_record_schema
 
@@ -54,6 +56,10 @@ class Plan:
     """The records that reach each condition, for later phases; they are unpersisted at the end of the run."""
     explained: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     """The explanation of how each stage runs, as lines by stage."""
+    expectations: ExpectationPlan | None = None
+    """None when no stage has expectations."""
+    profiler: SinkProfiler | None = None
+    """None when no profiles are taken."""
 
 
 class PlannedStreams:
@@ -75,7 +81,12 @@ class PlannedStreams:
         self.read_fields: Final = {
             stage.name: list_read_fields(plugins[stage.name], stage) for stage in flow.stages
         }
-        self._needed: Final = find_needed_fields(flow, self.read_fields)
+        if run.profiles:
+            self.plan.profiler = SinkProfiler(prefix)
+        if any(stage.expectations for stage in flow.stages):
+            self.plan.expectations = ExpectationPlan(flow, run, prefix, self.persist)
+        read = {s.name: add_rule_columns(s, self.read_fields[s.name]) for s in flow.stages}
+        self._needed: Final = find_needed_fields(flow, read)
         in_python = {name for name, plugin in plugins.items() if runs_in_python(type(plugin))}
         self.groups: Final = fuse_stages(flow, in_python)
         self.group_of: Final[Mapping[str, PassGroup]] = {
@@ -116,6 +127,9 @@ class PlannedStreams:
         :param persisted: whether the DataFrame that they are taken from is computed only once already.
         """
         schema = self.get_schema(stream)
+        if self.plan.expectations is not None:
+            frame, is_changed = self.plan.expectations.check_stream(stream, frame)
+            counted = counted and (stream.errors or not is_changed)
         if not stream.errors:
             full = self.flow.get_stage(stream.stage).get_schema(stream)
             if schema.field_names != full.field_names:

@@ -17,6 +17,7 @@ from localcdap.engine.messages.samples import PortSample, RejectedRecord, StageP
 from localcdap.engine.plan.flow_analysis import list_read_fields
 from localcdap.engine.tasks.chunks import conform
 from localcdap.engine.tasks.pass_plan import error_record_schema
+from localcdap.expectations.results import RuleResult
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +32,8 @@ class PreviewStageOutput:
     batches: dict[Stream, pa.RecordBatch] = dataclasses.field(default_factory=dict)
     """The records of all streams of the stage, also of empty ones."""
     problems: list[StageProblem] = dataclasses.field(default_factory=list)
+    results: list[RuleResult] = dataclasses.field(default_factory=list)
+    """The results of the stage's expectations."""
 
 
 def get_stream_schema(stage: Stage, stream: Stream) -> Schema:
@@ -157,7 +160,7 @@ def create_sample(stage: Stage, output: PreviewStageOutput, shown: int) -> Stage
 
     :param shown: the maximum number of records of each stream.
     """
-    sample = StageSample(problems=output.problems)
+    sample = StageSample(problems=output.problems, expectations=output.results)
     for stream, batch in output.batches.items():
         schema = get_stream_schema(stage, stream)
         records = convert_to_json(schema, batch, shown)

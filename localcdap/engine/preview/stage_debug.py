@@ -12,6 +12,7 @@ import io
 import logging
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,8 +23,10 @@ from localcdap.api.record_json import decode_json_records
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.host_client import create_metadata_reader
 from localcdap.engine.messages.flow import ERROR_TRANSFORM, Stage, Stream, create_plugin
+from localcdap.engine.messages.host import TableFiles
 from localcdap.engine.messages.orders import StageDebugOrder
 from localcdap.engine.messages.samples import StageDebugResult, StageProblem
+from localcdap.engine.preview.expectations import check_output
 from localcdap.engine.preview.python_stage import run_python_stage
 from localcdap.engine.preview.records import (
     PreviewStageOutput,
@@ -61,6 +64,11 @@ def debug_in_worker(order: StageDebugOrder) -> StageDebugResult:
                 data.metadata = _fetch_metadata(order, plugin.metadata_entities(order.arguments))
             feed = create_feed(schema, streams, batches)
             output = run_python_stage(create_pass_stage(stage, data), schema, feed)
+            if not output.problems:
+                output = check_output(stage, output, partial(_export_table, order, Path(folder)))
+        except StageError as error:
+            problem = StageProblem(error.message, error.corrective_action, stage.name)
+            output = PreviewStageOutput(problems=[problem])
         except StageFailure as error:
             failure = error.failure
             problem = StageProblem(failure.message, failure.corrective_action, stage.name)
@@ -140,15 +148,21 @@ def _fetch_lookups(order: StageDebugOrder, names: Sequence[str], folder: Path) -
     """Fetch the tables that a stage looks into from the host, as files in a folder."""
     if not names:
         return []
-    from localcdap.engine.host_client import HostTables, NoHostTables
     from localcdap.engine.plan.tables import write_lookup_file
+
+    return [
+        write_lookup_file(name, _export_table(order, folder, name), folder / str(number))
+        for number, name in enumerate(dict.fromkeys(names))
+    ]
+
+
+def _export_table(order: StageDebugOrder, folder: Path, name: str) -> TableFiles:
+    """Return the rows of a table, which the host copies into files below a folder."""
+    from localcdap.engine.host_client import HostTables, NoHostTables
 
     home = order.host_directory
     tables = NoHostTables() if home is None else HostTables(Path(home), folder / "snapshots")
-    return [
-        write_lookup_file(name, tables.export(order.namespace, name), folder / str(number))
-        for number, name in enumerate(dict.fromkeys(names))
-    ]
+    return tables.export(order.namespace, name)
 
 
 @contextlib.contextmanager

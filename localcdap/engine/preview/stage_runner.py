@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.errors import StageError
+from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.flow import (
@@ -36,6 +36,7 @@ from localcdap.engine.messages.flow import (
     Stage,
     Stream,
 )
+from localcdap.engine.messages.host import TableFiles
 from localcdap.engine.messages.samples import StageProblem, StageSample
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import DriverContext, RunContext
@@ -49,6 +50,7 @@ from localcdap.engine.plan.preparation import get_plugin, read_declared
 from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
 from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.plan.streams import runs_in_python
+from localcdap.engine.preview.expectations import check_input, check_output
 from localcdap.engine.preview.joint_frames import JointFrames
 from localcdap.engine.preview.python_stage import MOST_RECORDS, run_python_stage
 from localcdap.engine.preview.records import (
@@ -132,12 +134,28 @@ class StageByStageRunner:
     def _advance(self, stage: Stage) -> bool:
         """Run a stage, or plan it to be computed together with others; False when it has to wait."""
         inputs = self._flow.list_inputs(stage.name)
+        if any(self._waits_for_check(stream) for stream in inputs):
+            return False
         if all(stream in self._batches for stream in inputs):
             self._run_stage(stage)
             return True
         if any(stream not in self._batches and stream not in self._joint for stream in inputs):
             return False
         return stage.type in DATA_TYPES and self._plan_joint(stage)
+
+    def _waits_for_check(self, stream: Stream) -> bool:
+        """Whether expectations, which are checked on computed records, may take records out of a stream."""
+        return stream in self._joint and bool(self._flow.get_stage(stream.stage).expectations)
+
+    def _check_output(self, stage: Stage, output: PreviewStageOutput) -> PreviewStageOutput:
+        """Return the output of a stage after its expectations were checked."""
+        try:
+            return check_output(stage, output, self._export_table)
+        except LocalcdapError as error:
+            return PreviewStageOutput(problems=[_create_problem(error, stage, self._run.hide)])
+
+    def _export_table(self, name: str) -> TableFiles:
+        return self._run.tables.export(self._run.namespace, name)
 
     def _plan_joint(self, stage: Stage) -> bool:
         """Plan a stage that reads stages which have not been computed; False when it needs their records."""
@@ -171,8 +189,7 @@ class StageByStageRunner:
         for stage in stages:
             if computed is not None:
                 own = {s: batch for s, batch in computed.items() if s.stage == stage.name}
-                self._report(stage, PreviewStageOutput(self._add_empty_errors(stage, own)))
-                self._batches.update(own)
+                self._finish(stage, PreviewStageOutput(self._add_empty_errors(stage, own)))
             elif all(stream in self._batches for stream in self._flow.list_inputs(stage.name)):
                 self._run_stage(stage, alone=True)
         return True
@@ -187,8 +204,13 @@ class StageByStageRunner:
                 output = self._compute(stage, alone=alone)
         except Exception as error:
             output = PreviewStageOutput(problems=[_create_problem(error, stage, self._run.hide)])
-        if output is None:
-            return
+        if output is not None:
+            self._finish(stage, output)
+
+    def _finish(self, stage: Stage, output: PreviewStageOutput) -> None:
+        """Report the output of a stage, and keep it for the stages after it."""
+        if not output.problems:
+            output = self._check_output(stage, output)
         self._report(stage, output)
         if output.problems:
             self.problems.extend(output.problems)
@@ -204,7 +226,11 @@ class StageByStageRunner:
             return PreviewStageOutput()
         plugin: Any = get_plugin(self._run, stage)
         if stage.type in SINKS:
-            return PreviewStageOutput(problems=self._check_sink(stage, plugin))
+            problems = self._check_sink(stage, plugin)
+            if problems:
+                return PreviewStageOutput(problems=problems)
+            schema, batch = self._get_full_schema(stage), self._unite_inputs(stage)
+            return check_input(stage, schema, batch, self._export_table)
         if runs_in_python(type(plugin)):
             streams = self._flow.list_inputs(stage.name)
             schema = get_feed_schema(stage, plugin, streams)
@@ -366,6 +392,7 @@ class StageByStageRunner:
         self.counts[stage.name] = counts
         if stage.type == CONDITION or (stage.type in SINKS and not output.problems):
             sample = self._sample_inputs(stage)
+            sample.expectations = output.results
         else:
             sample = create_sample(stage, output, self._shown)
             counts.out, counts.error = sample.count, sample.error_count

@@ -10,6 +10,7 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import Resources, StageConnection, UsedPluginSpec
 from localcdap.artifacts.model import ArtifactSelector
+from localcdap.expectations.rules import Expectation
 from localcdap.pipeline.document.values import encode_json
 
 Path = tuple[str | int, ...]
@@ -49,6 +50,8 @@ class StageUse(msgspec.Struct, frozen=True):
     """The path of the stage in the configuration."""
     noted_schema: str | None = None
     """The output schema that CDAP's studio stored when the pipeline was drawn, as JSON text."""
+    expectations: tuple[Expectation, ...] = ()
+    """The rules for the records that leave the stage; for a sink, for those that reach it."""
 
 
 class PipelineDocument(msgspec.Struct):

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import StageConnection
+from localcdap.expectations.reader import read_rules
+from localcdap.expectations.rules import KEY, Expectation
 from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import Path, PluginUse, StageUse
 from localcdap.pipeline.document.values import (
@@ -102,7 +104,19 @@ def _read_stage(
     else:
         plugin = read_plugin(raw, default_type, node)
         _check_plugin(plugin, raw, name or None, problems)
-    return StageUse(name, plugin, path, _read_noted_schema(node)) if name else None
+    rules = _read_expectations(node, name or None, problems)
+    return StageUse(name, plugin, path, _read_noted_schema(node), rules) if name else None
+
+
+def _read_expectations(
+    node: Mapping[str, Any], stage: str | None, problems: list[ValidationFailure]
+) -> tuple[Expectation, ...]:
+    rules, found = read_rules(node.get(KEY))
+    problems += [
+        create_structural_failure(each.message, each.action, stage=stage, property=KEY)
+        for each in found
+    ]
+    return tuple(rules)
 
 
 def _read_noted_schema(node: Mapping[str, Any]) -> str | None:

@@ -36,6 +36,8 @@ class ConfiguredStage(msgspec.Struct):
     """Whether an input schema is unknown because of a broken stage anywhere upstream."""
     forwarded: list[str] = []
     """The broken upstream stages that make the output of a condition unknown."""
+    rule_warnings: list[ValidationFailure] = []
+    """The warnings about expectations."""
 
     def set_output_schemas(self, common: Schema | None) -> None:
         """Set the output schemas from the result and the schema common to all inputs.
@@ -75,7 +77,8 @@ def find_warnings(outcome: ConfiguredStage) -> list[ValidationFailure]:
     told = outcome.result.warnings
     given = outcome.stage.plugin.properties
     unknown = [name for name, value in given.items() if value and name not in outcome.declared]
-    return [*told, *(_create_warning(name, outcome) for name in unknown)]
+    unknown_properties = [_create_warning(name, outcome) for name in unknown]
+    return [*told, *unknown_properties, *outcome.rule_warnings]
 
 
 def _create_warning(name: str, outcome: ConfiguredStage) -> ValidationFailure:

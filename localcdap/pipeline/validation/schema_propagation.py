@@ -25,6 +25,7 @@ from localcdap.pipeline.rules.plugin_types import (
 )
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
+from localcdap.pipeline.validation.expectations import check_expectations
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration, StagePosition
 from localcdap.sandbox.stage_configuration import ConfigureResult
 
@@ -235,6 +236,8 @@ class SchemaPropagation:
         outcome.forwarded = incoming.forwarded
         outcome.set_output_schemas(incoming.common)
         outcome.failures += incoming.failures
+        wants_errors = self._places[name].position.wants_errors
+        check_expectations(outcome, incoming.common, wants_errors=wants_errors)
         return outcome
 
     def _must_wait_for(self, stage: str) -> bool:
@@ -269,7 +272,8 @@ def _find_place(structure: PipelineStructure, stage: str) -> _Place:
 
 
 def _is_same(outcome: ConfiguredStage, stage: StageUse) -> bool:
-    return outcome.stage.plugin == stage.plugin and not outcome.is_checking
+    has_same_rules = outcome.stage.expectations == stage.expectations
+    return has_same_rules and outcome.stage.plugin == stage.plugin and not outcome.is_checking
 
 
 def _is_same_plugin(outcome: ConfiguredStage, stage: StageUse) -> bool:

@@ -8,6 +8,7 @@ import msgspec
 
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
+from localcdap.expectations.results import RuleResult
 
 
 class GivenRecords(msgspec.Struct):
@@ -60,5 +61,7 @@ class DebugAnswer(msgspec.Struct, rename="camel"):
     error_records: list[RejectedRecord] = []
     ports: dict[str, DebugOutput] = {}
     """The output of a splitter, by port."""
+    expectations: list[RuleResult] = []
+    """The results of the stage's expectations; none for a sink."""
     logs: list[str] = []
     """The log lines of the plugin; from the plugin worker, also its printed lines."""

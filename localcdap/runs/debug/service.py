@@ -287,6 +287,7 @@ def _create_stage(outcome: ConfiguredStage) -> Stage:
         outcome.output_schema,
         outcome.error_schema,
         outcome.port_schemas,
+        expectations=list(outcome.stage.expectations),
     )
 
 

@@ -17,6 +17,8 @@ from localcdap.api.directive import Directive, DirectiveError
 from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
+from localcdap.expectations.results import RuleResult
+from localcdap.expectations.rules import Expectation
 from localcdap.plugin_lib.wrangler.files.formats import (
     FileFormat,
     FileInput,
@@ -24,6 +26,7 @@ from localcdap.plugin_lib.wrangler.files.formats import (
     find_first_directive,
     find_output_format,
 )
+from localcdap.plugin_lib.wrangler.files.output_rules import OutputRules
 from localcdap.plugin_lib.wrangler.files.readers import Item, RowReader, UnreadableRow
 from localcdap.plugin_lib.wrangler.files.totals import ColumnTotals, TotalsCounter
 from localcdap.plugin_lib.wrangler.files.writers import OutputFile
@@ -58,6 +61,8 @@ class FileTask(msgspec.Struct):
     """Whether rows for which the recipe fails are left out; otherwise the first one ends the job."""
     counts: bool = False
     """Whether it is counted what the columns of the result are like."""
+    expectations: list[Expectation] = []
+    """The rules for the rows of the output."""
 
 
 class RowProblem(msgspec.Struct):
@@ -94,6 +99,8 @@ class FileProgress(msgspec.Struct):
     warnings: list[str] = []
     columns: list[ColumnTotals] = []
     """What the columns of the result are like, when it is done and was asked for."""
+    expectations: list[RuleResult] = []
+    """The results of the rules, when it is done."""
 
 
 class FileJob:
@@ -130,7 +137,8 @@ class FileJob:
     def work(self, seconds: float) -> FileProgress:
         """Continue for some seconds, and return how far the job is.
 
-        :raises BadRequestError: when a row fails and is not to be left out; nothing is written then.
+        :raises BadRequestError: when a row fails and is not to be left out, or the rows violate a rule with
+            the action ``fail``; nothing is written then.
         :raises StageError: when a file cannot be read or written.
         """
         self._until = time.monotonic() + seconds
@@ -213,6 +221,7 @@ class FileJob:
         self._add_problem(problem, item)
 
     def _add_problem(self, problem: RowProblem, record: Any) -> None:
+        """Take a row out: ``record`` is the row of the input, or of the output if that is wrong."""
         if not problem.is_sent and not self._task.skips_failures:
             raise BadRequestError(
                 f"Row {problem.row}: {problem.message}",
@@ -227,6 +236,7 @@ class FileJob:
         self._errors.add(problem, record)
 
     def _finish(self, output: _Output) -> None:
+        self.progress.expectations = output.get_results()
         self._errors.finish()
         output.file.finish()
         self.progress.rows_out = output.rows
@@ -245,21 +255,38 @@ class _Output:
         self.schema = schema
         self.rows = 0
         self._convert = OutputConverter(schema).convert
+        self._rules = OutputRules(task.expectations, schema)
         self._fail = fail
         self.file = _NoFile() if task.output is None else OutputFile(task.output, format, schema)
         self.totals = TotalsCounter(schema) if task.counts else None
 
     def write(self, rows: Sequence[tuple[int, Any]]) -> None:
-        records = []
+        records: list[tuple[int, dict[str, Any]]] = []
         for number, row in rows:
             try:
-                records.append(self._convert(row))
+                records.append((number, self._convert(row)))
             except DirectiveError as error:
                 self._fail(RowProblem(number, str(error)), row)
-        self.file.write(records)
+        kept = []
+        for (number, record), problem in zip(
+            records, self._rules.check([record for _, record in records]), strict=True
+        ):
+            if problem is None:
+                kept.append(record)
+            else:
+                code, message = problem
+                self._fail(RowProblem(number, message, code, is_sent=True), record)
+        self.file.write(kept)
         if self.totals is not None:
-            self.totals.add(records)
-        self.rows += len(records)
+            self.totals.add(kept)
+        self.rows += len(kept)
+
+    def get_results(self) -> list[RuleResult]:
+        """Return the results of the rules.
+
+        :raises BadRequestError: when one makes the job fail.
+        """
+        return self._rules.get_results()
 
 
 class _NoFile(contextlib.nullcontext[None]):

@@ -10,6 +10,7 @@ import msgspec
 from localcdap.api import Schema, Type
 from localcdap.api.record_json import encode_json_record
 from localcdap.java.strings import to_java_string
+from localcdap.plugin_lib.wrangler.semantic_types.hints import ColumnMeaning, find_meaning
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class ValueSummary(msgspec.Struct):
     patterns: list[ValueCount] = []
     """The forms of the 40 most frequent texts: ``A`` for capital letters, ``a`` for small ones, ``9`` for
     digits."""
+    meaning: ColumnMeaning | None = None
+    """What texts mean; None when their meaning is not known."""
 
 
 def summarize_column(column: Column) -> ValueSummary:
@@ -132,6 +135,7 @@ def _profile(column: Column) -> ValueSummary:
         profile.empty = pc.sum(blank).as_py() or 0
         profile.bars = [each.count for each in profile.top[:_BARS]]
         profile.patterns = _count_forms(frequent, often)
+        profile.meaning = find_meaning(frequent)
     if len(values):
         _add_range(profile, array, kind)
     return profile

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from localcdap.tui.screens.prep.meanings import PrepMeaning
+
 
 class PrepValueCount(msgspec.Struct):
     value: str
@@ -24,6 +26,7 @@ class PrepProfile(msgspec.Struct):
     bars: list[int] = []
     top: list[PrepValueCount] = []
     patterns: list[PrepValueCount] = []
+    meaning: PrepMeaning | None = None
 
 
 class PrepColumn(msgspec.Struct):

@@ -12,6 +12,7 @@ from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.records.profile import format_histogram
 from localcdap.tui.screens.details import MUTED
 from localcdap.tui.screens.prep.answers import PrepColumn, PrepCounts, PrepView
+from localcdap.tui.screens.prep.meanings import format_meaning
 from localcdap.tui.screens.prep.recipe import PrepStep
 from localcdap.tui.screens.prep.source import PrepSource
 
@@ -94,6 +95,8 @@ def format_column(column: PrepColumn | None) -> Text:
     text = Text.assemble(
         (sanitize_for_terminal(column.name), "bold"), " ", (column.type, "dim"), "\n"
     )
+    if profile.meaning is not None:
+        text.append(f"{format_meaning(profile.meaning)}; p protects it\n", "yellow")
     lines = [("values", f"{profile.rows - profile.nulls:,}"), ("null", f"{profile.nulls:,}")]
     if column.type == "string":
         lines.append(("blank", f"{profile.empty:,}"))

@@ -13,6 +13,7 @@ from localcdap.tui.screens.prep.answers import PrepFailure, PrepView
 from localcdap.tui.screens.prep.column_keys import ColumnKeys
 from localcdap.tui.screens.prep.facet_keys import FacetKeys
 from localcdap.tui.screens.prep.join_keys import JoinKeys
+from localcdap.tui.screens.prep.protection_keys import ProtectionKeys
 from localcdap.tui.screens.prep.recipe_keys import RecipeKeys
 from localcdap.tui.screens.prep.result_keys import ResultKeys
 from localcdap.tui.screens.prep.source import PrepSource
@@ -25,7 +26,7 @@ _SUFFIXES: Final = (
 )
 
 
-class PrepScreen(FacetKeys, ColumnKeys, RecipeKeys, JoinKeys, ResultKeys):
+class PrepScreen(FacetKeys, ColumnKeys, RecipeKeys, JoinKeys, ProtectionKeys, ResultKeys):
     """The keys of the prep area: those of columns, facets, the recipe and its results, and of the data."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

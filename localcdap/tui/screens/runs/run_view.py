@@ -1,4 +1,4 @@
-"""The details of a run: status, error, stages, log and arguments."""
+"""The details of a run: status, error, stages, expectations, log and arguments."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import sanitize_lines, sanitize_name
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
+from localcdap.tui.screens.runs.expectations import ExpectationTable
 from localcdap.tui.screens.runs.run_list import format_start_time
 from localcdap.tui.screens.runs.run_watcher import RunFollower
 from localcdap.tui.screens.runs.tables import ArgumentTable, StageTable
@@ -30,7 +31,8 @@ _DELAY_S: Final = 0.12
 """The delay before a highlighted run is read, in seconds. The cursor moves past other runs on its way."""
 _TICK_S: Final = 1.0
 _BAR: Final = 24
-_TABS: Final = ("stages", "log", "arguments")
+_EXPECTATIONS: Final = "expectations"
+_TABS: Final = ("stages", _EXPECTATIONS, "log", "arguments")
 
 
 class RunView(Vertical):
@@ -74,6 +76,8 @@ class RunView(Vertical):
         with TabbedContent():
             with TabPane("Stages", id="stages"):
                 yield StageTable()
+            with TabPane("Expectations", id=_EXPECTATIONS):
+                yield ExpectationTable()
             with TabPane("Log", id="log"):
                 yield RunLog()
             with TabPane("Arguments", id="arguments"):
@@ -99,7 +103,7 @@ class RunView(Vertical):
         self._debouncer.flush()
 
     def show_tab(self, name: str, stage: str | None = None) -> None:
-        """Show a tab: ``stages``, ``log`` or ``arguments``.
+        """Show a tab: ``stages``, ``expectations``, ``log`` or ``arguments``.
 
         :param stage: the stage whose lines the log shows; None for all.
         """
@@ -114,9 +118,14 @@ class RunView(Vertical):
     def action_tab(self, step: int) -> None:
         tabs = self.query_one(TabbedContent)
         had_focus = self.has_focus_within
-        tabs.active = _TABS[(_TABS.index(tabs.active) + step) % len(_TABS)]
+        names = [name for name in _TABS if name != _EXPECTATIONS or self._has_expectations]
+        tabs.active = names[(names.index(tabs.active) + step) % len(names)]
         if had_focus:
             self.call_after_refresh(self.focus_inside)
+
+    @property
+    def _has_expectations(self) -> bool:
+        return self.run is not None and bool(self.run.expectations)
 
     def watch_run_id(self) -> None:
         self._debouncer.schedule()
@@ -151,8 +160,22 @@ class RunView(Vertical):
                 return self.query_one(LogView)
             case "arguments":
                 return self.query_one(ArgumentTable)
+            case "expectations":
+                return self.query_one(ExpectationTable)
             case _:
                 return self.query_one(StageTable)
+
+    def _show_expectations(self) -> None:
+        """Show the tab of expectations of a run that has checked some."""
+        tabs, run = self.query_one(TabbedContent), self.run
+        if run is None or not run.expectations:
+            if tabs.active == _EXPECTATIONS:
+                tabs.active = _TABS[0]
+            tabs.hide_tab(_EXPECTATIONS)
+            return
+        tabs.get_tab(_EXPECTATIONS).label = Content(_format_expectations(run))
+        tabs.show_tab(_EXPECTATIONS)
+        self.query_one(ExpectationTable).show_run(run)
 
     def _tick(self) -> None:
         if self.run is not None and not self.run.status.is_end:
@@ -161,6 +184,7 @@ class RunView(Vertical):
     def _show(self) -> None:
         run = self.run
         self.query_one(TabbedContent).display = run is not None
+        self._show_expectations()
         messages = Content("\n\n").join(_format_messages(run)) if run else Content("")
         self.query_one("#run-messages").set_class(bool(messages.plain), "-some")
         self.query_one("#run-error", Static).update(messages)
@@ -173,6 +197,12 @@ class RunView(Vertical):
         head.update(_format_head(run))
         self.query_one(StageTable).show_run(run)
         self.query_one(ArgumentTable).show_run(run)
+
+
+def _format_expectations(run: Run) -> str:
+    """Return the name of the tab: ``Expectations`` and how many of them are violated."""
+    violated = sum(1 for each in run.expectations if each.violations)
+    return f"Expectations ✗ {violated}" if violated else "Expectations ✓"
 
 
 def _format_head(run: Run) -> Content:

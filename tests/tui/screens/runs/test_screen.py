@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 
 import pytest
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TabbedContent
 
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.expectations.results import RuleResult
+from localcdap.expectations.rules import RuleAction
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.history import RunFilter
-from localcdap.runs.model import RunError, RunProgress, StageCounts, StoredLogLine
+from localcdap.runs.model import RunError, RunProgress, StageCounts, StoredLogLine, get_now
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
+from localcdap.tui.screens.runs.expectations import ExpectationTable
 from localcdap.tui.screens.runs.pipeline_list import PipelineList
 from localcdap.tui.screens.runs.run_list import RunList
 from localcdap.tui.screens.runs.run_view import RunView
@@ -313,3 +316,37 @@ async def test_runs_are_a_table_that_is_ordered_filtered_and_counted(cdap, names
         assert table.table.column("error").to_pylist() == ["no file 'x'"]
         await driver.press("enter")
         await shown(driver, runs[1].run)
+
+
+@SIZES
+async def test_expectations_show_their_trend(cdap, namespace, open_studio, size):
+    for minute, nulls in enumerate((20, 310)):
+        results = [
+            RuleResult(
+                "clean", "email is not null", RuleAction.COUNT, 1000, nulls, noun="nulls of email"
+            ),
+            RuleResult("clean", "id is unique", RuleAction.FAIL, 1000, 0),
+        ]
+        run = write_run(cdap, "people", namespace=namespace, starting=get_now() + minute * 1000)
+        run.expectations = results
+        change(cdap, run)
+    plain = write_run(cdap, "plain", namespace=namespace)
+    async with open_studio(size=size, namespace=namespace) as driver:
+        driver.app.navigate(RunTarget(run.run))
+        await shown(driver, run.run)
+        await driver.press("enter")
+        await driver.press("right_square_bracket")
+        await driver.settled()
+        table = driver.app.screen.query_one(ExpectationTable)
+        assert table.has_focus
+        assert [cell.plain for cell in table.get_row_at(0)] == [
+            "clean",
+            "email is not null",
+            "✗ 31 % (310 of 1,000)",
+            "▁▃",
+            "↑ from 2 %",
+        ]
+        assert table.get_row_at(1)[2].plain == "✓ held"
+        driver.app.navigate(RunTarget(plain.run))
+        await shown(driver, plain.run)
+        assert driver.app.screen.query_one(TabbedContent).active == "stages"

@@ -1,0 +1,277 @@
+"""Expectations in the plan of a run: they are counted where the records of their stage pass in Spark.
+
+One observation counts all rules of a stream, without a job of its own. Rules of uniqueness compare records
+with each other: the stream is computed once, kept, and one aggregate counts all of its rules of this kind.
+Where such a rule sends records to error, a window numbers the records with the same values instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api.errors import StageError
+from localcdap.api.schema import Schema
+from localcdap.engine.messages.flow import SINKS, Flow, Stage, Stream
+from localcdap.engine.plan.contexts import DriverContext, RunContext
+from localcdap.engine.plan.error_attribution import stage_scope
+from localcdap.engine.plan.rule_columns import add_rule_column
+from localcdap.engine.plan.spark_types import quote_column, spark_type
+from localcdap.engine.spark_internals import create_observation
+from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
+from localcdap.expectations.results import RuleResult, create_result
+from localcdap.expectations.rules import (
+    Expectation,
+    Reference,
+    RowCondition,
+    RuleAction,
+    Unique,
+    explain_violation,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_REMOVED: Final = "__expectation_removed"
+"""The number, from 1, of the rule for which a record is taken out."""
+_ROWS: Final = "rows"
+
+
+def list_rule_columns(stage: Stage, available: Sequence[str]) -> list[str]:
+    """Return the columns that the rules of a stage may read."""
+    rules = stage.expectations
+    if any(isinstance(rule, RowCondition) for rule in rules):
+        return list(available)
+    return [name for rule in rules for name in rule.columns]
+
+
+@dataclasses.dataclass
+class _CheckedStage:
+    """A stage whose rules are counted."""
+
+    stage: Stage
+    observation: Any
+    uniqueness: DataFrame | None = None
+    """The numbers of violations of the rules of uniqueness as one row, to be computed."""
+    found: dict[int, int] = dataclasses.field(default_factory=dict)
+    """The violations that :attr:`uniqueness` has, by the index of the rule."""
+
+
+class ExpectationPlan:
+    """The expectations of the stages of one plan.
+
+    :param prefix: of the names of observations.
+    :param persist: has a DataFrame computed once while the plan is executed.
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        run: RunContext,
+        prefix: str,
+        persist: Callable[[DataFrame], DataFrame],
+    ) -> None:
+        self._flow: Final = flow
+        self._run: Final = run
+        self._prefix: Final = "localcdap_rules_" + re.sub(r"\W", "_", prefix)
+        self._persist: Final = persist
+        self._checked: Final[list[_CheckedStage]] = []
+        self._violating: Final[dict[str, DataFrame]] = {}
+        """The error records of violations, by stage."""
+
+    def check_stream(self, stream: Stream, frame: DataFrame) -> tuple[DataFrame, bool]:
+        """Check the records that leave a stage; add those that are taken out to the stage's error records.
+
+        :returns: the records, and whether they may be others than before.
+        """
+        stage = self._flow.get_stage(stream.stage)
+        if not stage.expectations or stream.port is not None:
+            return frame, False
+        if stream.errors:
+            more = self._violating.get(stage.name)
+            return (frame, False) if more is None else (frame.union(more), True)
+        checked = self.check(stage, stage.get_schema(stream), frame)
+        return checked, any(rule.action is RuleAction.ERROR for rule in stage.expectations)
+
+    def check(self, stage: Stage, schema: Schema, frame: DataFrame) -> DataFrame:
+        """Count the violations among the records of a stage; return those that stay.
+
+        :param schema: of the records, in the order of the columns.
+        :raises StageError: when a rule cannot be checked.
+        """
+        from pyspark.sql import functions as f
+
+        counts = [f.count(f.lit(1)).alias(_ROWS)]
+        removing: list[tuple[int, Column]] = []
+        later: list[tuple[int, Unique]] = []
+        for index, rule in enumerate(stage.expectations):
+            removes = rule.action is RuleAction.ERROR
+            if isinstance(rule, Unique) and not removes:
+                later.append((index, rule))
+            elif rule.is_of_values or removes:
+                frame, violates = self._add_rule(stage, schema, frame, index, rule)
+                counts.append(f.count_if(violates).alias(str(index)))
+                if removes:
+                    removing.append((index, violates))
+        if removing:
+            frame = frame.withColumn(_REMOVED, _number_first(removing))
+            counts.append(f.count(_REMOVED).alias(_REMOVED))
+        observation = create_observation(f"{self._prefix}_{len(self._checked)}")
+        checked = _CheckedStage(stage, observation)
+        self._checked.append(checked)
+        frame = frame.observe(observation, *counts)
+        wants_errors = bool(self._flow.list_readers(Stream(stage.name, errors=True)))
+        if later or (removing and wants_errors):
+            frame = self._persist(frame)
+        if later:
+            checked.uniqueness = frame.agg(*(_count_repeated(i, rule) for i, rule in later))
+        if removing and wants_errors:
+            self._violating[stage.name] = self._to_error_records(stage, schema, frame)
+        if removing:
+            frame = frame.where(f.col(_REMOVED).isNull())
+        return frame.select(*map(quote_column, schema.field_names))
+
+    def compute_uniqueness(self) -> None:
+        """Count what only an aggregate can, before the sinks are written; the records are kept for these."""
+        for checked in self._checked:
+            if checked.uniqueness is not None:
+                with stage_scope(checked.stage.name):
+                    row = checked.uniqueness.toArrow().to_pylist()[0]
+                checked.found = {int(name): number or 0 for name, number in row.items()}
+
+    def get_results(self) -> list[RuleResult]:
+        """Return the results of all rules in the order of the pipeline; waits for the observations."""
+        results: list[RuleResult] = []
+        for checked in sorted(self._checked, key=lambda c: self._flow.stages.index(c.stage)):
+            observed = checked.observation.get
+            for index, rule in enumerate(checked.stage.expectations):
+                number = checked.found.get(index, observed.get(str(index)) or 0)
+                rows = int(observed[_ROWS] or 0)
+                results.append(create_result(checked.stage.name, rule, rows, int(number)))
+        return results
+
+    def count_removed(self) -> dict[str, int]:
+        """Return the number of records that were taken out, by stage; waits for the observations."""
+        return {
+            checked.stage.name: int(checked.observation.get.get(_REMOVED) or 0)
+            for checked in self._checked
+        }
+
+    def _add_rule(
+        self, stage: Stage, schema: Schema, frame: DataFrame, index: int, rule: Expectation
+    ) -> tuple[DataFrame, Column]:
+        def read_keys(reference: Reference, name: str) -> DataFrame:
+            type = _get_type(schema, reference.column)
+            return _read_keys(DriverContext(stage, self._run), reference, type, name)
+
+        directory = self._run.message_directory
+        return add_rule_column(frame, index, rule, schema, read_keys, directory)
+
+    def _to_error_records(self, stage: Stage, schema: Schema, frame: DataFrame) -> DataFrame:
+        """Return the records that are taken out in the form of the stage's error records.
+
+        A field of the error records that the checked records do not have, or have with another type, is null.
+        """
+        from pyspark.sql import functions as f
+
+        wanted = stage.get_schema(Stream(stage.name, errors=True))
+        values = []
+        for field in wanted:
+            own = schema.field(field.name)
+            is_same = own is not None and own.schema.non_nullable == field.schema.non_nullable
+            column = f.col(quote_column(field.name)) if is_same else f.lit(None)
+            typed = column.cast(spark_type(field.schema, nullable=True))
+            values.append(typed.alias(field.name))
+        messages = f.array(*(f.lit(explain_violation(rule)) for rule in stage.expectations))
+        number = f.col(_REMOVED)
+        parts = (f.struct(*values), number, f.element_at(messages, number), f.lit(stage.name))
+        named = [part.alias(name) for name, part in zip(ERROR_FIELDS, parts, strict=True)]
+        return frame.where(number.isNotNull()).select(*named)
+
+
+def explain_failures(results: Iterable[RuleResult]) -> StageError | None:
+    """Return the error of a run whose results make it fail; None when it does not fail."""
+    failed = [result for result in results if result.is_failure]
+    if not failed:
+        return None
+    lines = []
+    for each in failed:
+        if each.rows is not None:
+            lines.append(f"Stage '{each.stage}': expected {each.label}, found {each.rows:,}.")
+            continue
+        allowed = f"; {each.allowed_percent:g} % may" if each.allowed_percent else ""
+        lines.append(
+            f"Stage '{each.stage}': expected that {each.label}; {each.violations:,} of {each.checked:,} "
+            f"records ({each.share:.3g} %) violate it{allowed}."
+        )
+    return StageError(
+        "\n".join(lines),
+        "Correct the data, or let the rule allow it. Nothing was written.",
+        stage=failed[0].stage,
+    )
+
+
+def add_rule_columns(stage: Stage, read: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the fields that a stage reads of each input stage, with those that the rules of a sink read."""
+    if stage.type not in SINKS or not stage.expectations:
+        return read
+    found = {}
+    for source, names in read.items():
+        available = stage.input_schemas[source].field_names
+        needed = {*names, *list_rule_columns(stage, available)}
+        found[source] = [name for name in available if name in needed]
+    return found
+
+
+def _read_keys(context: DriverContext, rule: Reference, type: Schema, name: str) -> DataFrame:
+    """Return the values of the column of a table that a rule names, each once.
+
+    :raises StageError: when there is no such table or column, or it has values of another type.
+    """
+    from pyspark.sql import functions as f
+
+    shape = context.find_table(rule.table)
+    field = None if shape is None else shape.schema.field(rule.key)
+    if shape is not None and field is None:
+        raise context.fail(
+            f"table '{rule.table}' of the expectation '{rule.label}' has no column '{rule.key}'.",
+            f"Its columns are: {', '.join(shape.schema.field_names)}.",
+        )
+    rows = context.read_table(rule.table)
+    if field is not None and spark_type(field.schema) != spark_type(type):
+        raise context.fail(
+            f"'{rule.label}': column '{rule.column}' is {type.display_name}, but '{rule.key}' of the table "
+            f"is {field.schema.non_nullable.display_name}.",
+            "Convert the column before, or name another key.",
+        )
+    key = f.col(quote_column(rule.key)).alias(name)
+    return rows.select(key).where(f.col(name).isNotNull()).distinct()
+
+
+def _number_first(removing: list[tuple[int, Column]]) -> Column:
+    """Return the number, from 1, of the first rule that a record violates; null for none."""
+    from pyspark.sql import functions as f
+
+    (index, first), *more = removing
+    number = f.when(first, f.lit(index + 1))
+    for index, violates in more:
+        number = number.when(violates, f.lit(index + 1))
+    return number
+
+
+def _count_repeated(index: int, rule: Unique) -> Column:
+    """Return how many records have the values of another one in some columns; of equal ones all but one."""
+    from pyspark.sql import functions as f
+
+    columns = [f.col(quote_column(name)) for name in rule.columns]
+    is_compared = reduce(lambda one, other: one & other, (c.isNotNull() for c in columns))
+    return (f.count_if(is_compared) - f.count_distinct(*columns)).alias(str(index))
+
+
+def _get_type(schema: Schema, name: str) -> Schema:
+    field = schema.field(name)
+    assert field is not None
+    return field.schema.non_nullable

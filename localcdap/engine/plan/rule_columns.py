@@ -1,0 +1,152 @@
+"""Rules of expectations as columns of Spark: true where a record violates the rule, and never null."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.schema import Schema, Type
+from localcdap.engine.plan.spark_types import quote_column, spark_schema
+from localcdap.engine.tasks.row_conditions import create_condition_pass
+from localcdap.expectations.rules import (
+    Expectation,
+    InSet,
+    MatchesPattern,
+    NotNull,
+    Range,
+    Reference,
+    RowCondition,
+    Unique,
+)
+from localcdap.expectations.values import to_column_value
+from localcdap.plugin_lib.jexl.row_conditions import build_condition_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, DataFrame
+
+_PREFIX: Final = "__expectation"
+_ORDER: Final = f"{_PREFIX}_order"
+_FLOATS: Final = (Type.FLOAT, Type.DOUBLE)
+
+
+def get_helper_name(index: int) -> str:
+    """Return the name of the column that is added for the rule of an index."""
+    return f"{_PREFIX}_{index}"
+
+
+def add_rule_column(
+    frame: DataFrame,
+    index: int,
+    rule: Expectation,
+    schema: Schema,
+    read_keys: Callable[[Reference, str], DataFrame],
+    message_directory: str | None,
+) -> tuple[DataFrame, Column]:
+    """Return a DataFrame, to which columns may have been added, and the column of a rule.
+
+    :param schema: of the records; the DataFrame may have more columns, of other rules.
+    :param read_keys: returns the values of a reference, each once, in a column of the given name.
+    """
+    helper = get_helper_name(index)
+    match rule:
+        case Unique():
+            return _rank(frame, helper, rule)
+        case Reference():
+            return _look_up(frame, helper, rule, read_keys(rule, helper))
+        case RowCondition():
+            column = build_condition_column(rule.condition, schema)
+            if column is not None:
+                return frame, ~column
+            return _test_rows(frame, helper, rule, schema, message_directory)
+    return frame, _build_value_column(rule, schema)
+
+
+def _build_value_column(rule: Expectation, schema: Schema) -> Column:
+    from pyspark.sql import functions as f
+
+    column = _get_column(rule.columns[0])
+    if isinstance(rule, NotNull):
+        return column.isNull()
+    type = _get_type(schema, rule.columns[0])
+    match rule:
+        case Range():
+            holds = _build_range(rule, column, type)
+        case MatchesPattern():
+            holds = column.rlike(rf"\A(?:{rule.pattern})\z")
+        case InSet():
+            holds = column.isin([f.lit(to_column_value(type, value)) for value in rule.values])
+        case _:
+            raise AssertionError(rule)
+    return f.coalesce(~holds, f.lit(False))
+
+
+def _build_range(rule: Range, column: Column, type: Schema) -> Column:
+    from pyspark.sql import functions as f
+
+    parts = []
+    if rule.min is not None:
+        parts.append(column >= f.lit(to_column_value(type, rule.min)))
+    if rule.max is not None:
+        parts.append(column <= f.lit(to_column_value(type, rule.max)))
+    if type.type in _FLOATS:  # Spark orders NaN above all numbers
+        parts.append(~f.isnan(column))
+    return reduce(lambda one, other: one & other, parts)
+
+
+def _rank(frame: DataFrame, helper: str, rule: Unique) -> tuple[DataFrame, Column]:
+    """Number the records with the same values, in the order in which they come."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    columns = [_get_column(name) for name in rule.columns]
+    is_compared = reduce(lambda one, other: one & other, (c.isNotNull() for c in columns))
+    ordered = frame.withColumn(_ORDER, f.monotonically_increasing_id())
+    window = Window.partitionBy(*columns).orderBy(_ORDER)
+    ranked = ordered.withColumn(helper, f.row_number().over(window)).drop(_ORDER)
+    return ranked, is_compared & (f.col(helper) > 1)
+
+
+def _look_up(
+    frame: DataFrame, helper: str, rule: Reference, keys: DataFrame
+) -> tuple[DataFrame, Column]:
+    from pyspark.sql import functions as f
+
+    column = _get_column(rule.column)
+    joined = frame.join(keys, column == f.col(helper), "left")
+    return joined, column.isNotNull() & f.col(helper).isNull()
+
+
+def _test_rows(
+    frame: DataFrame,
+    helper: str,
+    rule: RowCondition,
+    schema: Schema,
+    message_directory: str | None,
+) -> tuple[DataFrame, Column]:
+    """Have Python evaluate a condition for which Spark has no equal."""
+    from pyspark.sql import functions as f
+
+    known = spark_schema(schema, nullable=True)
+    names = {field.name for field in known}
+    more = [field for field in frame.schema if field.name not in names]
+    columns = known
+    for field in more:
+        columns = columns.add(field)
+    run = create_condition_pass(rule.condition, schema, message_directory)
+    ordered = frame.select(*(_get_column(field.name) for field in columns))
+    tested = ordered.mapInArrow(run, columns.add(helper, "boolean"))
+    return tested, ~f.col(helper)
+
+
+def _get_column(name: str) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.col(quote_column(name))
+
+
+def _get_type(schema: Schema, name: str) -> Schema:
+    field = schema.field(name)
+    assert field is not None
+    return field.schema.non_nullable
