@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from localcdap.api.app.context import ArtifactSummary, Message
+from localcdap.api.app.context import ArtifactSummary, KnownRun, Message
+from localcdap.api.app.events import SYSTEM_NAMESPACE
+from localcdap.api.app.exports import ExportedRows, ExportRequest
 from localcdap.api.app.namespaces import NamespaceSummary
-from localcdap.api.errors import ConflictError, MacroError, NotFoundError
+from localcdap.api.errors import BadRequestError, ConflictError, MacroError, NotFoundError
 from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
 from localcdap.apps.files import AppFiles
 from localcdap.apps.metadata import AppMetadata
@@ -24,6 +27,9 @@ from localcdap.pipeline.methods import MethodCall, MethodService
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
+from localcdap.store.structured.exports import TableExports
+
+_MOST_RUNS: Final = 10_000
 
 
 class PluginCaller(Protocol):
@@ -34,6 +40,12 @@ class PluginCaller(Protocol):
     def call(self, request: CallRequest) -> bytes: ...
 
     def transform(self, request: TransformRequest) -> TransformResult: ...
+
+
+class RunSource(Protocol):
+    """Knows the runs of all namespaces."""
+
+    def list_known(self, after: str | None, limit: int) -> list[KnownRun]: ...
 
 
 class AppPlatform:
@@ -50,7 +62,11 @@ class AppPlatform:
         methods: MethodService,
         files: AppFiles,
         metadata: AppMetadata,
+        exports: TableExports,
+        runs: RunSource,
     ) -> None:
+        self._exports = exports
+        self._runs = runs
         self._files = files
         self._metadata = metadata
         self._namespaces = namespaces
@@ -147,6 +163,19 @@ class AppPlatform:
     def open_folder(self, app: str, namespace: str) -> str:
         """See :meth:`localcdap.api.app.SystemContext.open_folder`."""
         return str(self._files.open_folder(app, namespace))
+
+    def export_rows(self, app: str, request: ExportRequest, file: str) -> ExportedRows:
+        """See :meth:`localcdap.api.app.SystemContext.export_rows`.
+
+        :raises BadRequestError: when the name of the file is that of another folder.
+        """
+        if not file or file != Path(file).name or file.startswith("."):
+            raise BadRequestError(f"'{file}' cannot be the name of a file.", "Use a plain name.")
+        return self._exports.export(request, self._files.open_folder(app, SYSTEM_NAMESPACE) / file)
+
+    def list_runs(self, after: str | None, limit: int) -> list[KnownRun]:
+        """See :meth:`localcdap.api.app.SystemContext.list_runs`."""
+        return self._runs.list_known(after, max(1, min(limit, _MOST_RUNS)))
 
     def read_metadata(self, entity: MetadataEntity) -> ScopedMetadata:
         """Return the metadata of an entity; see :meth:`AppMetadata.read`."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.errors import NotFoundError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
+from localcdap.apps.addresses import parse_method_path, split_address
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.model import AppAnswer, AppDetail, AppRequest, AppSummary, ListenerState
 from localcdap.apps.processes import AppProcesses
@@ -19,6 +22,12 @@ from localcdap.security.access import OF_INSTANCE, Target, open_to_all, requires
 _OF_APP: Final = Target(
     "application system/{name}",
     lambda _, given: [MetadataEntity.of_application(given["name"], SYSTEM_NAMESPACE)],
+)
+_OF_ADDRESS: Final = Target(
+    "application of {address}",
+    lambda _, given: [
+        MetadataEntity.of_application(split_address(given["address"])[0], SYSTEM_NAMESPACE)
+    ],
 )
 
 
@@ -77,14 +86,27 @@ class AppService:
     def call(self, name: str, request: AppRequest) -> AppAnswer:
         """Call a service of an application, and start the application's process if necessary.
 
-        An error of the service is an answer with its status.
+        The path may name the service, as ``spark/NAME/methods/things`` does. An error of the service is an
+        answer with its status.
 
         :raises NotFoundError: when there is no such application.
         :raises PluginError: when the process cannot be started, ends during the call, or takes too long.
         """
+        wanted = _name_service(request)
         return self._processes.use(
-            self._find(name), lambda process: process.answer(request, self._limit_s)
+            self._find(name), lambda process: process.answer(wanted, self._limit_s)
         )
+
+    @requires(_OF_ADDRESS, Permission.EXECUTE)
+    @non_idempotent
+    def call_at(self, address: str, request: AppRequest) -> AppAnswer:
+        """Call a service at its whole path, as clients of CDAP do; see :mod:`localcdap.apps.addresses`.
+
+        :param request: its path is replaced by that of the address.
+        :raises NotFoundError: when there is no such application.
+        """
+        name, path = split_address(address)
+        return self.call(name, msgspec.structs.replace(request, path=path))
 
     @requires(OF_INSTANCE, Permission.ADMIN)
     @non_idempotent
@@ -106,3 +128,13 @@ class AppService:
         found = app.application
         running = self._processes.is_running(found.name)
         return AppSummary(found.name, found.description, app.artifact, running)
+
+
+def _name_service(request: AppRequest) -> AppRequest:
+    """Return a request whose path names a service with that service as its own."""
+    found = parse_method_path(request.path)
+    if found is None:
+        return request
+    return msgspec.structs.replace(
+        request, path=found.path, service=found.service, program_type=found.program_type
+    )

@@ -82,6 +82,7 @@ from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.service import PipelineTestService
 from localcdap.runs.debug.service import DebugService
 from localcdap.runs.lineage_runs import StoredRuns
+from localcdap.runs.known_runs import KnownRuns
 from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.processes import RunProcess
@@ -98,6 +99,7 @@ from localcdap.settings import Settings, load_settings
 from localcdap.store.rows.session import DatasetAccesses
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store, Transaction
+from localcdap.store.structured.exports import TableExports
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.transactions.names import ADMIN
 
@@ -359,6 +361,8 @@ class HostServices:
             self.methods,
             AppFiles(home.app_files, self.namespaces),
             AppMetadata(store, self._topics, self.metadata),
+            TableExports(store, structured.admin),
+            KnownRuns(store),
         )
         processes = AppProcesses(
             home.path,

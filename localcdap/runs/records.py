@@ -26,7 +26,7 @@ from localcdap.metadata.accesses import AccessRecorder
 from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
-from localcdap.runs.status_events import describe_counts, describe_status
+from localcdap.runs.status_events import describe_end, describe_status
 from localcdap.store.store import Store, Transaction
 
 LAST: Final = "last"
@@ -274,12 +274,7 @@ class RunRecords:
         if run.status.is_end:
             self._forget_writes(transaction, run)
             warnings, errors = transaction.execute(_COUNT_SERIOUS, (list(_SERIOUS), run.run))[0]
-            event = msgspec.structs.replace(
-                event,
-                counts=describe_counts(run),
-                log_warnings=warnings,
-                log_errors=errors,
-            )
+            event = describe_end(run, event, warnings, errors)
         self._topics.publish_event(transaction, event)
 
     def note_accesses(

@@ -47,6 +47,7 @@ from localcdap.namespaces.vaults import FileVault
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodService
+from localcdap.runs.known_runs import KnownRuns
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
     TransformRequest,
@@ -57,6 +58,7 @@ from localcdap.sandbox.plugin_calls import (
 from localcdap.sandbox.plugin_methods import MethodAnswer, MethodRequest
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from localcdap.store.store import Store
+from localcdap.store.structured.exports import TableExports
 from localcdap.store.structured.tables import StructuredTables
 
 _SWEPT_WITHIN_S: Final = 10.0
@@ -121,6 +123,8 @@ class AppTester:
                 ),
                 AppFiles(folder / "files", self.namespaces),
                 AppMetadata(store, topics, self.metadata),
+                TableExports(store, tables.admin),
+                KnownRuns(store),
             )
             name = describe_application(app, app.__qualname__).name
             self.context: Final = AppContext(platform, tables.transactions, name)
