@@ -1,7 +1,7 @@
 """The literal paths of the services of applications (design "System Applications", section Endpoints).
 
-CDAP serves the methods of a service below ``services/NAME/methods`` and those of the handlers of a Spark program
-below ``spark/NAME/methods``::
+CDAP serves the methods of a service below ``services/NAME/methods``, and those of the handlers of a Spark
+program below ``spark/NAME/methods``::
 
     /v3/namespaces/system/apps/ReportGenerationApp/spark/ReportGenerationSpark/methods/reports/info
 """
@@ -55,8 +55,8 @@ def split_address(address: str) -> tuple[str, str]:
     if found is None or parse_method_path(found[3]) is None:
         raise NotFoundError(
             f"Nothing is at {address}.",
-            "A method of an application is at /v3/namespaces/system/apps/APP/services/NAME/methods/… or, of a "
-            "Spark program, …/spark/NAME/methods/….",
+            "A method of a service is at /v3/namespaces/system/apps/APP/services/NAME/methods/…, and that of "
+            "a Spark program at …/spark/NAME/methods/….",
         )
     if found[1] != SYSTEM_NAMESPACE:
         raise NotFoundError(

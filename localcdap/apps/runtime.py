@@ -229,9 +229,7 @@ class AppRuntime:
     :raises Exception: what the application raises when its services and listeners are created.
     """
 
-    def __init__(
-        self, app: type[SystemApplication], context: AppContext, listen: Listen
-    ) -> None:
+    def __init__(self, app: type[SystemApplication], context: AppContext, listen: Listen) -> None:
         self._routers: dict[str, Router] = {}
         self._types: Final = {each.name: each.program_type for each in app.services}
         for cls in app.services:

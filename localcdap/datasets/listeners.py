@@ -82,7 +82,9 @@ class TableListenerDelivery:
             SYSTEM_NAMESPACE, self._topics, self._get_position(), _BATCH, wait_s
         )
         if len(messages) > 1 and isinstance(self._listener, BatchListener):
-            with contextlib.suppress(Exception):  # delivered one by one, the one that fails is known
+            with contextlib.suppress(
+                Exception
+            ):  # delivered one by one, the one that fails is known
                 self._transactions.run(partial(self._call_with_all, self._listener, messages))
                 self._messaging.save_listener_position(self._name, self._topics, messages[-1].id)
                 return len(messages)

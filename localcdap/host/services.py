@@ -81,8 +81,8 @@ from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.service import PipelineTestService
 from localcdap.runs.debug.service import DebugService
-from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.runs.known_runs import KnownRuns
+from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.processes import RunProcess
@@ -91,6 +91,7 @@ from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.records import RunRecords
 from localcdap.runs.retention import RunRetention
 from localcdap.runs.service import RunService
+from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
@@ -148,6 +149,8 @@ class HostServices:
             )
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
+            records = RunRecords(store, self._topics, self.namespaces)
+            self.statistics = RunStatisticsService(store, records, self.namespaces)
             unowned.pop_all()
             self._open_library(store)
             native = provisioners.get(NATIVE)

@@ -245,7 +245,10 @@ class ListenerThread:
         return messages[-1].id if messages else 0
 
     def _call_with_all(
-        self, listener: BatchListener[Transaction], tx: Transaction, messages: Sequence[TopicMessage]
+        self,
+        listener: BatchListener[Transaction],
+        tx: Transaction,
+        messages: Sequence[TopicMessage],
     ) -> None:
         listener.on_events([event for each in messages for event in self._decode(each)], tx)
 

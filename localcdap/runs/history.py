@@ -87,17 +87,17 @@ class RunHistory:
 
         :param recent: the number of recent runs of each pipeline.
         """
-        found: dict[str, PipelineRuns] = {}
-        for pipeline, record, count, active in self._store.read(_RECENT, (namespace, recent)):
-            runs = found.setdefault(pipeline, PipelineRuns(pipeline, count, active, []))
-            runs.recent.insert(0, to_point(_decode_run(record)))
+        found = {
+            pipeline: PipelineRuns(pipeline, count, active, [])
+            for pipeline, count, active in self._store.read(_PIPELINES, (namespace,))
+        }
+        for pipeline, run, status, starting, finish, records in self._store.read(
+            _RECENT, (namespace, recent)
+        ):
+            took = None if finish is None else max(0, finish - starting)
+            if pipeline in found:  # a run may have been added meanwhile
+                found[pipeline].recent.append(RunPoint(run, RunStatus(status), took, records))
         return list(found.values())
-
-
-def to_point(run: Run) -> RunPoint:
-    """Return a run as a point of a chart."""
-    took = None if run.end is None else max(0, run.end - run.starting)
-    return RunPoint(run.run, run.status, took, count_records_read(run.stages))
 
 
 def count_records_read(stages: dict[str, StageCounts]) -> int | None:
@@ -118,13 +118,13 @@ def _build_condition(namespace: str, filter: RunFilter) -> tuple[str, list[Any]]
         params.append(filter.pipeline)
     if filter.statuses:
         marks = ", ".join("?" for _ in filter.statuses)
-        parts.append(f"json_extract_string(record, '$.status') IN ({marks})")
+        parts.append(f"status IN ({marks})")
         params += [status.value for status in filter.statuses]
     if filter.text:
         text = filter.text.lower()
         parts.append(
             "(contains(lower(pipeline), ?) OR starts_with(run, ?) OR "
-            "contains(lower(coalesce(json_extract_string(record, '$.error.message'), '')), ?))"
+            "contains(lower(coalesce(error, '')), ?))"
         )
         params += [text, text, text]
     return " AND ".join(parts), params
@@ -134,14 +134,12 @@ def _decode_run(record: str) -> Run:
     return decode_json(record, type=Run)
 
 
+_PIPELINES: Final = """
+    SELECT pipeline, count(*), count(*) FILTER (NOT ended) FROM runs WHERE namespace = ?
+    GROUP BY pipeline ORDER BY max(starting) DESC, pipeline
+"""
 _RECENT: Final = """
-    SELECT pipeline, record, count, active FROM (
-        SELECT pipeline, record, starting, run,
-            count(*) OVER of_pipeline AS count,
-            count(*) FILTER (NOT ended) OVER of_pipeline AS active,
-            max(starting) OVER of_pipeline AS latest,
-            row_number() OVER (PARTITION BY pipeline ORDER BY starting DESC, run DESC) AS place
-        FROM runs WHERE namespace = ?
-        WINDOW of_pipeline AS (PARTITION BY pipeline)
-    ) WHERE place <= ? ORDER BY latest DESC, pipeline, place
+    SELECT pipeline, run, status, starting, finish, records_read FROM runs WHERE namespace = ?
+    QUALIFY row_number() OVER (PARTITION BY pipeline ORDER BY starting DESC, run DESC) <= ?
+    ORDER BY pipeline, starting, run
 """

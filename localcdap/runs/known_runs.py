@@ -17,7 +17,8 @@ from localcdap.runs.status_events import describe_end, describe_status, hide_sec
 from localcdap.store.store import Store, Transaction
 
 _NEXT: Final = (
-    "SELECT run, starting, record FROM runs WHERE (starting, run) > (?, ?) ORDER BY starting, run LIMIT ?"
+    "SELECT run, starting, record FROM runs WHERE (starting, run) > (?, ?) "
+    "ORDER BY starting, run LIMIT ?"
 )
 _SERIOUS: Final = (
     "SELECT run, count(*) FILTER (level = 'WARNING'), count(*) FILTER (level IN ('ERROR', 'CRITICAL')) "
@@ -58,9 +59,7 @@ def _count_serious(tx: Transaction, runs: Sequence[str]) -> dict[str, tuple[int,
 
 def _list_events(run: Run, warnings: int, errors: int) -> Iterator[RunStatusChanged]:
     """Yield the statuses of a run with the times that its record has."""
-    event = msgspec.structs.replace(
-        describe_status(run), arguments=hide_secrets(run.arguments)
-    )
+    event = msgspec.structs.replace(describe_status(run), arguments=hide_secrets(run.arguments))
 
     def at(status: RunStatus, time: int) -> RunStatusChanged:
         return msgspec.structs.replace(event, status=status.value, time=time)

@@ -126,6 +126,9 @@ class Run(msgspec.Struct, rename="camel"):
     """The artifact of its application; None for runs of earlier versions."""
     sinks: list[str] | None = None
     """The stages whose output goes to no other stage; None for runs of earlier versions."""
+    stage_times: dict[str, int] = {}
+    """By stage, the milliseconds that its code took in Python workers, all of them added up. Stages that
+    Spark computes without them have none."""
     start_method: str = MANUAL
     """How it was started, as :attr:`localcdap.api.app.events.RunStatusChanged.start_method`."""
 

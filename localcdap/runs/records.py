@@ -26,6 +26,7 @@ from localcdap.metadata.accesses import AccessRecorder
 from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
+from localcdap.runs.statistics.columns import COLUMNS, build_columns
 from localcdap.runs.status_events import describe_end, describe_status
 from localcdap.store.store import Store, Transaction
 
@@ -39,6 +40,16 @@ _COUNT_SERIOUS: Final = (
     "SELECT count(*) FILTER (level = 'WARNING'), count(*) FILTER (list_contains(?, level)) "
     "FROM run_logs WHERE run = ?"
 )
+
+
+_GIVEN: Final = ", ".join(COLUMNS)
+_MARKS: Final = ", ?" * len(COLUMNS)
+_INSERT: Final = (
+    "INSERT INTO runs (run, namespace, pipeline, starting, pid, pid_created, record, ended, "  # noqa: S608
+    f"tables_loaded, {_GIVEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, false{_MARKS})"
+)
+_CHANGES: Final = ", ".join(f"{name} = ?" for name in COLUMNS)
+_UPDATE: Final = f"UPDATE runs SET record = ?, ended = ?, {_CHANGES} WHERE run = ?"  # noqa: S608
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
@@ -74,7 +85,7 @@ class RunRecords:
             self._namespaces.require_in_transaction(transaction, run.namespace)
             self._documents.save(transaction, run, document)
             transaction.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, false)",
+                _INSERT,
                 (
                     run.run,
                     run.namespace,
@@ -84,6 +95,7 @@ class RunRecords:
                     process.created,
                     _encode_run(run),
                     run.status.is_end,
+                    *build_columns(run),
                 ),
             )
             self._publish_status(transaction, run)
@@ -187,8 +199,7 @@ class RunRecords:
             self._publish_status(transaction, run)
         run.version += 1
         transaction.execute(
-            "UPDATE runs SET record = ?, ended = ? WHERE run = ?",
-            (_encode_run(run), run.status.is_end, run.run),
+            _UPDATE, (_encode_run(run), run.status.is_end, *build_columns(run), run.run)
         )
 
     def set_process(self, run: str, process: ProcessIdentity) -> None:

@@ -37,9 +37,7 @@ def describe_status(run: Run) -> RunStatusChanged:
     )
 
 
-def describe_end(
-    run: Run, event: RunStatusChanged, warnings: int, errors: int
-) -> RunStatusChanged:
+def describe_end(run: Run, event: RunStatusChanged, warnings: int, errors: int) -> RunStatusChanged:
     """Return an event with what the end of a run reveals.
 
     :param warnings: the number of warnings in the log; ``errors`` that of errors.

@@ -2,9 +2,9 @@
 
 A parameter of a method with a route is a path parameter when the path contains its name, as in
 ``/experiments/{id}``; the parameter ``body`` is the body of the request; one whose type is ``Annotated`` with
-a :class:`Header` is a header of the request; every other is a query parameter, of another name with a
-:class:`Query`. Each is converted to its annotated type. A path parameter of type :class:`NamespaceSummary` is the name of a namespace: the method gets
-that namespace, and is not called when there is none.
+a :class:`Header` is a header of the request; every other is a query parameter, with a :class:`Query` one of
+another name. Each is converted to its annotated type. A path parameter of type :class:`NamespaceSummary` is
+the name of a namespace: the method gets that namespace, and is not called when there is none.
 """
 
 from __future__ import annotations

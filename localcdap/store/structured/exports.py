@@ -86,9 +86,7 @@ def _build_rows(table: TableSql, request: ExportRequest, condition: SqlCondition
     for name in request.columns:
         valid.check_column(table.spec, name)
     if not request.columns:
-        raise InvalidTableFieldError(
-            "No columns are specified to export", table=table.spec.table
-        )
+        raise InvalidTableFieldError("No columns are specified to export", table=table.spec.table)
     names = ", ".join(map(quote_identifier, request.columns))
     sql = f"SELECT {names} FROM {table.name} WHERE {condition.sql}"  # noqa: S608
     if request.order_by is not None:
@@ -99,9 +97,7 @@ def _build_rows(table: TableSql, request: ExportRequest, condition: SqlCondition
     return SqlCondition(sql, condition.params)
 
 
-def _build_grouping(
-    table: TableSql, grouping: Grouping, condition: SqlCondition
-) -> SqlCondition:
+def _build_grouping(table: TableSql, grouping: Grouping, condition: SqlCondition) -> SqlCondition:
     for name in (*grouping.by, *grouping.measured):
         valid.check_column(table.spec, name)
     for name in grouping.measured:
@@ -117,7 +113,9 @@ def _build_grouping(
         for name in grouping.measured
         for function in ("min", "max", "avg")
     ]
-    sql = f"SELECT {', '.join([*by, 'count(*)', *measured])} FROM {table.name} WHERE {condition.sql}"  # noqa: S608
+    sql = (
+        f"SELECT {', '.join([*by, 'count(*)', *measured])} FROM {table.name} WHERE {condition.sql}"  # noqa: S608
+    )
     if by:
         sql += f" GROUP BY {', '.join(by)} ORDER BY {', '.join(by)}"
     return SqlCondition(sql, condition.params)

@@ -5,6 +5,7 @@ Routes, texts and JSON are those of CDAP 6 ``ReportGenerationSpark``; reports ar
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import traceback
@@ -25,6 +26,7 @@ from localcdap.api.app import (
     post,
 )
 from localcdap.api.app.events import SYSTEM_NAMESPACE
+from localcdap.api.errors import LocalcdapError
 
 from .details import read_details
 from .generation import generate
@@ -148,13 +150,17 @@ class ReportGenerationSpark(SparkService):
             self._reports.finish(report, count, summary)
         except Exception as error:
             _LOG.warning("report %s failed: %s", report.id, error)
-            self._reports.fail(report, "".join(traceback.format_exception(error)))
+            # Without a host nothing can be stored; the report has failed when this process has ended.
+            with contextlib.suppress(LocalcdapError):
+                self._reports.fail(report, "".join(traceback.format_exception(error)))
 
     def _find(self, user: str, report: str | None, share: str | None) -> Report:
         if report is None and share is None:
             raise BadRequestError("Either reportId or sharedId must be provided, missing both")
         if report is not None and share is not None:
-            raise BadRequestError("Only one of reportId or sharedId must be provided, provided both")
+            raise BadRequestError(
+                "Only one of reportId or sharedId must be provided, provided both"
+            )
         if report is not None:
             return self._reports.require(user, report)
         return self._reports.require_shared(str(share))
@@ -205,8 +211,8 @@ class ReportExecutor:
             raise make_refusal(
                 500,
                 "Exception occurred while handling request: Task for the report rejected from "
-                f"java.util.concurrent.ThreadPoolExecutor[Running, pool size = {self._most}, active threads = "
-                f"{self._most}, queued tasks = 0, completed tasks = {self._done}]",
+                f"java.util.concurrent.ThreadPoolExecutor[Running, pool size = {self._most}, "
+                f"active threads = {self._most}, queued tasks = 0, completed tasks = {self._done}]",
             )
         return _Turn(self._leave)
 
@@ -216,7 +222,7 @@ class ReportExecutor:
 
 
 class _Turn:
-    """A place in an executor, which is left at the end of what :meth:`run` gets, or of the block without it."""
+    """A place in an executor, left at the end of what :meth:`run` gets, or of the block without that."""
 
     def __init__(self, leave: Any) -> None:
         self._leave = leave

@@ -29,9 +29,7 @@ def generate(
     :param expiry_s: seconds after which the report expires, unless it is saved.
     :returns: the number of details, and the summary.
     """
-    wanted = msgspec.structs.replace(
-        request.to_export(RUNS.table), groupings=list(_GROUPINGS)
-    )
+    wanted = msgspec.structs.replace(request.to_export(RUNS.table), groupings=list(_GROUPINGS))
     exported = context.export_rows(wanted, file)
     return exported.count, summarize(request, exported, expiry_s)
 

@@ -1,7 +1,8 @@
 """The application's own history of runs: one row for each run, kept up to date by events.
 
-How a row follows from events is that of CDAP 6 ``RecordBuilder``: of each status the earliest time counts, the
-present status is the one that began last, and user, artifact and arguments are those that the run started with.
+A row follows from events as in CDAP 6 ``RecordBuilder``: of each status the earliest time counts, the present
+status is the one that began last, and user, artifact and arguments are those of the start of the run. Beyond
+it, a run that ended before it was STARTING starts when it was PENDING, so that no failure is left out.
 """
 
 from __future__ import annotations
@@ -134,10 +135,10 @@ def _merge(row: Mapping[str, Any] | None, events: Sequence[RunStatusChanged]) ->
     merged["status"] = max(times, key=lambda each: (times[each], _RANKS.get(each, -1)))
     start = next((times[each] for each in _AT_START if each in times), None)
     end = min((times[each] for each in _ENDS if each in times), default=None)
-    merged["start"], merged["end"] = _to_seconds(start), _to_seconds(end)
+    began, ended = _to_seconds(start), _to_seconds(end)
+    merged["start"], merged["end"] = began, ended
     merged["running"] = _to_seconds(times.get("RUNNING"))
-    has_both = merged["start"] is not None and merged["end"] is not None
-    merged["duration"] = merged["end"] - merged["start"] if has_both else None
+    merged["duration"] = None if began is None or ended is None else ended - began
     return merged
 
 

@@ -35,7 +35,7 @@ class Filter(msgspec.Struct, rename="camel", omit_defaults=True):
     field_name: str | None = None
     whitelist: list[str] | None = None
     blacklist: list[str] | None = None
-    range: Range | None | UnsetType = UNSET
+    range: Range | UnsetType | None = UNSET
 
     def find_errors(self) -> list[str]:
         """Return the texts of what is wrong."""
@@ -188,7 +188,7 @@ def _find_field_errors(name: Any) -> Iterator[str]:
         )
 
 
-def _find_range_errors(range: Range | None | UnsetType) -> Iterator[str]:
+def _find_range_errors(range: Range | UnsetType | None) -> Iterator[str]:
     if not isinstance(range, Range):
         yield "'range' cannot be null"
     elif range.min is None and range.max is None:

@@ -54,7 +54,9 @@ RUNNING: Final = "RUNNING"
 COMPLETED: Final = "COMPLETED"
 FAILED: Final = "FAILED"
 EXPIRED: Final = "EXPIRED"
-_LOST: Final = "The process that generated the report ended before it was complete. Create it again."
+_LOST: Final = (
+    "The process that generated the report ended before it was complete. Create it again."
+)
 
 
 class SavedReport(msgspec.Struct):

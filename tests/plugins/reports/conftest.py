@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from reports.application import ReportGenerationApp
+from reports.fields import FIELDS
 
 from localcdap.api.app import RunStatusChanged
 from localcdap.api.failures import ArtifactId
 from localcdap.apps.model import AppAnswer
-from localcdap.home import find_shipped_plugins
 from localcdap.store.store import Store
 from localcdap.testing import AppTester
 from localcdap.testing.instance import TemporaryInstance
@@ -23,16 +23,6 @@ BEGIN = 1_700_000_000
 HOUR = 3600
 NAMESPACES = ("default", "ns1", "ns2")
 ARTIFACT = ArtifactId("TestArtifact", "1.0.0", "USER")
-
-
-@pytest.fixture(scope="session")
-def reports_package() -> Iterator[Any]:
-    """The package of the application, imported from its folder."""
-    sys.path.insert(0, str(find_shipped_plugins() / "reports"))
-    import reports.application as module
-
-    yield module
-    sys.path.pop(0)
 
 
 @pytest.fixture(scope="package")
@@ -76,8 +66,11 @@ class ReportClient:
 
     def wait(self, id: str) -> dict[str, Any]:
         """Wait until a report is not being generated any more."""
+        return self.wait_for(lambda: self.info(id))
+
+    def wait_for(self, read: Callable[[], AppAnswer]) -> dict[str, Any]:
         deadline = time.monotonic() + 60
-        while (found := self.info(id)).body.get("status") == "RUNNING":
+        while (found := read()).body.get("status") == "RUNNING":
             assert time.monotonic() < deadline
             time.sleep(0.02)
         body: dict[str, Any] = found.body
@@ -88,9 +81,9 @@ class ReportClient:
 
 
 @pytest.fixture
-def empty(cdap_app, reports_package) -> ReportClient:
+def empty(cdap_app) -> ReportClient:
     """One without runs."""
-    return ReportClient(cdap_app(reports_package.ReportGenerationApp))
+    return ReportClient(cdap_app(ReportGenerationApp))
 
 
 @pytest.fixture
@@ -98,7 +91,9 @@ def client(empty) -> ReportClient:
     """One with the runs of CDAP's ReportGenerationAppTest."""
     for namespace in NAMESPACES[1:]:
         empty.app.namespaces.create(namespace)
-    empty.publish([event for each in NAMESPACES for hour in range(5) for event in make_runs(each, hour)])
+    empty.publish(
+        [event for each in NAMESPACES for hour in range(5) for event in make_runs(each, hour)]
+    )
     return empty
 
 
@@ -136,8 +131,6 @@ def make_runs(namespace: str, hour: int) -> list[RunStatusChanged]:
 
 def make_request(**changes: Any) -> dict[str, Any]:
     """The request of the test, with changes; None removes a key."""
-    from reports.fields import FIELDS
-
     request = {
         "name": "ns1_ns2_report",
         "start": BEGIN,

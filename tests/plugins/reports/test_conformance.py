@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from reports.request import ReportRequest, decode_request
 
 from localcdap.namespaces.preferences import PreferenceLevel
 from tests.plugins.reports.conftest import BEGIN, HOUR, make_request
@@ -132,9 +133,7 @@ def test_6_reports_expire(client):
     assert [each.name for each in folder.iterdir()] == [f"{other}.parquet"]
 
 
-def test_7_a_request_is_the_same_after_json(reports_package):
-    from reports.request import ReportRequest, decode_request
-
+def test_7_a_request_is_the_same_after_json():
     request = decode_request(msgspec.json.encode(make_request()))
     text = msgspec.json.encode(request)
 

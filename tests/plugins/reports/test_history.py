@@ -6,6 +6,7 @@ import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reports.history import _merge
 
 from localcdap.api.app import RunStatusChanged
 from localcdap.apps.model import AppRequest
@@ -91,10 +92,8 @@ def make_events() -> list[RunStatusChanged]:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(make_events()), max_size=40), st.integers(1, 7))
-def test_repeated_and_disordered_events_give_the_same_rows(reports_package, more, size):
+def test_repeated_and_disordered_events_give_the_same_rows(more, size):
     """Whatever comes again, in whatever order and in whatever batches."""
-    from reports.history import _merge
-
     events = [*make_events(), *more]
     rows = {}
     for begin in range(0, len(events), size):
@@ -116,6 +115,9 @@ def test_many_events_after_having_been_away(empty):
 
     assert empty.download(id).body["total"] == 700
     empty.app.deliver()
-    assert empty.download(empty.complete(fields=["run"], filters=None, end=BEGIN + 10_000)).body[
-        "total"
-    ] == 700
+    assert (
+        empty.download(empty.complete(fields=["run"], filters=None, end=BEGIN + 10_000)).body[
+            "total"
+        ]
+        == 700
+    )
