@@ -1,7 +1,7 @@
 """Requests for reports, and what is wrong with them.
 
-Rules and texts are those of CDAP 6 ``ReportGenerationRequest``, ``Filter``, ``ValueFilter``, ``RangeFilter`` and
-``Sort``.
+Rules and texts are those of CDAP 6: ``ReportGenerationRequest``, ``Filter``, ``ValueFilter``, ``RangeFilter``
+and ``Sort``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from reports import application
+from reports import application, generation
 
 from localcdap.api.app import RunStatusChanged
 from localcdap.api.failures import ArtifactId
@@ -34,22 +34,28 @@ def wrong_filter(**values):
         ),
         (
             {"sort": [{"fieldName": "user", "order": "ASCENDING"}]},
-            "Sort user contains these errors: Field 'user' in sort is not sortable. Only fields: [start, "
-            "running, end, duration, numLogWarnings, numLogErrors, numRecordsOut] are sortable",
+            (
+                "Sort user contains these errors: Field 'user' in sort is not sortable. Only fields: [start, "
+                "running, end, duration, numLogWarnings, numLogErrors, numRecordsOut] are sortable"
+            ),
         ),
         (
             {"sort": [{"fieldName": "start", "order": "UP"}]},
-            "Sort start contains these errors: 'order' cannot be null, it can only be ASCENDING or DESCENDING",
+            "'order' cannot be null, it can only be ASCENDING or DESCENDING",
         ),
         (
             wrong_filter(fieldName="user", range={"min": 1}),
-            "Filter user contains these errors: Field 'user' cannot be filtered by range. It can only be "
-            "filtered by: [value]",
+            (
+                "Filter user contains these errors: Field 'user' cannot be filtered by range. It can only be "
+                "filtered by: [value]"
+            ),
         ),
         (
             wrong_filter(fieldName="start", whitelist=["1"]),
-            "Filter start contains these errors: Field 'start' cannot be filtered by value. It can only be "
-            "filtered by: [range]",
+            (
+                "Filter start contains these errors: Field 'start' cannot be filtered by value. "
+                "It can only be filtered by: [range]"
+            ),
         ),
         (
             wrong_filter(fieldName="runtimeArgs", whitelist=["1"]),
@@ -150,13 +156,13 @@ def test_three_at_a_time(client, monkeypatch):
     import threading
 
     may_go = threading.Event()
-    generate = application.generate
+    generate = generation.generate
 
     def wait(*given):
         assert may_go.wait(60)
         return generate(*given)
 
-    monkeypatch.setattr("generate", wait)
+    monkeypatch.setattr(application, "generate", wait)
     ids = [client.create().body["id"] for _ in range(3)]
     refused = client.create()
 
@@ -184,7 +190,7 @@ def test_a_report_that_fails_says_why(client, monkeypatch):
     def fail(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr("generate", fail)
+    monkeypatch.setattr(application, "generate", fail)
     id = client.create().body["id"]
     info = client.wait(id)
 
