@@ -126,8 +126,8 @@ def _print(found: RunOverview) -> None:
             format_rate(each.success_rate),
             "" if each.median_ms is None else format_duration(0, each.median_ms),
             "" if each.records is None else f"{each.records:,}",
-            draw_bars(point and point.runs for point in each.points),
-            draw_bars(point and point.median_ms for point in each.points),
+            draw_bars(None if point is None else point.runs for point in each.points),
+            draw_bars(None if point is None else point.median_ms for point in each.points),
             each.status.lower(),
         )
         for each in found.pipelines
@@ -152,8 +152,8 @@ def _print(found: RunOverview) -> None:
             (f"{each.runs:,}", each.reason, each.category, each.pipeline, each.stage, each.newest)
             for each in found.failures
         ]
-        header = ("failed", "because", "category", "last pipeline", "stage", "run")
-        print_table(header, failures, numbers="failed")
+        head = ("failed", "because", "category", "last pipeline", "stage", "run")
+        print_table(head, failures, numbers="failed")
     if found.slow_stages:
         echo("")
         stages = [

@@ -47,9 +47,9 @@ def command(
 ) -> None:
     """List the runs of the namespace, or of the pipeline NAME, newest first.
 
-    'localcdap runs classify RUN' says why a run failed: its stage, the category and the reason, and what to do.
-    'localcdap runs compare RUN OTHER' shows two runs of a pipeline beside each other, stage by stage. RUN is an
-    id, the beginning of one, or 'last'.
+    'localcdap runs classify RUN' says why a run failed: its stage, the category and the reason, and what to
+    do. 'localcdap runs compare RUN OTHER' shows two runs of a pipeline beside each other, stage by stage. RUN
+    is an id, the beginning of one, or 'last'.
 
     'localcdap runs prune' removes the runs that have ended, with their logs, except those that --keep-days or
     --keep-newest keeps. Without these options, the settings runs.keep_days and runs.keep_newest say which

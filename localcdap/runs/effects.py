@@ -26,6 +26,7 @@ from localcdap.engine.messages.spool import (
     Progress,
     RecordCounts,
     RunStatus,
+    StagesTimed,
     StatusChanged,
     TableLoads,
 )
@@ -120,7 +121,7 @@ class RunEffects:
     def _change(
         self,
         transaction: Transaction,
-        message: StatusChanged | Counted | Failed | Progress | Committed,
+        message: StatusChanged | Counted | Failed | Progress | Committed | StagesTimed,
     ) -> None:
         run = self._records.get_in(transaction, self._id)
         match message:
@@ -129,6 +130,8 @@ class RunEffects:
             case Counted():
                 for name, counts in message.stages.items():
                     run.stages[name] = _to_stage_counts(counts)
+            case StagesTimed():
+                _add_times(run, message)
             case Progress():
                 stages = {name: _to_stage_counts(counts) for name, counts in message.stages.items()}
                 run.progress = RunProgress(
@@ -217,6 +220,14 @@ def _set_status(run: Run, message: StatusChanged) -> None:
     if run.status.is_end:
         _keep_progress(run)
         run.end, run.progress = moment, None
+
+
+def _add_times(run: Run, message: StagesTimed) -> None:
+    """Add the times of a phase. The record has milliseconds: what took none is left out."""
+    for stage, spent in message.microseconds.items():
+        took = run.stage_times.get(stage, 0) + spent // 1000
+        if took:
+            run.stage_times[stage] = took
 
 
 def _keep_progress(run: Run) -> None:

@@ -26,6 +26,7 @@ from localcdap.engine.messages.spool import (
     DatasetFlow,
     LineageTraced,
     RecordCounts,
+    StagesTimed,
 )
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
@@ -49,7 +50,7 @@ class Workflow:
     :param on_counts: called with the counts of the stages of each phase that has ended.
     :param on_accesses: called with the datasets that a phase begins to read or has written, and that a
         control stage has read or changed.
-    :param on_lineage: called with the field lineage of a phase that has ended.
+    :param on_phase: called with the field lineage of a phase that has ended, and the times of its stages.
     """
 
     def __init__(
@@ -59,14 +60,14 @@ class Workflow:
         run: RunContext,
         on_counts: Callable[[dict[str, RecordCounts]], None],
         on_accesses: Callable[[list[DatasetAccess]], None] = lambda _: None,
-        on_lineage: Callable[[LineageTraced], None] = lambda _: None,
+        on_phase: Callable[[LineageTraced | StagesTimed], None] = lambda _: None,
     ) -> None:
         self._order: Final = order
         self._resolved = resolved
         self._run: Final = run
         self._on_counts: Final = on_counts
         self._report: Final = on_accesses
-        self._on_lineage: Final = on_lineage
+        self._on_phase: Final = on_phase
         self._accessed: Final[list[DatasetAccess]] = []
         self._arguments: Final = dict(order.arguments)
         run.arguments = self._arguments
@@ -219,7 +220,9 @@ class Workflow:
             plan, flow, self._run.spark, tag=self._order.run_id, block=self._run.block
         )
         self._on_accesses(list_writes(flow, self._run))
-        self._on_lineage(trace_flow(flow, self._run))
+        self._on_phase(trace_flow(flow, self._run))
+        if plan.counter is not None and plan.counter.stage_times:
+            self._on_phase(StagesTimed(dict(plan.counter.stage_times)))
         for entry in self._route.list_entries(stages, self._live):
             counts.pop(entry, None)
         for name in self._route.list_exits(stages):

@@ -100,6 +100,13 @@ class Counted(msgspec.Struct, tag="counts", tag_field="kind"):
     stages: dict[str, RecordCounts]
 
 
+class StagesTimed(msgspec.Struct, tag="times", tag_field="kind"):
+    """The time that the code of stages took in the Python workers of a phase that has ended."""
+
+    microseconds: dict[str, int]
+    """By stage, the sum over all workers."""
+
+
 class LogLine(msgspec.Struct, tag="log", tag_field="kind"):
     """A line of the run's log."""
 
@@ -208,6 +215,7 @@ Message = (
     | MetadataOperations
     | Accessed
     | LineageTraced
+    | StagesTimed
 )
 """The messages of a run."""
 

@@ -29,14 +29,13 @@ _COLUMNS: Final = (
     *("pipeline", "runs", "success", "failed", "median", "95 %", "records", "durations", "last"),
 )
 _STYLE: Final = """
-body { font: 14px/1.45 system-ui, sans-serif; color: #1b1f24; margin: 2rem auto; max-width: 66rem; padding: 0 1rem; }
+body { font: 14px/1.45 system-ui, sans-serif; color: #1b1f24; margin: 2rem auto; max-width: 66rem; }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 p.window { color: #59636e; margin: 0 0 1.5rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d8dee4; vertical-align: top; }
-th { font-weight: 600; color: #59636e; } td.number, th.number { text-align: right; }
-td.chart { font-family: ui-monospace, monospace; letter-spacing: -.05em; color: #0969da; white-space: nowrap; }
-.failed { color: #b42318; } .completed { color: #1a7f37; }
+th { font-weight: 600; color: #59636e; }
+td.chart { font-family: ui-monospace, monospace; color: #0969da; white-space: pre; }
 .days { display: grid; grid-template-columns: repeat(auto-fill, minmax(6.5rem, 1fr)); gap: .4rem; }
 .day { border: 1px solid #d8dee4; border-radius: 4px; padding: .3rem .5rem; }
 .day.bad { background: #fdecea; } .day.good { background: #e9f7ef; }
@@ -168,7 +167,7 @@ def format_totals(totals: RunTotals) -> str:
 
 
 def format_rate(rate: float | None) -> str:
-    """Return a share in percent; it is 100 % only when nothing failed, and 0 % only when nothing completed."""
+    """Return a share in percent: 100 % only when nothing failed, and 0 % only when nothing completed."""
     if rate is None:
         return ""
     shown = round(rate * 100)

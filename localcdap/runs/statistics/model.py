@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from localcdap.engine.messages.spool import RunStatus
+
 
 class OverviewRequest(msgspec.Struct, frozen=True, rename="camel"):
     """The runs of an overview: those that were asked for in a window."""
@@ -63,7 +65,7 @@ class PipelineOverview(RunTotals, rename="camel", kw_only=True):
     records: int | None
     newest: str
     """The newest run, and its status."""
-    status: str
+    status: RunStatus
     points: list[ChartPoint | None]
     """One for each part of the window; None where there was no run."""
 
@@ -107,7 +109,7 @@ class TimelineRun(msgspec.Struct, rename="camel"):
     run: str
     namespace: str
     pipeline: str
-    status: str
+    status: RunStatus
     starting: int
     end: int | None
 

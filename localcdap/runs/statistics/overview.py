@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.statistics.model import (
     ChartPoint,
     DayTotals,
@@ -132,7 +133,7 @@ def _build_pipeline(row: tuple[Any, ...], points: int) -> PipelineOverview:
         p95_ms=p95,
         records=records,
         newest=run,
-        status=status,
+        status=RunStatus(status),
         points=[None] * points,
     )
 
@@ -209,4 +210,7 @@ def _list_newest(tx: Transaction, request: OverviewRequest) -> list[TimelineRun]
         request,
         f"ORDER BY starting DESC, run DESC LIMIT {_TIMELINE}",
     )
-    return [TimelineRun(*row) for row in rows]
+    return [
+        TimelineRun(run, namespace, pipeline, RunStatus(status), starting, finish)
+        for run, namespace, pipeline, status, starting, finish in rows
+    ]
