@@ -54,7 +54,7 @@ class PipelineRuns(msgspec.Struct):
     count: int
     active: int
     recent: list[RunPoint]
-    """The newest runs, oldest first."""
+    """The newest runs, oldest first; at least one."""
 
 
 class RunHistory:
@@ -85,19 +85,28 @@ class RunHistory:
     def group_by_pipeline(self, namespace: str, recent: int) -> list[PipelineRuns]:
         """Return the pipelines that have runs, the one with the newest run first.
 
-        :param recent: the number of recent runs of each pipeline.
+        :param recent: the number of recent runs of each pipeline; of pipelines after the first three hundred,
+            only the newest run.
         """
+        rows = self._store.read(_PIPELINES, (namespace,))
         found = {
-            pipeline: PipelineRuns(pipeline, count, active, [])
-            for pipeline, count, active in self._store.read(_PIPELINES, (namespace,))
+            pipeline: PipelineRuns(pipeline, count, active, [_build_point(**newest)])
+            for pipeline, count, active, newest in rows
         }
-        for pipeline, run, status, starting, finish, records in self._store.read(
-            _RECENT, (namespace, recent)
-        ):
-            took = None if finish is None else max(0, finish - starting)
-            if pipeline in found:  # a run may have been added meanwhile
-                found[pipeline].recent.append(RunPoint(run, RunStatus(status), took, records))
+        charted = list(found)[:_MOST_CHARTED]
+        recents: dict[str, list[RunPoint]] = {}
+        for pipeline, *point in self._store.read(_RECENT, (namespace, charted, recent)):
+            recents.setdefault(pipeline, []).append(_build_point(*point))
+        for pipeline, points in recents.items():
+            found[pipeline].recent = points
         return list(found.values())
+
+
+def _build_point(
+    run: str, status: str, starting: int, finish: int | None, records_read: int | None
+) -> RunPoint:
+    took = None if finish is None else max(0, finish - starting)
+    return RunPoint(run, RunStatus(status), took, records_read)
 
 
 def count_records_read(stages: dict[str, StageCounts]) -> int | None:
@@ -135,11 +144,16 @@ def _decode_run(record: str) -> Run:
 
 
 _PIPELINES: Final = """
-    SELECT pipeline, count(*), count(*) FILTER (NOT ended) FROM runs WHERE namespace = ?
+    SELECT pipeline, count(*), count(*) FILTER (NOT ended), arg_max({
+        'run': run, 'status': status, 'starting': starting, 'finish': finish, 'records_read': records_read
+    }, (starting, run)) FROM runs WHERE namespace = ?
     GROUP BY pipeline ORDER BY max(starting) DESC, pipeline
 """
+_MOST_CHARTED: Final = 300
+"""The most pipelines whose recent runs are read: nobody looks at thousands of charts at once."""
 _RECENT: Final = """
-    SELECT pipeline, run, status, starting, finish, records_read FROM runs WHERE namespace = ?
+    SELECT pipeline, run, status, starting, finish, records_read FROM runs
+    WHERE namespace = ? AND pipeline IN (SELECT unnest(?::VARCHAR[]))
     QUALIFY row_number() OVER (PARTITION BY pipeline ORDER BY starting DESC, run DESC) <= ?
     ORDER BY pipeline, starting, run
 """

@@ -12,9 +12,12 @@ from localcdap.runs.statistics.classification import find_reason
 
 COLUMNS: Final = (
     "status",
+    "begun",
     "finish",
     "username",
     "start_method",
+    "application_version",
+    "artifact",
     "records_read",
     "records_written",
     "failed_stage",
@@ -32,9 +35,12 @@ def build_columns(run: Run) -> tuple[Any, ...]:
     times = msgspec.json.encode(run.stage_times).decode() if run.stage_times else None
     return (
         run.status.value,
+        run.start,
         run.end,
         run.user,
         run.start_method,
+        run.application_version,
+        msgspec.json.encode(run.artifact).decode() if run.artifact is not None else None,
         count_records_read(run.stages),
         count_records_written(run),
         error.stage if error is not None else None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -60,8 +61,8 @@ class NoPlannedRuns:
 
 
 _RUNS: Final = """
-    SELECT namespace, pipeline, run, username, start_method, starting, finish, status,
-        json_extract(record, ['$.start', '$.artifact', '$.applicationVersion'])
+    SELECT namespace, pipeline, run, username, start_method, starting // 1000, begun // 1000,
+        finish // 1000, status, application_version, artifact
     FROM runs
     WHERE list_contains(?::VARCHAR[], namespace) AND starting < ? AND (finish IS NULL OR finish >= ?)
     ORDER BY starting, run
@@ -99,24 +100,28 @@ class Dashboard:
 
 
 def _build(row: tuple[Any, ...]) -> DashboardRun:
-    namespace, pipeline, run, user, method, starting, finish, status, (begun, named, version) = row
-    artifact = decode_json(named, ArtifactId | None) if named is not None else None
-    program, type = get_program(artifact) if artifact is not None else (None, None)
+    namespace, pipeline, run, user, method, start, running, end, status, version, artifact = row
+    named, program, type = _read_artifact(artifact)
     return DashboardRun(
         namespace,
-        artifact,
-        DashboardApplication(pipeline, decode_json(version) if version is not None else None),
+        named,
+        DashboardApplication(pipeline, version),
         type,
         program,
         run,
         user,
         method,
-        starting // 1000,
-        running=_to_seconds(decode_json(begun) if begun is not None else None),
-        end=_to_seconds(finish),
+        start,
+        running,
+        end=end,
         status=status,
     )
 
 
-def _to_seconds(milliseconds: int | None) -> int | None:
-    return None if milliseconds is None else milliseconds // 1000
+@lru_cache(maxsize=1024)
+def _read_artifact(text: str | None) -> tuple[ArtifactId | None, str | None, str | None]:
+    """Return the artifact of an application, and its program with the type."""
+    if text is None:
+        return None, None, None
+    artifact = decode_json(text, ArtifactId)
+    return artifact, *get_program(artifact)

@@ -1,8 +1,13 @@
 -- what lists, dashboards and reports ask of many runs, so that they need not decode each record
 ALTER TABLE runs ADD COLUMN status VARCHAR;
+-- milliseconds since 1970 at which the first record could be read, and of the end
+ALTER TABLE runs ADD COLUMN begun BIGINT;
 ALTER TABLE runs ADD COLUMN finish BIGINT;
 ALTER TABLE runs ADD COLUMN username VARCHAR;
 ALTER TABLE runs ADD COLUMN start_method VARCHAR;
+ALTER TABLE runs ADD COLUMN application_version VARCHAR;
+-- the artifact of the application, as JSON
+ALTER TABLE runs ADD COLUMN artifact VARCHAR;
 ALTER TABLE runs ADD COLUMN records_read BIGINT;
 ALTER TABLE runs ADD COLUMN records_written BIGINT;
 ALTER TABLE runs ADD COLUMN failed_stage VARCHAR;
@@ -15,6 +20,9 @@ ALTER TABLE runs ADD COLUMN stage_times VARCHAR;
 
 UPDATE runs SET
     status = json_extract_string(record, '$.status'),
+    begun = CAST(json_extract_string(record, '$.start') AS BIGINT),
+    application_version = json_extract_string(record, '$.applicationVersion'),
+    artifact = nullif(json_extract(record, '$.artifact')::VARCHAR, 'null'),
     finish = CAST(json_extract_string(record, '$.end') AS BIGINT),
     username = json_extract_string(record, '$.user'),
     start_method = coalesce(json_extract_string(record, '$.startMethod'), 'MANUAL'),

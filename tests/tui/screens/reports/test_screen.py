@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from textual.widgets import OptionList, Static
 
@@ -13,6 +15,15 @@ from tests.runs.stored_runs import change, write_run
 from tests.tui.studio_driver import LARGE, SMALL, Driver
 
 HOUR = 3_600_000
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def namespace(cdap):
+    """One of its own for each test, which share an instance."""
+    name = f"n{next(_numbers)}"
+    cdap.namespaces.create(name)
+    return name
 
 
 @pytest.fixture
