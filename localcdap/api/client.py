@@ -20,6 +20,7 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``studio``: validate pipelines and stages; ``editing``: edit a pipeline step by step
         - ``applications``, ``drafts``, ``templates``: deployed and unfinished pipelines, plugin templates
         - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records
+        - ``statistics``: dashboards and overviews of runs, and why they fail
         - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications
         - ``datasets``: typed tables and file sets; ``dataset_modules``: artifacts with types of yours;
           ``tables``, ``sql``: their rows; ``paths``: files that properties name

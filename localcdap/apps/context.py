@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +11,12 @@ from localcdap.api.app.context import (
     ArtifactSummary,
     ConfiguredPlugin,
     EmittedError,
+    KnownRun,
     Message,
     TransformedRecords,
 )
 from localcdap.api.app.events import SYSTEM_NAMESPACE
+from localcdap.api.app.exports import ExportedRows, ExportRequest
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.arrow import RecordCodec
@@ -57,6 +59,8 @@ class AppContext(MetadataWriter):
         self.namespace = SYSTEM_NAMESPACE
         self.transactions: TransactionRunner = transactions
         self.connections: Connections = connections
+        self.deliver: Callable[[], object] = lambda: None
+        """Delivers the events that wait for the listeners of the application; set when they are known."""
 
     @property
     def caller(self) -> Principal:
@@ -119,6 +123,15 @@ class AppContext(MetadataWriter):
 
     def open_folder(self, namespace: str) -> Path:
         return Path(self._platform.open_folder(self._app, namespace))
+
+    def export_rows(self, request: ExportRequest, file: str) -> ExportedRows:
+        return self._platform.export_rows(self._app, request, file)
+
+    def deliver_events(self) -> None:
+        self.deliver()
+
+    def list_runs(self, after: str | None = None, limit: int = 1000) -> list[KnownRun]:
+        return self._platform.list_runs(after, limit)
 
     def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
         return self._platform.read_metadata(entity.resolve(self.namespace)).get(scope)

@@ -33,6 +33,8 @@ class AppRequest(msgspec.Struct):
     service: str | None = None
     """The name of the service; None for the only one."""
     headers: dict[str, str] = {}
+    program_type: str | None = None
+    """``Service`` or ``Spark``: the service must be of this type; None: of any."""
 
 
 class AppAnswer(msgspec.Struct):

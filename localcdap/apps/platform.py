@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from localcdap.api.app.context import ArtifactSummary, Message
+from localcdap.api.app.context import ArtifactSummary, KnownRun, Message
+from localcdap.api.app.events import SYSTEM_NAMESPACE
+from localcdap.api.app.exports import ExportedRows, ExportRequest
 from localcdap.api.app.namespaces import NamespaceSummary
-from localcdap.api.errors import ConflictError, MacroError, NotFoundError
+from localcdap.api.errors import BadRequestError, ConflictError, MacroError, NotFoundError
 from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
 from localcdap.api.security import Permission, Principal
 from localcdap.apps.files import AppFiles
@@ -29,6 +32,9 @@ from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, Transf
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 from localcdap.security.access import SwitchedAuthorizer
 from localcdap.security.authorizer import ALLOW_ALL
+from localcdap.store.structured.exports import TableExports
+
+_MOST_RUNS: Final = 10_000
 
 
 class PluginCaller(Protocol):
@@ -39,6 +45,12 @@ class PluginCaller(Protocol):
     def call(self, request: CallRequest) -> bytes: ...
 
     def transform(self, request: TransformRequest) -> TransformResult: ...
+
+
+class RunSource(Protocol):
+    """Knows the runs of all namespaces."""
+
+    def list_known(self, after: str | None, limit: int) -> list[KnownRun]: ...
 
 
 class AppPlatform:
@@ -56,9 +68,13 @@ class AppPlatform:
         files: AppFiles,
         metadata: AppMetadata,
         datasets: DatasetService,
+        exports: TableExports,
+        runs: RunSource,
         authorizer: SwitchedAuthorizer = ALLOW_ALL,
     ) -> None:
         self._datasets = datasets
+        self._exports = exports
+        self._runs = runs
         self._authorizer = authorizer
         self._files = files
         self._metadata = metadata
@@ -186,6 +202,19 @@ class AppPlatform:
     def open_folder(self, app: str, namespace: str) -> str:
         """See :meth:`localcdap.api.app.SystemContext.open_folder`."""
         return str(self._files.open_folder(app, namespace))
+
+    def export_rows(self, app: str, request: ExportRequest, file: str) -> ExportedRows:
+        """See :meth:`localcdap.api.app.SystemContext.export_rows`.
+
+        :raises BadRequestError: when the name of the file is that of another folder.
+        """
+        if not file or file != Path(file).name or file.startswith("."):
+            raise BadRequestError(f"'{file}' cannot be the name of a file.", "Use a plain name.")
+        return self._exports.export(request, self._files.open_folder(app, SYSTEM_NAMESPACE) / file)
+
+    def list_runs(self, after: str | None, limit: int) -> list[KnownRun]:
+        """See :meth:`localcdap.api.app.SystemContext.list_runs`."""
+        return self._runs.list_known(after, max(1, min(limit, _MOST_RUNS)))
 
     def read_metadata(self, entity: MetadataEntity) -> ScopedMetadata:
         """Return the metadata of an entity; see :meth:`AppMetadata.read`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import traceback
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -13,8 +14,7 @@ from urllib.parse import unquote
 import msgspec
 
 from localcdap.api.app.answers import AnswerError
-from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
-from localcdap.api.app.context import SystemContext
+from localcdap.api.app.application import APPLICATION_MARK, SPARK, SystemApplication
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.app.http_status import find_http_status
 from localcdap.api.app.namespaces import NamespaceSummary
@@ -26,6 +26,7 @@ from localcdap.apps.model import AppAnswer, AppRequest, listener_key
 from localcdap.decoders import convert, decode_json
 
 if TYPE_CHECKING:
+    from localcdap.apps.context import AppContext
     from localcdap.datasets.listeners import TableListenerDelivery
 
 _LOG: Final = logging.getLogger(__name__)
@@ -127,9 +128,9 @@ class _Arguments:
         for each in self._handler.parameters:
             if each.name not in taken:
                 taken[each.name] = self._read_value(each)
-        unknown = self._request.query.keys() - {each.name for each in self._handler.query}
+        unknown = self._request.query.keys() - {each.key for each in self._handler.query}
         if unknown:
-            known = ", ".join(each.name for each in self._handler.query) or "none"
+            known = ", ".join(each.key for each in self._handler.query) or "none"
             self._problems.append(
                 f"Unknown query parameter {', '.join(sorted(unknown))}; known: {known}."
             )
@@ -166,7 +167,7 @@ class _Arguments:
                 kind, name = "Header", parameter.header
             else:
                 given = _read_query_value(self._request.query, parameter)
-                kind, name = "Query parameter", parameter.name
+                kind, name = "Query parameter", parameter.key
             if given is not None:
                 return _convert(given, parameter.type)
             self._add_missing(parameter, f"{kind} '{name}' is missing.")
@@ -200,7 +201,7 @@ class _Arguments:
 def _read_query_value(
     query: Mapping[str, str | list[str]], parameter: RouteParameter
 ) -> str | list[str] | None:
-    given = query.get(parameter.name)
+    given = query.get(parameter.key)
     if given is None or parameter.is_many:
         return [given] if isinstance(given, str) else given
     return given if isinstance(given, str) else (given[-1] if given else None)
@@ -237,10 +238,9 @@ class AppRuntime:
     :raises Exception: what the application raises when its services and listeners are created.
     """
 
-    def __init__(
-        self, app: type[SystemApplication], context: SystemContext, listen: Listen
-    ) -> None:
+    def __init__(self, app: type[SystemApplication], context: AppContext, listen: Listen) -> None:
         self._routers: dict[str, Router] = {}
+        self._types: Final = {each.name: each.program_type for each in app.services}
         for cls in app.services:
             service = cls(context)
             service.initialize()
@@ -251,11 +251,13 @@ class AppRuntime:
         self._listening: Final = {
             each.name: listen(each(), listener_key(name, each.name)) for each in app.listeners
         }
+        self._delivering: Final = threading.Lock()
+        context.deliver = self.deliver_all
 
     def answer(self, request: AppRequest) -> AppAnswer:
         """Answer a request; every error becomes an answer too."""
         try:
-            router = self._find_router(request.service)
+            router = self._find_router(request.service, request.program_type)
         except LocalcdapError as error:
             body = {"message": error.message, "correctiveAction": error.corrective_action}
             return AppAnswer(find_http_status(error), body)
@@ -267,20 +269,22 @@ class AppRuntime:
         :raises Exception: what the listener raised.
         """
         listening, passed = self._listening[listener], 0
-        while done := listening.deliver():
-            passed += done
+        with self._delivering:
+            while done := listening.deliver():
+                passed += done
         return passed
 
     def deliver_all(self) -> int:
         """Deliver the waiting events to each listener."""
         return sum(map(self.deliver, self._listening))
 
-    def _find_router(self, service: str | None) -> Router:
+    def _find_router(self, service: str | None, program_type: str | None) -> Router:
         known = ", ".join(self._routers) or "none"
         if service is None:
             if len(self._routers) != 1:
                 raise BadRequestError("Which service is meant?", f"Services: {known}.")
             return next(iter(self._routers.values()))
-        if service not in self._routers:
-            raise NotFoundError(f"There is no service '{service}'.", f"Services: {known}.")
+        if service not in self._routers or program_type not in (None, self._types[service]):
+            what = "Spark program" if program_type == SPARK else "service"
+            raise NotFoundError(f"There is no {what} '{service}'.", f"Services: {known}.")
         return self._routers[service]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
+from localcdap.apps.addresses import parse_method_path, split_address
 from localcdap.apps.instances import RequestedInstances
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.model import (
@@ -27,6 +30,12 @@ from localcdap.security.access import OF_INSTANCE, Target, open_to_all, requires
 _OF_APP: Final = Target(
     "application system/{name}",
     lambda _, given: [MetadataEntity.of_application(given["name"], SYSTEM_NAMESPACE)],
+)
+_OF_ADDRESS: Final = Target(
+    "application of {address}",
+    lambda _, given: [
+        MetadataEntity.of_application(split_address(given["address"])[0], SYSTEM_NAMESPACE)
+    ],
 )
 
 
@@ -89,20 +98,32 @@ class AppService:
     def call(self, name: str, request: AppRequest) -> AppAnswer:
         """Call a service of an application, and start the application's process if necessary.
 
-        An error of the service is an answer with its status.
+        The path may name the service, as ``spark/NAME/methods/things`` does. An error of the service is an
+        answer with its status.
 
         :raises NotFoundError: when there is no such application.
         :raises PluginError: when the process cannot be started, ends during the call, or takes too long.
         """
-        app = self._find(name)
+        app, wanted = self._find(name), _name_service(request)
         services = [each.name for each in app.application.services]
-        service = request.service or (services[0] if len(services) == 1 else "")
+        service = wanted.service or (services[0] if len(services) == 1 else "")
         return self._processes.use(
             app,
-            lambda process: process.answer(request, self._limit_s),
+            lambda process: process.answer(wanted, self._limit_s),
             service,
             self._instances.get(name, service),
         )
+
+    @requires(_OF_ADDRESS, Permission.EXECUTE)
+    @non_idempotent
+    def call_at(self, address: str, request: AppRequest) -> AppAnswer:
+        """Call a service at its whole path, as clients of CDAP do; see :mod:`localcdap.apps.addresses`.
+
+        :param request: its path is replaced by that of the address.
+        :raises NotFoundError: when there is no such application.
+        """
+        name, path = split_address(address)
+        return self.call(name, msgspec.structs.replace(request, path=path))
 
     @requires(OF_INSTANCE, Permission.ADMIN)
     def scale(self, name: str, service: str | None, instances: int) -> AppSummary:
@@ -167,3 +188,13 @@ def _choose_service(app: ApplicationRef, service: str | None) -> str:
             f"Services: {known}.",
         )
     return service
+
+
+def _name_service(request: AppRequest) -> AppRequest:
+    """Return a request whose path names a service with that service as its own."""
+    found = parse_method_path(request.path)
+    if found is None:
+        return request
+    return msgspec.structs.replace(
+        request, path=found.path, service=found.service, program_type=found.program_type
+    )

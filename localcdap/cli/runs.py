@@ -1,4 +1,4 @@
-"""``localcdap runs``: list the runs, show one, or remove old ones."""
+"""``localcdap runs``: list the runs, show one, say why one failed, compare two, or remove old ones."""
 
 from __future__ import annotations
 
@@ -13,16 +13,23 @@ from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.expectations.results import format_share
 from localcdap.runs.model import Run
 from localcdap.runs.retention import RunRetention
+from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_time, plural
 
 _PRUNE: Final = "prune"
 _SHOW: Final = "show"
+_CLASSIFY: Final = "classify"
+_COMPARE: Final = "compare"
 _WIDEST: Final = 24
 """Characters of a value that are printed."""
 
 
 @click.command("runs")
-@click.argument("words", nargs=-1, metavar="[show RUN | prune] [NAME]")
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="[NAME | show RUN | classify RUN | compare RUN OTHER | prune [NAME]]",
+)
 @click.option("--limit", default=50, show_default=True, help="The most runs to list; 0 lists all.")
 @click.option(
     "--keep-days",
@@ -54,8 +61,10 @@ def command(
 ) -> None:
     """List the runs of the namespace, or of the pipeline NAME, newest first.
 
-    'localcdap runs show RUN' shows the counts and the expectations of one run: its id, the beginning of its
-    id, or 'last'.
+    'localcdap runs show RUN' shows the counts and the expectations of one run. 'localcdap runs classify RUN'
+    says why a run failed: its stage, the category and the reason, and what to do. 'localcdap runs compare RUN
+    OTHER' shows two runs of a pipeline beside each other, stage by stage. RUN is an id, the beginning of one,
+    or 'last'.
 
     'localcdap runs prune' removes the runs that have ended, with their logs, except those that --keep-days or
     --keep-newest keeps. Without these options, the settings runs.keep_days and runs.keep_newest say which
@@ -63,6 +72,12 @@ def command(
     """
     if words[:1] == (_SHOW,) and len(words) == 2:
         _show(instance, words[1], with_columns=columns)
+        return
+    if words[:1] == (_CLASSIFY,) and len(words) == 2:
+        _classify(instance, words[1])
+        return
+    if words[:1] == (_COMPARE,) and len(words) == 3:
+        _compare(instance, words[1], words[2])
         return
     prunes = words[:1] == (_PRUNE,)
     names = words[1:] if prunes else words
@@ -97,7 +112,7 @@ def _list(instance: Instance, name: str | None, limit: int) -> None:
     if instance.json:
         print_json(runs)
     elif runs:
-        header = ("run", "pipeline", "profile", "status", "started", "took")
+        header = ("run", "pipeline", "profile", "status", "started", "took", "because")
         print_table(header, [_format_row(run) for run in runs])
     else:
         echo("No runs yet. Start one with 'localcdap run FILE'.", err=True)
@@ -135,6 +150,45 @@ def _print_profile(profile: SinkProfile) -> None:
     print_table(("column", "type", "nulls", "distinct", "lowest", "highest"), rows)
 
 
+def _classify(instance: Instance, run: str) -> None:
+    with instance.connect() as cdap:
+        causes = cdap.statistics.classify(instance.namespace, run)
+    if instance.json:
+        print_json(causes)
+        return
+    for each in causes:
+        secho(f"{each.error_category}: {each.error_reason}", bold=True)
+        who = {"USER": "the pipeline or its data", "SYSTEM": "what it runs on"}
+        code = f", {each.error_code_type} {each.error_code}" if each.error_code else ""
+        echo(f"  {each.error_message}")
+        echo(f"  Due to {who.get(each.error_type, 'something unknown')}{code}.")
+        if each.corrective_action:
+            echo(f"  → {each.corrective_action}")
+
+
+def _compare(instance: Instance, run: str, other: str) -> None:
+    with instance.connect() as cdap:
+        found = cdap.statistics.compare(instance.namespace, run, other)
+    if instance.json:
+        print_json(found)
+        return
+    for letter, each, status in zip("AB", found.runs, found.statuses, strict=True):
+        took = format_duration(0, each.time_taken * 1000)
+        echo(f"{letter}  {each.run_id}  {status.lower()}  {took}")
+    rows = []
+    for stage in found.stages:
+        cells: list[object] = [stage.stage]
+        for what in ("records_in", "records_out", "errors"):
+            cells += [None if each is None else getattr(each, what) for each in stage.counts]
+        cells += [None if each is None else format_duration(0, each) for each in stage.times]
+        rows.append(cells)
+    names = ("in A", "in B", "out A", "out B", "errors A", "errors B", "time A", "time B")
+    print_table(("stage", *names), rows)
+    for name, (old, new) in found.arguments.items():
+        echo(f"argument {name}: {old or '(none)'} → {new or '(none)'}")
+
+
 def _format_row(run: Run) -> tuple[str, ...]:
     started, took = format_time(run.starting), format_duration(run.starting, run.end)
-    return run.run, run.pipeline, run.profile, run.status, started, took
+    because = find_reason(run.error).text if run.error is not None else ""
+    return run.run, run.pipeline, run.profile, run.status, started, took, because

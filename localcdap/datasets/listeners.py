@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 from functools import partial
@@ -18,6 +19,7 @@ from localcdap.api.app import (
 )
 from localcdap.api.app.events import (
     SYSTEM_NAMESPACE,
+    BatchListener,
     EntityDeleted,
     SystemEvent,
     SystemEventListener,
@@ -35,7 +37,7 @@ from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.tables import StructuredTables
 
 _LOG: Final = logging.getLogger(__name__)
-_BATCH: Final = 100
+_BATCH: Final = 500
 POSITIONS: Final = StructuredTableSpecification(
     "listener_positions",
     fields={"listener": FieldType.STRING, "position": FieldType.LONG},
@@ -79,6 +81,13 @@ class TableListenerDelivery:
         messages = self._messaging.fetch(
             SYSTEM_NAMESPACE, self._topics, self._get_position(), _BATCH, wait_s
         )
+        if len(messages) > 1 and isinstance(self._listener, BatchListener):
+            with contextlib.suppress(
+                Exception
+            ):  # delivered one by one, the one that fails is known
+                self._transactions.run(partial(self._call_with_all, self._listener, messages))
+                self._messaging.save_listener_position(self._name, self._topics, messages[-1].id)
+                return len(messages)
         done = 0
         try:
             for message in messages:
@@ -89,6 +98,28 @@ class TableListenerDelivery:
                 at = messages[done - 1].id
                 self._messaging.save_listener_position(self._name, self._topics, at)
         return done
+
+    def _call_with_all(
+        self,
+        listener: BatchListener[TransactionContext],
+        messages: Sequence[TopicMessage],
+        context: TransactionContext,
+    ) -> None:
+        position = _read_position(context, self._name)
+        events = [self._decode(each) for each in messages if each.id > position]
+        wanted = [each for each in events if is_subscribed(type(listener), each)]
+        if wanted:
+            listener.on_events(wanted, context)
+        last = max(position, messages[-1].id)
+        context.table(POSITIONS.table).upsert({"listener": self._name, "position": last})
+
+    def _decode(self, message: TopicMessage) -> Any:
+        """Return the event of a message; None when a newer version of localcdap has published it."""
+        try:
+            return convert(message.payload, SystemEvent)
+        except msgspec.ValidationError as error:
+            _LOG.warning("event %d cannot be decoded and is skipped: %s", message.id, error)
+            return None
 
     def forget(self) -> None:
         """Delete the position of a removed listener; a new listener of that name starts with the oldest
@@ -102,11 +133,7 @@ class TableListenerDelivery:
     def _call_listener(self, message: TopicMessage, context: TransactionContext) -> None:
         if _read_position(context, self._name) >= message.id:
             return  # another process has delivered it
-        try:
-            event: Any = convert(message.payload, SystemEvent)
-        except msgspec.ValidationError as error:  # published by a newer version of localcdap
-            _LOG.warning("event %d cannot be decoded and is skipped: %s", message.id, error)
-            event = None
+        event = self._decode(message)
         if is_subscribed(type(self._listener), event):
             self._listener.on_event(event, context)
         context.table(POSITIONS.table).upsert({"listener": self._name, "position": message.id})

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from localcdap.runs.debug.service import DebugService
     from localcdap.runs.preview.service import PreviewService
     from localcdap.runs.service import RunService
+    from localcdap.runs.statistics.service import RunStatisticsService
     from localcdap.security.service import SecurityService
     from localcdap.store.service import DatabaseService
     from localcdap.store.structured.admin import TableAdmin
@@ -112,6 +113,9 @@ class ServiceTable:
         "drafts", "localcdap.pipeline.library.drafts:DraftService"
     )
     runs: ServiceEntry[RunService] = ServiceEntry("runs", "localcdap.runs.service:RunService")
+    statistics: ServiceEntry[RunStatisticsService] = ServiceEntry(
+        "statistics", "localcdap.runs.statistics.service:RunStatisticsService"
+    )
     previews: ServiceEntry[PreviewService] = ServiceEntry(
         "previews", "localcdap.runs.preview.service:PreviewService"
     )

@@ -86,6 +86,7 @@ from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.service import PipelineTestService
 from localcdap.runs.debug.service import DebugService
+from localcdap.runs.known_runs import KnownRuns
 from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.runs.preview.service import PreviewService
@@ -95,6 +96,7 @@ from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.records import RunRecords
 from localcdap.runs.retention import RunRetention
 from localcdap.runs.service import RunReport, RunService
+from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
@@ -104,6 +106,7 @@ from localcdap.settings import Settings, load_settings
 from localcdap.store.rows.session import DatasetAccesses
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store, Transaction
+from localcdap.store.structured.exports import TableExports
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.transactions.names import ADMIN
 
@@ -152,6 +155,8 @@ class HostServices:
             )
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
+            records = RunRecords(store, self._topics, self.namespaces)
+            self.statistics = RunStatisticsService(store, records, self.namespaces)
             unowned.pop_all()
             self._open_library(store)
             native = provisioners.get(NATIVE)
@@ -382,6 +387,8 @@ class HostServices:
             AppFiles(home.app_files, self.namespaces),
             AppMetadata(store, self._topics, self.metadata),
             self.datasets,
+            TableExports(store, structured.admin),
+            KnownRuns(store),
             self._authorizer,
         )
         connections = AppConnections(self.connections, self.connectors, self.checks)

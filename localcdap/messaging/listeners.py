@@ -17,6 +17,7 @@ import msgspec
 
 from localcdap.api.app.events import (
     SYSTEM_NAMESPACE,
+    BatchListener,
     SystemEvent,
     SystemEventListener,
     is_subscribed,
@@ -50,17 +51,6 @@ class ListenerStatus(msgspec.Struct, rename="camel"):
     since: int | None = None
     """The time of the first of these failures, in milliseconds since 1970."""
     error: str | None = None
-
-
-class BatchListener(SystemEventListener[Transaction]):
-    """A listener that handles several events at once, where that is faster."""
-
-    def on_events(self, events: Sequence[Any], tx: Transaction) -> None:
-        """Handle events in their order.
-
-        When it raises, the transaction is rolled back, and the events are delivered one by one.
-        """
-        raise NotImplementedError
 
 
 class EventDispatcher:
@@ -255,7 +245,10 @@ class ListenerThread:
         return messages[-1].id if messages else 0
 
     def _call_with_all(
-        self, listener: BatchListener, tx: Transaction, messages: Sequence[TopicMessage]
+        self,
+        listener: BatchListener[Transaction],
+        tx: Transaction,
+        messages: Sequence[TopicMessage],
     ) -> None:
         listener.on_events([event for each in messages for event in self._decode(each)], tx)
 

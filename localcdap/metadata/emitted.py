@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from localcdap.api.app.events import MetadataEmitted
+from localcdap.api.app.events import BatchListener, MetadataEmitted
 from localcdap.api.errors import DamagedStoreError, DiskFullError, LocalcdapError, StoreError
 from localcdap.api.metadata import (
     Metadata,
@@ -26,7 +26,6 @@ from localcdap.api.metadata import (
     ScopedMetadata,
 )
 from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
-from localcdap.messaging.listeners import BatchListener
 from localcdap.metadata.mutations import Mutation, RemoveMutation, UpdateMutation
 from localcdap.metadata.service import MetadataService
 from localcdap.security.principals import act_as
@@ -37,7 +36,7 @@ _ATTEMPTS: Final = 8
 """Attempts to store what the database refuses; with the pauses of the dispatcher they take 13 s."""
 
 
-class EmittedMetadataListener(BatchListener):
+class EmittedMetadataListener(BatchListener[Transaction]):
     """Stores what programs emit.
 
     What is invalid or refused is dropped with a warning, which holds no metadata. What cannot be stored for

@@ -28,6 +28,7 @@ from localcdap.engine.messages.spool import (
     RecordCounts,
     RunStatus,
     SinksProfiled,
+    StagesTimed,
     StatusChanged,
     TableLoads,
 )
@@ -121,10 +122,23 @@ class RunEffects:
                     self._note(transaction, line, level="ERROR")
             self._records.change(transaction, run)
 
+    def _commit(self, transaction: Transaction, run: Run, message: Committed) -> None:
+        run.written += [each for each in message.directories if each not in run.written]
+        for warning in self._records.record_writes(transaction, run):
+            self._note(transaction, warning, level="WARN")
+        for problem in self._propagate(transaction, run, message.flows):
+            self._note(transaction, problem)
+
     def _change(
         self,
         transaction: Transaction,
-        message: StatusChanged | Counted | ExpectationsChecked | Failed | Progress | Committed,
+        message: StatusChanged
+        | Counted
+        | ExpectationsChecked
+        | Failed
+        | Progress
+        | Committed
+        | StagesTimed,
     ) -> None:
         run = self._records.get_in(transaction, self._id)
         match message:
@@ -135,17 +149,15 @@ class RunEffects:
                     run.stages[name] = _to_stage_counts(counts)
             case ExpectationsChecked():
                 run.expectations += message.results
+            case StagesTimed():
+                _add_times(run, message)
             case Progress():
                 stages = {name: _to_stage_counts(counts) for name, counts in message.stages.items()}
                 run.progress = RunProgress(
                     message.tasks_done, message.tasks, message.bytes_read, stages
                 )
             case Committed():
-                run.written += [each for each in message.directories if each not in run.written]
-                for warning in self._records.record_writes(transaction, run):
-                    self._note(transaction, warning, level="WARN")
-                for problem in self._propagate(transaction, run, message.flows):
-                    self._note(transaction, problem)
+                self._commit(transaction, run, message)
             case Failed():
                 run.error = to_run_error(message)
         self._records.change(transaction, run)
@@ -223,6 +235,14 @@ def _set_status(run: Run, message: StatusChanged) -> None:
     if run.status.is_end:
         _keep_progress(run)
         run.end, run.progress = moment, None
+
+
+def _add_times(run: Run, message: StagesTimed) -> None:
+    """Add the times of a phase. The record has milliseconds: what took none is left out."""
+    for stage, spent in message.microseconds.items():
+        took = run.stage_times.get(stage, 0) + spent // 1000
+        if took:
+            run.stage_times[stage] = took
 
 
 def _keep_progress(run: Run) -> None:

@@ -54,7 +54,7 @@ class PipelineRuns(msgspec.Struct):
     count: int
     active: int
     recent: list[RunPoint]
-    """The newest runs, oldest first."""
+    """The newest runs, oldest first; at least one."""
 
 
 class RunHistory:
@@ -85,19 +85,28 @@ class RunHistory:
     def group_by_pipeline(self, namespace: str, recent: int) -> list[PipelineRuns]:
         """Return the pipelines that have runs, the one with the newest run first.
 
-        :param recent: the number of recent runs of each pipeline.
+        :param recent: the number of recent runs of each pipeline; of pipelines after the first three hundred,
+            only the newest run.
         """
-        found: dict[str, PipelineRuns] = {}
-        for pipeline, record, count, active in self._store.read(_RECENT, (namespace, recent)):
-            runs = found.setdefault(pipeline, PipelineRuns(pipeline, count, active, []))
-            runs.recent.insert(0, to_point(_decode_run(record)))
+        rows = self._store.read(_PIPELINES, (namespace,))
+        found = {
+            pipeline: PipelineRuns(pipeline, count, active, [_build_point(**newest)])
+            for pipeline, count, active, newest in rows
+        }
+        charted = list(found)[:_MOST_CHARTED]
+        recents: dict[str, list[RunPoint]] = {}
+        for pipeline, *point in self._store.read(_RECENT, (namespace, charted, recent)):
+            recents.setdefault(pipeline, []).append(_build_point(*point))
+        for pipeline, points in recents.items():
+            found[pipeline].recent = points
         return list(found.values())
 
 
-def to_point(run: Run) -> RunPoint:
-    """Return a run as a point of a chart."""
-    took = None if run.end is None else max(0, run.end - run.starting)
-    return RunPoint(run.run, run.status, took, count_records_read(run.stages))
+def _build_point(
+    run: str, status: str, starting: int, finish: int | None, records_read: int | None
+) -> RunPoint:
+    took = None if finish is None else max(0, finish - starting)
+    return RunPoint(run, RunStatus(status), took, records_read)
 
 
 def count_records_read(stages: dict[str, StageCounts]) -> int | None:
@@ -118,13 +127,13 @@ def _build_condition(namespace: str, filter: RunFilter) -> tuple[str, list[Any]]
         params.append(filter.pipeline)
     if filter.statuses:
         marks = ", ".join("?" for _ in filter.statuses)
-        parts.append(f"json_extract_string(record, '$.status') IN ({marks})")
+        parts.append(f"status IN ({marks})")
         params += [status.value for status in filter.statuses]
     if filter.text:
         text = filter.text.lower()
         parts.append(
             "(contains(lower(pipeline), ?) OR starts_with(run, ?) OR "
-            "contains(lower(coalesce(json_extract_string(record, '$.error.message'), '')), ?))"
+            "contains(lower(coalesce(error, '')), ?))"
         )
         params += [text, text, text]
     return " AND ".join(parts), params
@@ -134,14 +143,17 @@ def _decode_run(record: str) -> Run:
     return decode_json(record, type=Run)
 
 
+_PIPELINES: Final = """
+    SELECT pipeline, count(*), count(*) FILTER (NOT ended), arg_max({
+        'run': run, 'status': status, 'starting': starting, 'finish': finish, 'records_read': records_read
+    }, (starting, run)) FROM runs WHERE namespace = ?
+    GROUP BY pipeline ORDER BY max(starting) DESC, pipeline
+"""
+_MOST_CHARTED: Final = 300
+"""The most pipelines whose recent runs are read: nobody looks at thousands of charts at once."""
 _RECENT: Final = """
-    SELECT pipeline, record, count, active FROM (
-        SELECT pipeline, record, starting, run,
-            count(*) OVER of_pipeline AS count,
-            count(*) FILTER (NOT ended) OVER of_pipeline AS active,
-            max(starting) OVER of_pipeline AS latest,
-            row_number() OVER (PARTITION BY pipeline ORDER BY starting DESC, run DESC) AS place
-        FROM runs WHERE namespace = ?
-        WINDOW of_pipeline AS (PARTITION BY pipeline)
-    ) WHERE place <= ? ORDER BY latest DESC, pipeline, place
+    SELECT pipeline, run, status, starting, finish, records_read FROM runs
+    WHERE namespace = ? AND pipeline IN (SELECT unnest(?::VARCHAR[]))
+    QUALIFY row_number() OVER (PARTITION BY pipeline ORDER BY starting DESC, run DESC) <= ?
+    ORDER BY pipeline, starting, run
 """

@@ -125,6 +125,11 @@ class Run(msgspec.Struct, rename="camel"):
     """The user who started it; None when localcdap itself did, and for runs of earlier versions."""
     artifact: ArtifactId | None = None
     """The artifact of its application; None for runs of earlier versions."""
+    sinks: list[str] | None = None
+    """The stages whose output goes to no other stage; None for runs of earlier versions."""
+    stage_times: dict[str, int] = {}
+    """By stage, the milliseconds that its code took in Python workers, all of them added up. Stages that
+    Spark computes without them have none."""
     start_method: str = MANUAL
     """How it was started, as :attr:`localcdap.api.app.events.RunStatusChanged.start_method`."""
     expectations: list[RuleResult] = []
@@ -150,6 +155,13 @@ class StoredLogLine(msgspec.Struct, omit_defaults=True):
     stage: str | None = None
     more: int = 0
     """The number of characters of the text that were left out."""
+
+
+def count_records_written(run: Run) -> int | None:
+    """Return the number of records that the sinks of a run have taken; None when they were not counted."""
+    counts = [run.stages[name].records_in for name in run.sinks or () if name in run.stages]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def get_now() -> int:

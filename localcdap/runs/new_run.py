@@ -11,6 +11,7 @@ from localcdap.api.failures import ARTIFACT_NOT_FOUND
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.library.application_model import get_application_artifact
 from localcdap.pipeline.validation.datasets import DatasetPlanner, create_update_failures
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
@@ -66,7 +67,15 @@ def build_run(
         repairs=resolved.repairs,
         user=get_current_user(),
         artifact=get_application_artifact(resolved.document),
+        sinks=_list_sinks(resolved.document),
     )
+
+
+def _list_sinks(document: PipelineDocument) -> list[str]:
+    """Return the stages that get records and give none to others."""
+    giving = {each.source for each in document.connections}
+    getting = {each.target for each in document.connections}
+    return [each.name for each in document.stages if each.name in getting - giving]
 
 
 def prepare_datasets(

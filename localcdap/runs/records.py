@@ -26,7 +26,8 @@ from localcdap.messaging.topics import Topics
 from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import Run, StoredLogLine, get_now
-from localcdap.runs.status_events import describe_counts, describe_status
+from localcdap.runs.statistics.columns import COLUMNS, build_columns
+from localcdap.runs.status_events import describe_end, describe_status
 from localcdap.store.store import Store, Transaction
 
 if TYPE_CHECKING:
@@ -42,6 +43,16 @@ _COUNT_SERIOUS: Final = (
     "SELECT count(*) FILTER (level = 'WARNING'), count(*) FILTER (list_contains(?, level)) "
     "FROM run_logs WHERE run = ?"
 )
+
+
+_GIVEN: Final = ", ".join(COLUMNS)
+_MARKS: Final = ", ?" * len(COLUMNS)
+_INSERT: Final = (
+    "INSERT INTO runs (run, namespace, pipeline, starting, pid, pid_created, record, ended, "  # noqa: S608
+    f"tables_loaded, {_GIVEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, false{_MARKS})"
+)
+_CHANGES: Final = ", ".join(f"{name} = ?" for name in COLUMNS)
+_UPDATE: Final = f"UPDATE runs SET record = ?, ended = ?, {_CHANGES} WHERE run = ?"  # noqa: S608
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
@@ -77,7 +88,7 @@ class RunRecords:
             self._namespaces.require_in_transaction(transaction, run.namespace)
             self._documents.save(transaction, run, document)
             transaction.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, false)",
+                _INSERT,
                 (
                     run.run,
                     run.namespace,
@@ -87,6 +98,7 @@ class RunRecords:
                     process.created,
                     _encode_run(run),
                     run.status.is_end,
+                    *build_columns(run),
                 ),
             )
             self._publish_status(transaction, run)
@@ -190,8 +202,7 @@ class RunRecords:
             self._publish_status(transaction, run)
         run.version += 1
         transaction.execute(
-            "UPDATE runs SET record = ?, ended = ? WHERE run = ?",
-            (_encode_run(run), run.status.is_end, run.run),
+            _UPDATE, (_encode_run(run), run.status.is_end, *build_columns(run), run.run)
         )
 
     def set_process(self, run: str, process: ProcessIdentity) -> None:
@@ -294,12 +305,7 @@ class RunRecords:
         if run.status.is_end:
             self._forget_writes(transaction, run)
             warnings, errors = transaction.execute(_COUNT_SERIOUS, (list(_SERIOUS), run.run))[0]
-            event = msgspec.structs.replace(
-                event,
-                counts=describe_counts(run),
-                log_warnings=warnings,
-                log_errors=errors,
-            )
+            event = describe_end(run, event, warnings, errors)
         self._topics.publish_event(transaction, event)
 
     def note_accesses(

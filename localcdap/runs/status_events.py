@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from localcdap.api.app.events import RunStageCounts, RunStatusChanged
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.namespaces.connections import is_secret_name
 from localcdap.pipeline.library.application_model import get_program
-from localcdap.runs.model import Run, get_now
+from localcdap.runs.model import Run, count_records_written, get_now
 
 HIDDEN: Final = "********"
 """The value of an argument whose name suggests a secret."""
@@ -31,7 +33,21 @@ def describe_status(run: Run) -> RunStatusChanged:
         artifact=run.artifact,
         user=run.user,
         start_method=run.start_method,
-        arguments=_hide_secrets(run.arguments) if run.status in _BEFORE_RUNNING else None,
+        arguments=hide_secrets(run.arguments) if run.status in _BEFORE_RUNNING else None,
+    )
+
+
+def describe_end(run: Run, event: RunStatusChanged, warnings: int, errors: int) -> RunStatusChanged:
+    """Return an event with what the end of a run reveals.
+
+    :param warnings: the number of warnings in the log; ``errors`` that of errors.
+    """
+    return msgspec.structs.replace(
+        event,
+        counts=describe_counts(run),
+        records_out=count_records_written(run),
+        log_warnings=warnings,
+        log_errors=errors,
     )
 
 
@@ -43,5 +59,6 @@ def describe_counts(run: Run) -> dict[str, RunStageCounts]:
     }
 
 
-def _hide_secrets(arguments: Mapping[str, str]) -> dict[str, str]:
+def hide_secrets(arguments: Mapping[str, str]) -> dict[str, str]:
+    """Return arguments without the values of those whose names suggest a secret."""
     return {name: HIDDEN if is_secret_name(name) else value for name, value in arguments.items()}

@@ -58,6 +58,7 @@ from localcdap.namespaces.vaults import FileVault
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodService
+from localcdap.runs.known_runs import KnownRuns
 from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows
 from localcdap.sandbox.plugin_calls import (
@@ -71,6 +72,7 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureRes
 from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
+from localcdap.store.structured.exports import TableExports
 from localcdap.store.structured.tables import StructuredTables
 
 _R = TypeVar("_R")
@@ -160,6 +162,8 @@ class AppTester:
                 AppFiles(folder / "files", self.namespaces),
                 AppMetadata(store, topics, self.metadata),
                 self.datasets,
+                TableExports(store, tables.admin),
+                KnownRuns(store),
             )
             name = describe_application(app, app.__qualname__).name
             connections = AppConnections(self.connections, connectors, AccessChecks(ALLOW_ALL))

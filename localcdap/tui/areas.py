@@ -87,6 +87,13 @@ AREAS: Final = (
         f"{_SCREENS}.prep.screen:PrepScreen",
     ),
     Area(
+        "reports",
+        "apostrophe",
+        "Reports",
+        "What ran, how long it took, and why it failed.",
+        f"{_SCREENS}.reports.screen:ReportsScreen",
+    ),
+    Area(
         "settings",
         "comma",
         "Settings",

@@ -27,6 +27,7 @@ from localcdap.engine.messages.spool import (
     LogLines,
     Message,
     RunStatus,
+    StagesTimed,
     StatusChanged,
     TableLoads,
 )
@@ -173,6 +174,9 @@ def test_what_plugins_say_in_workers_is_in_the_log(
     if not fail_at:
         (counted,) = of(messages, Counted)
         assert counted.stages["talks"].metrics == {"begun": 1, "seen": 10, "ended": 1}
+        (timed,) = of(messages, StagesTimed)
+        assert timed.microseconds.keys() == {"talks"}
+        assert timed.microseconds["talks"] > 0
 
 
 @pytest.mark.spark

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from localcdap.api.app.events import (
+    BatchListener,
     EntityCreated,
     EntityDeleted,
     RunStatusChanged,
@@ -197,7 +198,7 @@ def test_an_error_that_a_listener_hides_does_not_lose_the_event(store, topics, d
     eventually(lambda: seen(store) == ["a"])
 
 
-class Batched(Writer, module.BatchListener):
+class Batched(Writer, BatchListener):
     """Takes several events at once, unless one of them is bad."""
 
     def __init__(self) -> None:

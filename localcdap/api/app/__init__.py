@@ -16,7 +16,12 @@
 """
 
 from localcdap.api.app.answers import AnswerError
-from localcdap.api.app.application import SystemApplication, SystemService, application
+from localcdap.api.app.application import (
+    SparkService,
+    SystemApplication,
+    SystemService,
+    application,
+)
 from localcdap.api.app.connections import (
     CONNECTIONS,
     Connection,
@@ -30,6 +35,7 @@ from localcdap.api.app.context import (
     ArtifactSummary,
     ConfiguredPlugin,
     EmittedError,
+    KnownRun,
     Message,
     SystemContext,
     TransformedRecords,
@@ -37,14 +43,23 @@ from localcdap.api.app.context import (
 )
 from localcdap.api.app.events import (
     ArtifactsChanged,
+    BatchListener,
     EntityCreated,
     EntityDeleted,
     EntityUpdated,
     RunStatusChanged,
     SystemEventListener,
 )
+from localcdap.api.app.exports import (
+    ExportedRows,
+    ExportRequest,
+    FieldCondition,
+    Grouping,
+    Measure,
+    RowGroup,
+)
 from localcdap.api.app.namespaces import NamespaceSummary, namespaced_table
-from localcdap.api.app.routes import Header, delete, get, post, put
+from localcdap.api.app.routes import Header, Query, delete, get, post, put
 from localcdap.api.app.rows import StructuredRow, StructuredRows
 from localcdap.api.app.specification import FieldType, StructuredTableSpecification
 from localcdap.api.app.table import Bound, QueryOption, Range, SortOrder, StructuredTable
@@ -76,6 +91,7 @@ __all__ = [
     "ArtifactSummary",
     "ArtifactsChanged",
     "BadRequestError",
+    "BatchListener",
     "Bound",
     "ConfiguredPlugin",
     "ConflictError",
@@ -89,20 +105,29 @@ __all__ = [
     "EntityCreated",
     "EntityDeleted",
     "EntityUpdated",
+    "ExportRequest",
+    "ExportedRows",
+    "FieldCondition",
     "FieldType",
+    "Grouping",
     "Header",
     "IncompatibleTableError",
     "InvalidTableFieldError",
+    "KnownRun",
+    "Measure",
     "Message",
     "MetadataEntity",
     "NamespaceSummary",
     "NotFoundError",
     "Permission",
     "Principal",
+    "Query",
     "QueryOption",
     "Range",
+    "RowGroup",
     "RunStatusChanged",
     "SortOrder",
+    "SparkService",
     "StructuredRow",
     "StructuredRows",
     "StructuredTable",

@@ -19,6 +19,8 @@ _App = TypeVar("_App", bound="type[SystemApplication]")
 APPLICATION_MARK: Final = "__localcdap_application__"
 """The attribute (name, description) that :func:`application` sets; it is not inherited: read
 ``vars(cls)``."""
+SERVICE: Final = "Service"
+SPARK: Final = "Spark"
 Listener = type[SystemEventListener[TransactionContext]]
 
 
@@ -31,12 +33,23 @@ class SystemService:
     name: ClassVar[str] = "service"
     """The name of the service, unique in the application."""
     tables: ClassVar[Sequence[StructuredTableSpecification]] = ()
+    program_type: ClassVar[str] = SERVICE
+    """The type of the program in paths: see :class:`SparkService`."""
 
     def __init__(self, context: SystemContext) -> None:
         self.context = context
 
     def initialize(self) -> None:
         """Prepare for requests; called once before the first."""
+
+
+class SparkService(SystemService):
+    """Base class of services whose paths are those of a Spark program, as ``spark/NAME/methods/things``.
+
+    In CDAP they are handlers of a Spark program; here they are services like the others.
+    """
+
+    program_type = SPARK
 
 
 class SystemApplication:
@@ -83,6 +96,7 @@ class ServiceDetail(msgspec.Struct, rename="camel"):
     name: str
     tables: list[StructuredTableSpecification]
     routes: list[RouteDetail]
+    program_type: str = SERVICE
 
 
 class ListenerDetail(msgspec.Struct, rename="camel"):
@@ -175,7 +189,8 @@ def _describe_service(cls: type[SystemService]) -> ServiceDetail:
             problems.append(f"{table!r} is not a table specification")
     if problems:
         raise TypeError(f"service {cls.__qualname__}: {'; '.join(problems)}.")
-    return ServiceDetail(cls.name, list(cls.tables), [_describe_route(each) for each in found])
+    routes = [_describe_route(each) for each in found]
+    return ServiceDetail(cls.name, list(cls.tables), routes, cls.program_type)
 
 
 def _describe_route(handler: RouteHandler) -> RouteDetail:
@@ -184,7 +199,7 @@ def _describe_route(handler: RouteHandler) -> RouteDetail:
         handler.route.path,
         handler.description,
         handler.namespaced,
-        [f"{each.name}{'*' if each.required else ''}" for each in handler.query],
+        [f"{each.key}{'*' if each.required else ''}" for each in handler.query],
         any(each.name == BODY for each in handler.parameters),
     )
 

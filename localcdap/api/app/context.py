@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import msgspec
 
 from localcdap.api.app.connections import Connections
+from localcdap.api.app.events import RunStatusChanged
+from localcdap.api.app.exports import ExportedRows, ExportRequest
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.failures import ArtifactId, ValidationFailure
@@ -58,6 +60,17 @@ class Message(msgspec.Struct):
     """Larger than the ids of all earlier messages."""
     topic: str
     payload: Any
+
+
+class KnownRun(msgspec.Struct, rename="camel"):
+    """A run of any namespace."""
+
+    run: str
+    position: str
+    """Its place in the list, from which :meth:`SystemContext.list_runs` goes on."""
+    events: list[RunStatusChanged]
+    """The statuses that it has had, as far as they are known, as their events tell them, with the times at
+    which they began; the last one is its present status."""
 
 
 class UserPlugin(Protocol):
@@ -226,6 +239,35 @@ class SystemContext(Protocol):
         It is removed with the namespace; a new namespace of that name has another one.
 
         :raises NotFoundError: when there is no such namespace.
+        """
+        ...
+
+    def export_rows(self, request: ExportRequest, file: str) -> ExportedRows:
+        """Write rows of a structured table into a Parquet file of :meth:`open_folder` of ``system``.
+
+        The database selects, sorts, groups and writes them, a million rows in seconds.
+
+        :param file: its name; an existing file is replaced.
+        :raises NotFoundError: when there is no such table.
+        :raises InvalidTableFieldError: when there is no such field, or a value does not fit.
+        """
+        ...
+
+    def deliver_events(self) -> None:
+        """Deliver the events that wait for the listeners of this application, which otherwise happens some
+        moments after each event. What they changed is committed then.
+
+        :raises Exception: what a listener raised.
+        """
+        ...
+
+    def list_runs(self, after: str | None = None, limit: int = 1000) -> list[KnownRun]:
+        """Return the runs of all namespaces as they are now, in the order in which they were asked for.
+
+        Events tell what happens to runs from now on; this method tells what happened before, as far as it is
+        still known.
+
+        :param after: the position of the last run that was seen; None to begin with the oldest run.
         """
         ...
 

@@ -8,6 +8,7 @@ Its JSON has ``kind`` and camelCase keys::
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
@@ -98,6 +99,8 @@ class RunStatusChanged(
     """The runtime arguments, until the run is RUNNING; those whose names suggest a secret are hidden."""
     counts: dict[str, RunStageCounts] | None = None
     """The numbers of records by stage, when the run has ended."""
+    records_out: int | None = None
+    """The number of records that sinks have taken, when the run has ended; None: not counted."""
     log_warnings: int | None = None
     """The number of warnings in the log, when the run has ended."""
     log_errors: int | None = None
@@ -193,6 +196,17 @@ class SystemEventListener(Generic[Tx]):
         """Handle an event, quickly: the database accepts no other writes meanwhile.
 
         :param tx: the transaction that also stores the offset. Effects outside of it must be idempotent.
+        """
+        raise NotImplementedError
+
+
+class BatchListener(SystemEventListener[Tx]):
+    """A listener that handles several events at once, where that is faster."""
+
+    def on_events(self, events: Sequence[Any], tx: Tx) -> None:
+        """Handle events in their order.
+
+        When it raises, the transaction is rolled back, and the events are delivered one by one.
         """
         raise NotImplementedError
 

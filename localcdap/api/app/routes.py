@@ -2,9 +2,9 @@
 
 A parameter of a method with a route is a path parameter when the path contains its name, as in
 ``/experiments/{id}``; the parameter ``body`` is the body of the request; one whose type is ``Annotated`` with
-a :class:`Header` is a header of the request; every other is a query parameter. Each is converted to its
-annotated type. A path parameter of type :class:`NamespaceSummary` is the name of a namespace: the method gets
-that namespace, and is not called when there is none.
+a :class:`Header` is a header of the request; every other is a query parameter, with a :class:`Query` one of
+another name. Each is converted to its annotated type. A path parameter of type :class:`NamespaceSummary` is
+the name of a namespace: the method gets that namespace, and is not called when there is none.
 """
 
 from __future__ import annotations
@@ -33,6 +33,14 @@ class Header(msgspec.Struct, frozen=True):
 
     name: str
     """Capital letters do not count."""
+
+
+class Query(msgspec.Struct, frozen=True):
+    """The query parameter that a parameter takes, where its name is none of Python's:
+    ``report: Annotated[str | None, Query("report-id")] = None``.
+    """
+
+    name: str
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -112,6 +120,13 @@ class RouteParameter(msgspec.Struct, frozen=True):
     default: Any = None
     header: str | None = None
     """The name of the header that it takes."""
+    query: str | None = None
+    """The name of the query parameter that it takes; None: its own name."""
+
+    @property
+    def key(self) -> str:
+        """Its name in a query."""
+        return self.query or self.name
 
     @property
     def is_many(self) -> bool:
@@ -200,15 +215,17 @@ def _list_parameters(function: Callable[..., Any]) -> Iterator[RouteParameter]:
         if given.kind not in (given.POSITIONAL_OR_KEYWORD, given.KEYWORD_ONLY):
             raise TypeError(f"{function.__name__}: '{name}' must be a parameter with a name")
         required = given.default is given.empty
-        type, header = _split_header(hints.get(name, str))
+        type, header, query = _split_marks(hints.get(name, str))
         default = None if required else given.default
-        yield RouteParameter(name, type, required, default, header)
+        yield RouteParameter(name, type, required, default, header, query)
 
 
-def _split_header(hint: Any) -> tuple[Any, str | None]:
-    """Return the type of a parameter, and the name of the header that it takes."""
+def _split_marks(hint: Any) -> tuple[Any, str | None, str | None]:
+    """Return the type of a parameter, and the names of the header or query parameter that it takes."""
     if typing.get_origin(hint) is Annotated:
-        found = [each for each in hint.__metadata__ if isinstance(each, Header)]
-        if found:
-            return hint.__origin__, found[0].name
-    return hint, None
+        for each in hint.__metadata__:
+            if isinstance(each, Header):
+                return hint.__origin__, each.name, None
+            if isinstance(each, Query):
+                return hint.__origin__, None, each.name
+    return hint, None, None

@@ -41,12 +41,10 @@ from localcdap.engine.messages.spool import (
     Accessed,
     Committed,
     Counted,
-    ExpectationsChecked,
     Failed,
     Message,
     MetadataOperations,
     RunStatus,
-    SinksProfiled,
 )
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import add_record, to_stage_error
@@ -163,8 +161,6 @@ class RunDriver:
             lambda counts: spool.append(Counted(counts)),
             lambda accesses: spool.append(Accessed(accesses)) if accesses else None,
             spool.append,
-            lambda results: spool.append(ExpectationsChecked(results)),
-            lambda profiles: spool.append(SinksProfiled(profiles)),
         )
         with self._listen_to_tasks(run, spool, progress):
             workflow.prepare()

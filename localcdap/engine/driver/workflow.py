@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from localcdap.api.errors import StageError
 from localcdap.api.pipeline import StageConnection
@@ -21,12 +21,14 @@ from localcdap.engine.driver.execution import execute_plan, prepare_plans
 from localcdap.engine.driver.lineage import trace_flow
 from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE, Stage
 from localcdap.engine.messages.orders import WorkOrder
-from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.engine.messages.spool import (
     DatasetAccess,
     DatasetFlow,
+    ExpectationsChecked,
     LineageTraced,
     RecordCounts,
+    SinksProfiled,
+    StagesTimed,
 )
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 
+PhaseMessage: TypeAlias = LineageTraced | StagesTimed | ExpectationsChecked | SinksProfiled
+"""What is known of a phase when it has ended."""
+
 
 class Workflow:
     """Runs the steps of one run: :meth:`prepare`, :meth:`run_data`, :meth:`run_ending`,
@@ -52,9 +57,8 @@ class Workflow:
     :param on_counts: called with the counts of the stages of each phase that has ended.
     :param on_accesses: called with the datasets that a phase begins to read or has written, and that a
         control stage has read or changed.
-    :param on_lineage: called with the field lineage of a phase that has ended.
-    :param on_results: called with the results of the expectations of a phase that has ended.
-    :param on_profiles: called with the profiles of what the sinks of a phase have written.
+    :param on_phase: called with what is known of a phase that has ended: the field lineage, the times of its
+        stages, the results of its expectations, and the profiles of what its sinks have written.
     """
 
     def __init__(
@@ -64,18 +68,14 @@ class Workflow:
         run: RunContext,
         on_counts: Callable[[dict[str, RecordCounts]], None],
         on_accesses: Callable[[list[DatasetAccess]], None] = lambda _: None,
-        on_lineage: Callable[[LineageTraced], None] = lambda _: None,
-        on_results: Callable[[list[RuleResult]], None] = lambda _: None,
-        on_profiles: Callable[[list[SinkProfile]], None] = lambda _: None,
+        on_phase: Callable[[PhaseMessage], None] = lambda _: None,
     ) -> None:
         self._order: Final = order
         self._resolved = resolved
         self._run: Final = run
         self._on_counts: Final = on_counts
         self._report: Final = on_accesses
-        self._on_lineage: Final = on_lineage
-        self._on_results: Final = on_results
-        self._on_profiles: Final = on_profiles
+        self._on_phase: Final = on_phase
         self._accessed: Final[list[DatasetAccess]] = []
         self._arguments: Final = dict(order.arguments)
         run.arguments = self._arguments
@@ -225,7 +225,9 @@ class Workflow:
             plan, flow, self._run.spark, tag=self._order.run_id, block=self._run.block
         )
         self._on_accesses(list_writes(flow, self._run))
-        self._on_lineage(trace_flow(flow, self._run))
+        self._on_phase(trace_flow(flow, self._run))
+        if plan.counter is not None and plan.counter.stage_times:
+            self._on_phase(StagesTimed(dict(plan.counter.stage_times)))
         for entry in self._route.list_entries(stages, self._live):
             counts.pop(entry, None)
         for name in self._route.list_exits(stages):
@@ -233,7 +235,7 @@ class Workflow:
                 counts[name].out = counts[name].in_
         self._report_counts(counts)
         if plan.profiler is not None:
-            self._on_profiles(plan.profiler.get_profiles())
+            self._on_phase(SinksProfiled(plan.profiler.get_profiles()))
         if plan.expectations is not None:
             self._report_results(plan.expectations.get_results())
 
@@ -242,7 +244,7 @@ class Workflow:
 
         :raises StageError: when the run fails because of one.
         """
-        self._on_results(results)
+        self._on_phase(ExpectationsChecked(results))
         error = explain_failures(results)
         if error is not None:
             raise error

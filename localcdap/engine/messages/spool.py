@@ -114,6 +114,13 @@ class SinksProfiled(msgspec.Struct, tag="profiles", tag_field="kind"):
     profiles: list[SinkProfile]
 
 
+class StagesTimed(msgspec.Struct, tag="times", tag_field="kind"):
+    """The time that the code of stages took in the Python workers of a phase that has ended."""
+
+    microseconds: dict[str, int]
+    """By stage, the sum over all workers."""
+
+
 class LogLine(msgspec.Struct, tag="log", tag_field="kind"):
     """A line of the run's log."""
 
@@ -224,6 +231,7 @@ Message = (
     | MetadataOperations
     | Accessed
     | LineageTraced
+    | StagesTimed
 )
 """The messages of a run."""
 

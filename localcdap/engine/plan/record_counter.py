@@ -30,6 +30,8 @@ class RecordCounter:
         # Names of observations become part of the SQL text of Spark's plans.
         self._prefix: Final = "localcdap_" + re.sub(r"\W", "_", run_id)
         self._observations: Final[list[tuple[Any, list[CountKey]]]] = []
+        self.stage_times: Final[Counter[str]] = Counter()
+        """By stage, the microseconds that its code took in Python workers; known with the totals."""
         self._same_as: Final[dict[Stream, Stream]] = {}
         self._counted_in_pass: Final[set[Stream]] = set()
 
@@ -93,6 +95,7 @@ class RecordCounter:
             for i, key in enumerate(keys):
                 counted[key] = sum(report.counts[i] for report in reports)
             for report in reports:
+                self.stage_times.update(dict(report.times))
                 for stage, name, number in report.metrics:
                     metrics[stage, name] += number
         return counted, metrics

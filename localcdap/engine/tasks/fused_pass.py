@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
@@ -82,6 +83,8 @@ class FusedTask:
         self._readers: Final = Counter(stream for stage in plan.stages for stream in stage.inputs)
         self._fed: Final = CountKey(plan.feed.stage, FED, plan.feed.port)
         self._taken: Final[Counter[CountKey]] = Counter()
+        self._spent: Final[Counter[str]] = Counter()
+        """By stage, the nanoseconds that its code took since the last report."""
         self._runners: Final[list[Runner]] = []
         try:
             for stage in plan.stages:
@@ -160,7 +163,9 @@ class FusedTask:
             self._writer.stage = runner.name
             chunk = join_chunks(given)
             self._taken[CountKey(runner.name, "in")] += len(chunk)
+            began = time.perf_counter_ns()
             emitted = runner.run(chunk, last=len(given) > 1 or given[0][1])
+            self._spent[runner.name] += time.perf_counter_ns() - began
             yield from self._encode_outlets(emitted, checked=checked)
             streams |= emitted
 
@@ -188,4 +193,6 @@ class FusedTask:
         self._taken.clear()
         counts = [total[key] for key in self._plan.counts]
         if any(counts) or metrics:
-            yield self._layout.wrap_report(encode_report(TaskReport(counts, metrics)))
+            times = [(stage, spent // 1000) for stage, spent in self._spent.items()]
+            self._spent.clear()
+            yield self._layout.wrap_report(encode_report(TaskReport(counts, metrics, times)))

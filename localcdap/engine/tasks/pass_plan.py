@@ -177,6 +177,8 @@ class TaskReport(msgspec.Struct, array_like=True):
     """In the order of :attr:`PassPlan.counts`."""
     metrics: list[tuple[str, str, int]] = []
     """User metrics: stage, name, difference."""
+    times: list[tuple[str, int]] = []
+    """By stage, the microseconds that its code took."""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

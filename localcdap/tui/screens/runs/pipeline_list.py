@@ -12,12 +12,12 @@ from textual.widgets import OptionList
 
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.history import PipelineRuns, RunPoint
+from localcdap.runs.statistics.documents import draw_bar
 from localcdap.text import format_duration
 from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.log.layout import fit_to_width, sanitize_name
 
-_BARS: Final = "▁▂▃▄▅▆▇█"
 _NO_VALUE: Final = "·"
 
 
@@ -37,15 +37,10 @@ def draw_sparkline(
             mark, style = RUN_MARKS[each.status]
             parts.append(Content.styled(mark, style))
         else:
-            parts.append(Content.styled(_draw_bar(get_value(each), highest), "$primary"))
+            value = get_value(each)
+            bar = _NO_VALUE if value is None else draw_bar(value, highest)
+            parts.append(Content.styled(bar, "$primary"))
     return Content("").join([Content(" " * (width - len(shown))), *parts])
-
-
-def _draw_bar(value: int | None, highest: int) -> str:
-    if value is None:
-        return _NO_VALUE
-    step = round(value / highest * (len(_BARS) - 1)) if highest else 0
-    return _BARS[step]
 
 
 def compute_median_duration(points: Sequence[RunPoint]) -> int | None:

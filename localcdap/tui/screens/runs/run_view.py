@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.runs.model import Run, get_now
+from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_size
 from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.labels import RUN_MARKS
@@ -252,6 +253,8 @@ def _format_messages(run: Run) -> Iterator[Content]:
         lines = [Content.styled(f"{where}{sanitize_lines(error.message)}", "$text-error")]
         if error.corrective_action:
             lines.append(Content(f"→ {sanitize_lines(error.corrective_action)}"))
+        reason = find_reason(error)
+        lines.append(Content.styled(f"  {reason.category}: {reason.text}", "$foreground 60%"))
         lines += [
             Content.styled(f"  {sanitize_lines(frame).rstrip()}", "$foreground 60%")
             for frame in error.trace

@@ -119,9 +119,9 @@ async def test_thousands_of_runs_are_loaded_as_needed(cdap, namespace, open_stud
     first = write_run(cdap, namespace=namespace).run
     with cdap.runs._store.transaction() as tx:
         tx.execute(
-            "INSERT INTO runs SELECT 'r' || i, namespace, pipeline, i, pid, pid_created, "
-            "replace(replace(record, run, 'r' || i), '\"starting\":' || starting, '\"starting\":' || i), "
-            "ended, tables_loaded FROM runs, range(1, 5001) t(i) WHERE run = ?",
+            "INSERT INTO runs SELECT runs.* REPLACE ('r' || i AS run, i AS starting, "
+            "replace(replace(record, run, 'r' || i), '\"starting\":' || starting, '\"starting\":' || i) "
+            "AS record) FROM runs, range(1, 5001) t(i) WHERE run = ?",
             (first,),
         )
     async with open_studio(namespace=namespace) as driver:

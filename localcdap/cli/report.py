@@ -1,0 +1,173 @@
+"""``localcdap report``: what ran in a window of time, how long it took, and why it failed."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from localcdap.api.errors import BadRequestError
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import echo, print_json, print_table, secho
+
+if TYPE_CHECKING:
+    from localcdap.runs.statistics.model import RunOverview
+
+_DAY_MS: Final = 86_400_000
+_WIDTH: Final = 28
+"""The parts of the window that the charts show."""
+
+
+@click.command("report")
+@click.argument("pipeline", required=False)
+@click.option(
+    "--days",
+    type=click.FloatRange(0, min_open=True),
+    default=7.0,
+    show_default=True,
+    help="The length of the window, which ends now or at --to.",
+)
+@click.option(
+    "--from", "begin", metavar="DATE", help="The begin, as 2026-11-01 or 2026-11-01T08:00."
+)
+@click.option("--to", "end", metavar="DATE", help="The end, exclusive; default: now.")
+@click.option("--all-namespaces", is_flag=True, help="Report on all namespaces.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("text", "csv", "markdown", "html")),
+    help="The form; default: that of the name of FILE, or text.",
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write; default: standard output.",
+)
+@instance_options
+def command(
+    instance: Instance,
+    pipeline: str | None,
+    days: float,
+    begin: str | None,
+    end: str | None,
+    all_namespaces: bool,
+    format_: str | None,
+    output: Path | None,
+) -> None:
+    """Report on the runs of the namespace, or of one PIPELINE: success rates, durations, records, slowest
+    stages, and failures by reason.
+
+    \b
+    localcdap report
+    localcdap report --days 30 --output november.html
+    localcdap report orders --from 2026-11-01 --to 2026-12-01 --format csv
+    """  # noqa: D301
+    from localcdap.runs.statistics.documents import ENDINGS, format_document
+    from localcdap.runs.statistics.model import OverviewRequest
+
+    until = _parse(end) if end else int(datetime.datetime.now().timestamp() * 1000) + 1
+    since = _parse(begin) if begin else until - int(days * _DAY_MS)
+    with instance.connect() as cdap:
+        namespaces = (
+            [each.name for each in cdap.namespaces.list_namespaces()]
+            if all_namespaces
+            else [instance.namespace]
+        )
+        found = cdap.statistics.read_overview(
+            OverviewRequest(namespaces, since, until, pipeline, points=_WIDTH)
+        )
+    form = format_ or (ENDINGS.get(output.suffix.lower()) if output is not None else None) or "text"
+    if instance.json and output is None:
+        print_json(found)
+    elif form == "text" and output is None:
+        _print(found)
+    else:
+        title = f"Runs of {pipeline or ', '.join(namespaces)}"
+        text = format_document(found, "markdown" if form == "text" else form, title)
+        _write(text, output)
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadRequestError(f"{output} cannot be written: {error.strerror}.") from None
+    echo(f"Written to {output}", err=True)
+
+
+def _parse(text: str) -> int:
+    """Return a local date or time in milliseconds since 1970."""
+    try:
+        return int(datetime.datetime.fromisoformat(text).timestamp() * 1000)
+    except ValueError:
+        raise click.UsageError(
+            f"'{text}' is no date; write it as 2026-11-01 or 2026-11-01T08:00."
+        ) from None
+
+
+def _print(found: RunOverview) -> None:
+    from localcdap.runs.statistics.documents import draw_bars, format_rate, format_totals
+    from localcdap.text import format_duration
+
+    secho(format_totals(found.totals), bold=True)
+    if not found.pipelines:
+        return
+    echo("")
+    rows = [
+        (
+            each.pipeline,
+            f"{each.runs:,}",
+            format_rate(each.success_rate),
+            "" if each.median_ms is None else format_duration(0, each.median_ms),
+            "" if each.records is None else f"{each.records:,}",
+            draw_bars(None if point is None else point.runs for point in each.points),
+            draw_bars(None if point is None else point.median_ms for point in each.points),
+            each.status.lower(),
+        )
+        for each in found.pipelines
+    ]
+    header = (
+        "pipeline",
+        "runs",
+        "success",
+        "median",
+        "records",
+        "runs over time",
+        "durations",
+        "last",
+    )
+    print_table(header, rows, numbers="runs success median records")
+    hidden = found.pipeline_count - len(found.pipelines)
+    if hidden:
+        echo(f"and {hidden:,} more pipelines")
+    if found.failures:
+        echo("")
+        failures = [
+            (f"{each.runs:,}", each.reason, each.category, each.pipeline, each.stage, each.newest)
+            for each in found.failures
+        ]
+        head = ("failed", "because", "category", "last pipeline", "stage", "run")
+        print_table(head, failures, numbers="failed")
+    if found.slow_stages:
+        echo("")
+        stages = [
+            (
+                format_duration(0, each.average_ms),
+                format_duration(0, each.longest_ms),
+                each.stage,
+                each.pipeline,
+                f"{each.runs:,}",
+            )
+            for each in found.slow_stages[:10]
+        ]
+        print_table(
+            ("average", "longest", "slowest stages", "pipeline", "runs"),
+            stages,
+            numbers="average longest runs",
+        )

@@ -1,0 +1,152 @@
+"""Exports of structured tables: files and groups of rows, all from one snapshot."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from localcdap.api.app.exports import (
+    ExportedRows,
+    ExportRequest,
+    FieldCondition,
+    Grouping,
+    Measure,
+    RowGroup,
+)
+from localcdap.api.app.table import SortOrder
+from localcdap.api.errors import InvalidTableFieldError
+from localcdap.store.columns import quote_identifier
+from localcdap.store.store import Store, Transaction
+from localcdap.store.structured import validation as valid
+from localcdap.store.structured.admin import TableAdmin
+from localcdap.store.structured.sql import SqlCondition, TableSql, match_all, match_any
+
+_NUMBERS: Final = ("INTEGER", "LONG", "FLOAT", "DOUBLE")
+
+
+class TableExports:
+    """Exports the rows of structured tables. Threads may share it."""
+
+    def __init__(self, store: Store, admin: TableAdmin) -> None:
+        self._store = store
+        self._admin = admin
+
+    def export(self, request: ExportRequest, file: Path) -> ExportedRows:
+        """Write rows into a new Parquet file, and return their groups.
+
+        :param file: appears when it is complete; an existing one is replaced.
+        :raises NotFoundError: when there is no such table.
+        :raises InvalidTableFieldError: when there is no such field, or a value does not fit.
+        """
+        table = TableSql(self._admin.get_schema(request.table))
+        condition = build_condition(table, request.where)
+        groupings = [_build_grouping(table, each, condition) for each in request.groupings]
+        rows = _build_rows(table, request, condition)
+        with _replace_when_done(file) as part, self._store.snapshot() as tx:
+            written = tx.execute(
+                f"COPY ({rows.sql}) TO {_quote_text(str(part))} (FORMAT parquet)", rows.params
+            )
+            groups = [
+                _read_groups(tx, grouping, sql)
+                for grouping, sql in zip(request.groupings, groupings, strict=True)
+            ]
+        return ExportedRows(int(written[0][0]), groups)
+
+
+def build_condition(table: TableSql, where: list[list[FieldCondition]]) -> SqlCondition:
+    """Return the condition of rows that meet at least one condition of each list.
+
+    :raises InvalidTableFieldError: when a field is unknown, or a value does not fit it.
+    """
+    return match_all(*(match_any(_build_field(table, each) for each in some) for some in where))
+
+
+def _build_field(table: TableSql, condition: FieldCondition) -> SqlCondition:
+    spec, name = table.spec, condition.field
+    valid.check_column(spec, name)
+    column, mark = quote_identifier(name), table.build_placeholder(name)
+    parts = [SqlCondition(f"{column} IS {'' if condition.is_null else 'NOT '}NULL")]
+    for values, word in ((condition.values, "IN"), (condition.excluded, "NOT IN")):
+        if values is not None:
+            valid.check_values(spec, name, values) if values else None
+            marks = ", ".join([mark] * len(values))
+            empty = "false" if word == "IN" else "true"
+            sql = f"{column} {word} ({marks})" if values else empty
+            parts.append(SqlCondition(sql, tuple(values)))
+    for value, operator in ((condition.minimum, ">="), (condition.maximum, "<")):
+        if value is not None:
+            valid.check_value(spec, name, value)
+            parts.append(SqlCondition(f"{column} {operator} {mark}", (value,)))
+    return match_all(*parts)
+
+
+def _build_rows(table: TableSql, request: ExportRequest, condition: SqlCondition) -> SqlCondition:
+    for name in request.columns:
+        valid.check_column(table.spec, name)
+    if not request.columns:
+        raise InvalidTableFieldError("No columns are specified to export", table=table.spec.table)
+    names = ", ".join(map(quote_identifier, request.columns))
+    sql = f"SELECT {names} FROM {table.name} WHERE {condition.sql}"  # noqa: S608
+    if request.order_by is not None:
+        valid.check_column(table.spec, request.order_by)
+        direction = "DESC" if request.order is SortOrder.DESC else "ASC"
+        column = quote_identifier(request.order_by)
+        sql += f" ORDER BY {column} {direction} NULLS LAST, {table.key_columns}"
+    return SqlCondition(sql, condition.params)
+
+
+def _build_grouping(table: TableSql, grouping: Grouping, condition: SqlCondition) -> SqlCondition:
+    for name in (*grouping.by, *grouping.measured):
+        valid.check_column(table.spec, name)
+    for name in grouping.measured:
+        if table.spec.fields[name] not in _NUMBERS:
+            raise InvalidTableFieldError(
+                f"Field {name} of table {table.spec.table} cannot be measured: it is no number",
+                table=table.spec.table,
+                fields=[name],
+            )
+    by = [quote_identifier(name) for name in grouping.by]
+    measured = [
+        f"{function}({quote_identifier(name)})"
+        for name in grouping.measured
+        for function in ("min", "max", "avg")
+    ]
+    sql = (
+        f"SELECT {', '.join([*by, 'count(*)', *measured])} FROM {table.name} WHERE {condition.sql}"  # noqa: S608
+    )
+    if by:
+        sql += f" GROUP BY {', '.join(by)} ORDER BY {', '.join(by)}"
+    return SqlCondition(sql, condition.params)
+
+
+def _read_groups(tx: Transaction, grouping: Grouping, query: SqlCondition) -> list[RowGroup]:
+    groups = []
+    for row in tx.execute(query.sql, query.params):
+        values, count, measured = _split(row, len(grouping.by))
+        measures = {
+            name: Measure(*measured[3 * place : 3 * place + 3])
+            for place, name in enumerate(grouping.measured)
+        }
+        groups.append(RowGroup(values, count, measures))
+    return groups
+
+
+def _split(row: tuple[Any, ...], by: int) -> tuple[list[Any], int, tuple[Any, ...]]:
+    return list(row[:by]), row[by], row[by + 1 :]
+
+
+@contextlib.contextmanager
+def _replace_when_done(file: Path) -> Iterator[Path]:
+    """Yield the path of a file that takes the place of another one when the block succeeds."""
+    part = file.with_name(f"{file.name}.part")
+    try:
+        yield part
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _quote_text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

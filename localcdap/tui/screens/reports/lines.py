@@ -1,0 +1,126 @@
+"""The lines of the reports screen: its title, pipelines, failures and stages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from textual.content import Content
+
+from localcdap.runs.statistics.documents import draw_bars, format_rate
+from localcdap.runs.statistics.model import FailureReason, PipelineOverview, RunOverview, SlowStage
+from localcdap.text import format_duration, plural
+from localcdap.tui.labels import RUN_MARKS
+from localcdap.tui.log.layout import fit_to_width, sanitize_lines, sanitize_name
+from localcdap.tui.screens.details import MUTED
+
+POINTS: Final = 20
+"""The parts of the window in each chart of a pipeline, one cell each."""
+_RUNS: Final = 6
+_RATE: Final = 8
+_MEDIAN: Final = 12
+_RECORDS: Final = 8
+_LEAST_NAME: Final = 12
+_GOOD: Final = 0.95
+
+
+class PipelineColumns:
+    """The widths of the columns of pipelines; charts that have no space are left out.
+
+    :param width: that of the list, in cells.
+    """
+
+    def __init__(self, width: int) -> None:
+        rest = width - 3 - _RUNS - _RATE - _MEDIAN
+        self.has_durations: Final = rest - POINTS - 1 >= _LEAST_NAME
+        rest -= POINTS + 1 if self.has_durations else 0
+        self.has_records: Final = rest - POINTS - _RECORDS - 2 >= _LEAST_NAME
+        rest -= POINTS + _RECORDS + 2 if self.has_records else 0
+        self.name: Final = max(_LEAST_NAME, rest)
+
+    def format_header(self) -> str:
+        """Return the names of the columns."""
+        parts = [
+            f"   {'pipeline':{self.name}}{'runs':>{_RUNS}}{'success':>{_RATE}}{'median':>{_MEDIAN}}"
+        ]
+        if self.has_durations:
+            parts.append(f" {'durations':{POINTS}}")
+        if self.has_records:
+            parts.append(f"{'records':>{_RECORDS}}  {'over time':{POINTS}}")
+        return "".join(parts)
+
+    def format_line(self, each: PipelineOverview) -> Content:
+        """Return the line of a pipeline."""
+        mark, style = RUN_MARKS[each.status]
+        median = "" if each.median_ms is None else format_duration(0, each.median_ms)
+        parts: list[str | tuple[str, str]] = [
+            (f" {mark} ", style),
+            fit_to_width(sanitize_name(each.pipeline), self.name),
+            (f"{each.runs:>{_RUNS},}", MUTED),
+            (f"{format_rate(each.success_rate):>{_RATE}}", get_rate_style(each.success_rate)),
+            f"{median:>{_MEDIAN}}",
+        ]
+        if self.has_durations:
+            values = [point.median_ms if point is not None else None for point in each.points]
+            parts += [" ", (draw_bars(values), "$primary")]
+        if self.has_records:
+            values = [point.records if point is not None else None for point in each.points]
+            records = "" if each.records is None else _shorten(each.records)
+            parts += [(f"{records:>{_RECORDS}}  ", MUTED), (draw_bars(values), "$secondary")]
+        return Content.assemble(*parts)
+
+
+def get_rate_style(rate: float | None) -> str:
+    """Return the style of a success rate."""
+    if rate is None:
+        return MUTED
+    return "$success" if rate == 1 else "$warning" if rate >= _GOOD else "$error"
+
+
+def format_title(overview: RunOverview | None, window: str, namespace: str) -> Content:
+    """Return the line above everything: the window and its totals."""
+    parts: list[str | tuple[str, str]] = [
+        (f"{window}", "bold"),
+        (f"  namespace {sanitize_name(namespace)}", MUTED),
+    ]
+    if overview is not None:
+        totals = overview.totals
+        parts.append(f"  {plural(totals.runs, 'run')}")
+        if totals.failed:
+            parts.append((f"  ✗ {totals.failed:,} failed", "$error"))
+        if totals.active:
+            parts.append((f"  ▶ {totals.active:,} active", "$primary"))
+        rate = totals.success_rate
+        if rate is not None:
+            parts.append((f"  success {format_rate(rate)}", get_rate_style(rate)))
+    return Content.assemble(*parts)
+
+
+def format_failure(each: FailureReason, width: int) -> Content:
+    """Return the two lines of a reason: what and how often, and where it happened last."""
+    count = f"{each.runs:,}"
+    where = sanitize_name(f"{each.pipeline} › {each.stage}" if each.stage else each.pipeline)
+    message = sanitize_lines(each.message or "").partition("\n")[0]
+    first = fit_to_width(f"✗ {each.reason}", max(8, width - len(count) - 1))
+    return Content.assemble(
+        (first, "$error"),
+        (f" {count}", "bold"),
+        ("\n" + fit_to_width(f"  {where}: {message}", width), MUTED),
+    )
+
+
+def format_stage(each: SlowStage, width: int) -> Content:
+    """Return the line of a slow stage."""
+    took = format_duration(0, each.average_ms)
+    name = sanitize_name(f"{each.pipeline} › {each.stage}")
+    return Content.assemble(
+        fit_to_width(f"  {name}", max(8, width - len(took) - 1)), (f" {took}", "bold")
+    )
+
+
+def _shorten(number: int) -> str:
+    """Return a number in at most five characters: 950, 12 k, 3.4 M."""
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if number >= size:
+            amount = number / size
+            return f"{amount:.1f} {unit}" if amount < 10 else f"{amount:.0f} {unit}"
+    return str(number)
