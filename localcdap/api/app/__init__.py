@@ -31,8 +31,17 @@ from localcdap.api.app.events import (
     EntityCreated,
     EntityDeleted,
     EntityUpdated,
+    JobEnded,
     RunStatusChanged,
     SystemEventListener,
+)
+from localcdap.api.app.jobs import (
+    JobContext,
+    JobDetail,
+    JobLogLine,
+    JobProgress,
+    JobRequest,
+    SystemJob,
 )
 from localcdap.api.app.namespaces import NamespaceSummary, namespaced_table
 from localcdap.api.app.routes import Header, delete, get, post, put
@@ -76,6 +85,12 @@ __all__ = [
     "Header",
     "IncompatibleTableError",
     "InvalidTableFieldError",
+    "JobContext",
+    "JobDetail",
+    "JobEnded",
+    "JobLogLine",
+    "JobProgress",
+    "JobRequest",
     "Message",
     "MetadataEntity",
     "NamespaceSummary",
@@ -92,6 +107,7 @@ __all__ = [
     "SystemApplication",
     "SystemContext",
     "SystemEventListener",
+    "SystemJob",
     "SystemService",
     "TableUsageError",
     "TransactionConflictError",

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from localcdap.api.app.jobs import JobDetail, JobLogLine, JobRequest
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.failures import ArtifactId, ValidationFailure
@@ -180,6 +181,39 @@ class SystemContext(Protocol):
         It is removed with the namespace; a new namespace of that name has another one.
 
         :raises NotFoundError: when there is no such namespace.
+        """
+        ...
+
+    def submit(self, request: JobRequest) -> str:
+        """Put a job of this application into the queue, and return its id.
+
+        :raises NotFoundError: when the application has no such job, or there is no such namespace or profile.
+        :raises InvalidPipelineError: when the pipeline of the job has failures.
+        """
+        ...
+
+    def get_job(self, namespace: str, id: str) -> JobDetail:
+        """Return a job of this application.
+
+        :raises NotFoundError: when there is no such job.
+        """
+        ...
+
+    def list_jobs(self, namespace: str) -> list[JobDetail]:
+        """Return the jobs of this application for a namespace, newest first."""
+        ...
+
+    def read_job_log(self, namespace: str, id: str, after: int = 0) -> list[JobLogLine]:
+        """Return the lines of the log of a job after the line ``after``.
+
+        :raises NotFoundError: when there is no such job.
+        """
+        ...
+
+    def stop_job(self, namespace: str, id: str) -> None:
+        """Stop a job, in the queue too; do nothing when it has ended. It ends some moments later.
+
+        :raises NotFoundError: when there is no such job.
         """
         ...
 

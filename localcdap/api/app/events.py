@@ -104,6 +104,24 @@ class RunStatusChanged(
     """The number of errors in the log, when the run has ended."""
 
 
+class JobEnded(msgspec.Struct, tag="jobEnded", tag_field="kind", rename="camel", frozen=True):
+    """A job of a system application has ended."""
+
+    topic: ClassVar[str] = "jobs"
+    application: str
+    job: str
+    id: str
+    namespace: str
+    generation: int
+    """That of the namespace."""
+    status: str
+    """``COMPLETED``, ``FAILED`` or ``KILLED``."""
+    time: int
+    """Milliseconds since 1970."""
+    error: str | None = None
+    """Why it FAILED."""
+
+
 class ArtifactChange(msgspec.Struct, frozen=True):
     """The change of an artifact."""
 
@@ -155,6 +173,7 @@ SystemEvent = (
     | EntityUpdated
     | EntityDeleted
     | RunStatusChanged
+    | JobEnded
     | ArtifactsChanged
     | MetadataEmitted
 )
@@ -163,6 +182,7 @@ AUDIT_TOPIC: Final = "audit"
 TOPICS: Final = (
     EntityCreated.topic,
     RunStatusChanged.topic,
+    JobEnded.topic,
     ArtifactsChanged.topic,
     MetadataEmitted.topic,
     AUDIT_TOPIC,
