@@ -132,4 +132,3 @@ def main() -> None:
     while os.getppid() == supervisor:  # for systems that do not signal the end of the parent
         threading.Event().wait(5.0)
     os._exit(0)
-

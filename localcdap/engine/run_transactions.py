@@ -28,7 +28,7 @@ _SPARK: Final = "Spark"
 
 
 class RunTransactions:
-    """Runs the transactions of the stages of one run, or of a job. Those of a preview or a test are rolled back."""
+    """Runs the transactions of the stages of a run, or of a job. Those of previews and tests are undone."""
 
     def __init__(self, order: WorkOrder) -> None:
         self._order: Final = order

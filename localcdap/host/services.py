@@ -15,6 +15,8 @@ from localcdap.api.locations import Locations
 from localcdap.apps.child import MESSAGING, PLATFORM
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
+from localcdap.apps.jobs.launcher import JobLauncher
+from localcdap.apps.jobs.service import JobService
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.metadata import AppMetadata
 from localcdap.apps.platform import AppPlatform
@@ -157,11 +159,14 @@ class HostServices:
             self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
             self._sync_artifacts()
+            self._open_jobs(store, home, settings, provisioners, engine)
+            undo.callback(self.jobs.close)
             self._open_apps(store, structured, worker, home, settings, undo)
             watcher = FolderWatcher(plugin_directories, self.artifacts, worker.close)
             undo.callback(watcher.close)
             watcher.start()
             self.runs.resume()
+            self.jobs.resume()
             self.namespaces.resume()
             self._undo = undo.pop_all()
 
@@ -357,8 +362,9 @@ class HostServices:
             self.messaging,
             worker,
             self.methods,
-            AppFiles(home.app_files, self.namespaces),
+            self._app_files,
             AppMetadata(store, self._topics, self.metadata),
+            self.jobs,
         )
         processes = AppProcesses(
             home.path,
@@ -381,6 +387,35 @@ class HostServices:
         undo.callback(self._app_listeners.close)
         undo.callback(processes.close)
         self._app_listeners.start()
+
+    def _open_jobs(
+        self,
+        store: Store,
+        home: Home,
+        settings: Settings,
+        provisioners: Provisioners,
+        engine: EngineServer,
+    ) -> None:
+        """Build the jobs of system applications."""
+        self._app_files = AppFiles(home.app_files, self.namespaces)
+        launcher = JobLauncher(
+            self.namespaces,
+            self.artifacts,
+            self._resolver,
+            provisioners,
+            self._app_files,
+            home=home.path,
+            directory=home.jobs,
+            engine=engine.directory,
+        )
+        self.jobs = JobService(
+            store,
+            self._topics,
+            self.namespaces,
+            launcher,
+            at_once=settings.app_jobs_at_once,
+            memory_mb=settings.app_job_memory_mb,
+        )
 
     def _open_runs(
         self,
@@ -462,6 +497,8 @@ class HostServices:
         found = {
             "active runs": with_runs and self.runs.are_active(),
             "runs that are being started": self.runs.are_starting(),
+            "jobs of applications that wait": self.jobs.are_waiting(),
+            "jobs of applications": with_runs and self.jobs.are_active(),
             "previews": self.previews.are_active(),
             "tests of pipelines": self.cases.are_active(),
             "events for applications": self._app_listeners.is_busy(),

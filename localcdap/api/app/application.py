@@ -124,7 +124,12 @@ def describe_application(cls: type[SystemApplication], class_name: str) -> Appli
     listeners = _check_classes(cls.listeners, SystemEventListener, "listener")
     jobs = [each.name for each in _check_classes(cls.jobs, SystemJob, "job")]
     return ApplicationClass(
-        name, description, class_name, services, [_describe_listener(each) for each in listeners], jobs
+        name,
+        description,
+        class_name,
+        services,
+        [_describe_listener(each) for each in listeners],
+        jobs,
     )
 
 

@@ -6,8 +6,8 @@
 ...     def run(self, context: JobContext) -> int:
 ...         return context.read_input().count()
 
-A job is listed in :attr:`SystemApplication.jobs` and submitted with :meth:`SystemContext.submit`. Jobs wait in a
-queue, which outlives the host; a job that has begun outlives it, too.
+A job is listed in :attr:`SystemApplication.jobs` and submitted with :meth:`SystemContext.submit`. Jobs wait
+in a queue, which outlives the host; a job that has begun outlives it, too.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class JobDetail(msgspec.Struct, rename="camel"):
     namespace: str
     title: str
     status: str
-    """``PENDING`` (it waits in the queue), ``STARTING``, ``RUNNING``, ``STOPPING``, ``COMPLETED``, ``FAILED`` or
-    ``KILLED``, as for a run."""
+    """As of a run: ``PENDING`` (it waits in the queue), ``STARTING``, ``RUNNING``, ``STOPPING``,
+    ``COMPLETED``, ``FAILED`` or ``KILLED``."""
     submitted: int
     """Milliseconds since 1970, as the other times."""
     profile: str
@@ -155,7 +155,7 @@ class SystemJob:
     def run(self, context: JobContext) -> Any:
         """Carry out the job and return its result, a value that JSON can represent.
 
-        When the job is stopped, a call that waits for Spark fails here, and nothing runs afterwards. An exception
-        fails the job.
+        When the job is stopped, a call that waits for Spark fails here, and nothing runs afterwards. An
+        exception fails the job.
         """
         raise NotImplementedError

@@ -10,6 +10,7 @@ import msgspec
 
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.decoders import decode_json
 from localcdap.engine.jobs.job_input import JobInput
 from localcdap.engine.messages.orders import JobOrder, WorkOrder
 from localcdap.engine.messages.spool import JobReported
@@ -32,13 +33,13 @@ class JobRunContext:
         input: JobInput | None,
         spool: SpoolWriter,
     ) -> None:
-        self.id: Final = order.run_id
-        self.namespace: Final = job.namespace
-        self.arguments: Final = job.arguments
-        self.spark: Final = run.spark
-        self.is_remote: Final = order.remote
-        self.transactions: Final = transactions
-        self.logger: Final = logging.getLogger("localcdap.job")
+        self.id = order.run_id
+        self.namespace = job.namespace
+        self.arguments = job.arguments
+        self.spark = run.spark
+        self.is_remote = order.remote
+        self.transactions = transactions
+        self.logger = logging.getLogger("localcdap.job")
         self._job: Final = job
         self._folder: Final = Path(job.folder)
         self._input: Final = input
@@ -77,9 +78,11 @@ class JobRunContext:
         :raises BadRequestError: when JSON cannot represent it.
         """
         try:
-            return msgspec.json.decode(msgspec.json.encode(result))
+            return decode_json(msgspec.json.encode(result))
         except (TypeError, ValueError) as error:
-            raise BadRequestError(f"The result of job '{self._job.job}' is not JSON: {error}.") from None
+            raise BadRequestError(
+                f"The result of job '{self._job.job}' is not JSON: {error}."
+            ) from None
 
     def _require_input(self) -> JobInput:
         if self._input is None:

@@ -74,7 +74,9 @@ class JobDriver(RunDriver):
         for cls in jobs:
             if cls.name == self._job.job:
                 return cls()
-        raise NotFoundError(f"{self._describe()} is not in this version of the application any more.")
+        raise NotFoundError(
+            f"{self._describe()} is not in this version of the application any more."
+        )
 
     def _call(self, work: partial[object]) -> object:
         """Run code of the application.
@@ -91,7 +93,9 @@ class JobDriver(RunDriver):
                 "Raise app.job_memory_mb in localcdap.toml, or the limit of this job.",
             ) from error
         except Exception as error:
-            raise to_plugin_error(self._describe(), error, Path(self._job.application.path)) from error
+            raise to_plugin_error(
+                self._describe(), error, Path(self._job.application.path)
+            ) from error
 
     def _describe(self) -> str:
         return f"Job '{self._job.job}' of application '{self._job.application.application.name}'"

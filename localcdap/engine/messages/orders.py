@@ -1,7 +1,7 @@
 """The work order of a run process: everything that it needs to know, in one file of the run's directory.
 
-One form serves runs, previews, stage debugging, pipeline tests and jobs of applications, since one kind of process
-carries all of them out (:mod:`localcdap.engine.run_process`).
+One form serves runs, previews, stage debugging, pipeline tests and jobs of applications, since one kind of
+process carries all of them out (:mod:`localcdap.engine.run_process`).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class PipelineTestCase(msgspec.Struct):
 
 
 class JobOrder(msgspec.Struct):
-    """A job of a system application; the document of the order is the pipeline of its input, if it has one."""
+    """A job of a system application; the document of the order is the pipeline of its input, or empty."""
 
     application: ApplicationRef
     job: str
