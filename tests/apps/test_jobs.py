@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from localcdap.api.app import JobDetail
+from localcdap.api.client import connect
 from localcdap.apps.model import AppAnswer, AppRequest
+from localcdap.rpc.host_record import read_host_record
 from localcdap.testing import TemporaryInstance
 
 pytestmark = pytest.mark.spark
@@ -67,8 +70,6 @@ def make_pipeline(file: Path) -> dict[str, Any]:
         "name": "line",
         "fields": [{"name": "body", "type": ["string", "null"]}],
     }
-    import json
-
     text = json.dumps(schema)
     source = {"path": str(file), "format": "text", "referenceName": "r", "schema": text}
     recipe = {"directives": "filter-rows-on regex-match body ^bad", "field": "*", "schema": text}
@@ -112,7 +113,7 @@ def lines(tmp_path: Path) -> Path:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 20
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -212,11 +213,50 @@ def test_the_queue_and_a_running_job_outlive_their_host(tmp_path, lines, engine_
 
 
 def test_a_killed_host_and_a_killed_process_leave_the_truth(tmp_path, lines, engine_directory):
-    home = tmp_path / "home"
-    with Instance(home) as instance:
+    with Instance(tmp_path / "home") as instance:
         instance.put_application()
-        instance.cdap.apps.list_applications()
-    host = subprocess.Popen(
-        [sys.executable, "-m", "localcdap.host", "--help"], stdout=subprocess.DEVNULL
-    )
-    host.wait()
+        instance.cdap.artifacts.sync()
+        instance.close()
+        home = str(instance.home.path)
+        with connect(home) as cdap:  # to a host in the background
+            record = read_host_record(instance.home.path)
+            path = "/contexts/default/jobs"
+
+            def submit(job: str, **arguments: Any) -> str:
+                request = AppRequest("POST", f"{path}/{job}", {}, arguments)
+                answer = cdap.apps.call("counting", request)
+                assert answer.status == 200, answer.body
+                id: str = answer.body
+                return id
+
+            running = submit("misbehave", how="wait", file=str(tmp_path / "waits"))
+            waiting = submit("count", name="w", pipeline=make_pipeline(lines))
+            wait_until((tmp_path / "waits").exists)
+            os.kill(record.pid, signal.SIGKILL)
+            wait_until(lambda: psutil.Process(record.pid).status() == psutil.STATUS_ZOMBIE)
+        with connect(home) as cdap:
+            assert [each.status for each in cdap.jobs.list_jobs("default")] == [
+                "PENDING",
+                "RUNNING",
+            ]
+            (process,) = find_job_processes(instance.home.jobs / running)
+            process.kill()
+
+            killed = cdap.jobs.wait(running, 60)
+
+            assert (killed.status, killed.error) == (
+                "FAILED",
+                "The process of the run ended before the run did. It was killed by SIGKILL, as a user or a "
+                "system without free memory does.",
+            )
+            assert cdap.jobs.wait(waiting, 60).status == "COMPLETED"
+
+
+def find_job_processes(directory: Path) -> list[psutil.Process]:
+    """Return the processes that hold the spool of a job open."""
+    found = []
+    for each in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if any(file.path == str(directory / "spool") for file in each.open_files()):
+                found.append(each)
+    return found

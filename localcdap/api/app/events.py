@@ -118,6 +118,8 @@ class JobEnded(msgspec.Struct, tag="jobEnded", tag_field="kind", rename="camel",
     """``COMPLETED``, ``FAILED`` or ``KILLED``."""
     time: int
     """Milliseconds since 1970."""
+    arguments: dict[str, Any] = {}
+    """Those with which it was submitted."""
     error: str | None = None
     """Why it FAILED."""
 

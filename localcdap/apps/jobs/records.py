@@ -166,6 +166,7 @@ class JobRecords:
             job.generation,
             detail.status,
             detail.ended or get_now(),
+            detail.arguments,
             detail.error,
         )
         self._topics.publish_event(tx, event)
