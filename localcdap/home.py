@@ -38,6 +38,11 @@ class Home:
         return self.path / "runs"
 
     @property
+    def jobs(self) -> Path:
+        """One sub-folder for each running job of a system application."""
+        return self.path / "jobs"
+
+    @property
     def previews(self) -> Path:
         """One sub-folder for each running preview."""
         return self.path / "previews"

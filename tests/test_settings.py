@@ -54,7 +54,7 @@ EVERY_SETTING = """
         plugin.capabilities.known = ["PII", "gcp"]
         plugin.time_limit_s = 2.5
         plugin.memory_mb = 512
-        app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1}
+        app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1, jobs_at_once = 2, job_memory_mb = 900}
         runs = {keep_days = 30, keep_newest = 100, update_datasets = true}
         host.idle_seconds = 0
         security.enabled = true
@@ -101,6 +101,8 @@ def test_every_setting_can_be_set_in_the_file(file):
         "app.time_limit_s": 5,
         "app.memory_mb": 300,
         "app.idle_minutes": 1,
+        "app.jobs_at_once": 2,
+        "app.job_memory_mb": 900,
         "host.idle_seconds": 0,
         "engine.cores": "2",
         "engine.memory": "512m",

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.app.application import SystemApplication
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.errors import LocalcdapError, PluginError
 from localcdap.apps.connections import AppConnections, CallerConnections
@@ -24,7 +23,7 @@ from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import AppPlatform
 from localcdap.apps.process_tree import fork_below_parent
 from localcdap.apps.runtime import AppRuntime
-from localcdap.artifacts.loading import import_module
+from localcdap.artifacts.loading import load_application
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.datasets.listeners import TableListenerDelivery
@@ -92,7 +91,7 @@ class AppEndpoint:
             return TableListenerDelivery(messaging, runner, admin, listener, name)
 
         try:
-            self._runtime = AppRuntime(_load_application(ref), context, listen)
+            self._runtime = AppRuntime(load_application(ref), context, listen)
         except (Exception, SystemExit) as error:
             raise self._to_plugin_error(error) from error
 
@@ -136,9 +135,3 @@ def main() -> None:
     while os.getppid() == supervisor:  # for systems that do not signal the end of the parent
         threading.Event().wait(5.0)
     os._exit(0)
-
-
-def _load_application(ref: ApplicationRef) -> type[SystemApplication]:
-    module, _, attribute = ref.application.class_name.rpartition(".")
-    found: type[SystemApplication] = vars(import_module(ref.path, ref.digest, module))[attribute]
-    return found

@@ -17,6 +17,7 @@ from localcdap.api.app.context import (
 )
 from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.app.exports import ExportedRows, ExportRequest
+from localcdap.api.app.jobs import JobDetail, JobLogLine, JobRequest
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.arrow import RecordCodec
@@ -132,6 +133,21 @@ class AppContext(MetadataWriter):
 
     def list_runs(self, after: str | None = None, limit: int = 1000) -> list[KnownRun]:
         return self._platform.list_runs(after, limit)
+
+    def submit(self, request: JobRequest) -> str:
+        return self._platform.submit_job(self._app, request)
+
+    def get_job(self, namespace: str, id: str) -> JobDetail:
+        return self._platform.get_job(self._app, namespace, id)
+
+    def list_jobs(self, namespace: str) -> list[JobDetail]:
+        return self._platform.list_jobs(self._app, namespace)
+
+    def read_job_log(self, namespace: str, id: str, after: int = 0) -> list[JobLogLine]:
+        return self._platform.read_job_log(self._app, namespace, id, after)
+
+    def stop_job(self, namespace: str, id: str) -> None:
+        self._platform.stop_job(self._app, namespace, id)
 
     def get_metadata(self, scope: MetadataScope, entity: MetadataEntity) -> Metadata:
         return self._platform.read_metadata(entity.resolve(self.namespace)).get(scope)

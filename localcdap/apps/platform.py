@@ -9,11 +9,19 @@ from typing import Any, Final, Protocol
 from localcdap.api.app.context import ArtifactSummary, KnownRun, Message
 from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.app.exports import ExportedRows, ExportRequest
+from localcdap.api.app.jobs import JobDetail, JobLogLine, JobRequest
 from localcdap.api.app.namespaces import NamespaceSummary
-from localcdap.api.errors import BadRequestError, ConflictError, MacroError, NotFoundError
+from localcdap.api.errors import (
+    BadRequestError,
+    ConflictError,
+    HostError,
+    MacroError,
+    NotFoundError,
+)
 from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
 from localcdap.api.security import Permission, Principal
 from localcdap.apps.files import AppFiles
+from localcdap.apps.jobs.service import JobService
 from localcdap.apps.metadata import AppMetadata
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.artifacts.service import ArtifactService
@@ -71,11 +79,13 @@ class AppPlatform:
         exports: TableExports,
         runs: RunSource,
         authorizer: SwitchedAuthorizer = ALLOW_ALL,
+        jobs: JobService | None = None,
     ) -> None:
         self._datasets = datasets
         self._exports = exports
         self._runs = runs
         self._authorizer = authorizer
+        self._jobs = jobs
         self._files = files
         self._metadata = metadata
         self._namespaces = namespaces
@@ -215,6 +225,40 @@ class AppPlatform:
     def list_runs(self, after: str | None, limit: int) -> list[KnownRun]:
         """See :meth:`localcdap.api.app.SystemContext.list_runs`."""
         return self._runs.list_known(after, max(1, min(limit, _MOST_RUNS)))
+
+    def submit_job(self, app: str, request: JobRequest) -> str:
+        """See :meth:`localcdap.api.app.SystemContext.submit`."""
+        found = next(
+            each for each in self._artifacts.list_applications() if each.application.name == app
+        )
+        return self._get_jobs().submit(found, request)
+
+    def get_job(self, app: str, namespace: str, id: str) -> JobDetail:
+        """See :meth:`localcdap.api.app.SystemContext.get_job`."""
+        found = self._get_jobs().get(id)
+        if (found.application, found.namespace) != (app, namespace):
+            raise NotFoundError(f"There is no job '{id}'.")
+        return found
+
+    def list_jobs(self, app: str, namespace: str) -> list[JobDetail]:
+        """See :meth:`localcdap.api.app.SystemContext.list_jobs`."""
+        return self._get_jobs().list_jobs(namespace, app)
+
+    def read_job_log(self, app: str, namespace: str, id: str, after: int) -> list[JobLogLine]:
+        """See :meth:`localcdap.api.app.SystemContext.read_job_log`."""
+        return self._get_jobs().read_log(self.get_job(app, namespace, id).id, after)
+
+    def stop_job(self, app: str, namespace: str, id: str) -> None:
+        """See :meth:`localcdap.api.app.SystemContext.stop_job`."""
+        self._get_jobs().stop(self.get_job(app, namespace, id).id)
+
+    def _get_jobs(self) -> JobService:
+        if self._jobs is None:
+            raise HostError(
+                "Jobs cannot be submitted here: they need an instance.",
+                "In a test, use the fixture cdap_instance.",
+            )
+        return self._jobs
 
     def read_metadata(self, entity: MetadataEntity) -> ScopedMetadata:
         """Return the metadata of an entity; see :meth:`AppMetadata.read`."""

@@ -25,7 +25,7 @@ from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.dataset.definition import DATASET_TYPE_MARK, DatasetDefinition
 from localcdap.api.errors import PluginError
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
-from localcdap.artifacts.model import PluginRef
+from localcdap.artifacts.model import ApplicationRef, PluginRef
 from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.artifacts.version import split_file_name
 
@@ -51,6 +51,16 @@ def load_dataset_type(ref: PluginRef) -> type[DatasetDefinition]:
     :raises MemoryError: when importing it takes more memory than there is.
     """
     return _load_class(ref, DatasetDefinition, "Dataset type")
+
+
+def load_application(ref: ApplicationRef) -> type[SystemApplication]:
+    """Return the class of a system application.
+
+    :raises Exception: what importing its module raises.
+    """
+    module, _, attribute = ref.application.class_name.rpartition(".")
+    found: type[SystemApplication] = vars(import_module(ref.path, ref.digest, module))[attribute]
+    return found
 
 
 def _load_class(ref: PluginRef, base: type[_Class], kind: str) -> type[_Class]:

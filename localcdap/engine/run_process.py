@@ -74,6 +74,10 @@ def main(arguments: list[str]) -> int:
         from localcdap.engine.preview.preview_run import PipelineTestDriver
 
         return _EXIT_CODES[PipelineTestDriver(directory, order).run().value]
+    if order.job is not None:
+        from localcdap.engine.jobs.job_driver import JobDriver
+
+        return _EXIT_CODES[JobDriver(directory, order, order.job).run().value]
     if order.preview is not None:
         from localcdap.engine.preview.preview_run import PreviewDriver
 

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any, Final
 
+from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.app.timeouts import check_timeouts, find_timeout, has_timeouts
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.errors import HostError, HostLostError
@@ -22,9 +23,12 @@ from localcdap.transactions.calls import Accessor, TransactionCalls
 from localcdap.transactions.client import HostTransactionRunner
 from localcdap.transactions.names import TRANSACTIONS
 
+_SPARK: Final = "Spark"
+"""The type of a program that is a job of an application, as CDAP has it."""
+
 
 class RunTransactions:
-    """Runs the transactions of the stages of one run. Those of a preview or a test are rolled back."""
+    """Runs the transactions of the stages of a run, or of a job. Those of previews and tests are undone."""
 
     def __init__(self, order: WorkOrder) -> None:
         self._order: Final = order
@@ -53,18 +57,22 @@ class RunTransactions:
             )
         if stage not in self._runners:
             order = self._order
-            accessor = Accessor(
-                order.run_id, order.namespace, order.pipeline, WORKFLOW, WORKFLOW_NAME
-            )
             self._runners[stage] = HostTransactionRunner(
                 self._get_service,
-                accessor if self._is_kept else Accessor(""),
+                self._create_accessor() if self._is_kept else Accessor(""),
                 order.namespace,
                 find_type=self._types.find,
                 timeout_s=find_timeout(order.arguments, stage),
                 is_kept=self._is_kept,
             )
         return self._runners[stage]
+
+    def _create_accessor(self) -> Accessor:
+        order = self._order
+        if order.job is None:
+            return Accessor(order.run_id, order.namespace, order.pipeline, WORKFLOW, WORKFLOW_NAME)
+        name = order.job.application.application.name
+        return Accessor(order.run_id, SYSTEM_NAMESPACE, name, _SPARK, order.job.job)
 
     def close(self) -> None:
         """Wait for submitted transactions that have begun, and cancel the others."""

@@ -40,6 +40,16 @@ def create_session(url: str, token: str | None, session_id: str | None) -> Spark
     return SparkSession.builder.channelBuilder(channel).create()
 
 
+def activate_session(spark: SparkSession) -> None:
+    """Make a session the active one of this thread: ``pyspark.ml`` saves and loads models with that.
+
+    The session was opened in another thread.
+    """
+    from pyspark.sql.connect.session import SparkSession
+
+    SparkSession._active_session.session = spark
+
+
 def discard_session(spark: SparkSession) -> None:
     """Close the client of a session that could not be used, without a call to the server.
 

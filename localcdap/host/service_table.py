@@ -24,6 +24,7 @@ from localcdap.engine.messages.host import (
 from localcdap.transactions.names import ADMIN, TRANSACTIONS
 
 if TYPE_CHECKING:
+    from localcdap.apps.jobs.service import JobService
     from localcdap.apps.service import AppService
     from localcdap.artifacts.service import ArtifactService
     from localcdap.connectors.service import ConnectorService
@@ -132,6 +133,7 @@ class ServiceTable:
         "paths", "localcdap.pipeline.paths.service:PathService"
     )
     apps: ServiceEntry[AppService] = ServiceEntry("apps", "localcdap.apps.service:AppService")
+    jobs: ServiceEntry[JobService] = ServiceEntry("jobs", "localcdap.apps.jobs.service:JobService")
     datasets: ServiceEntry[DatasetService] = ServiceEntry(
         "datasets", "localcdap.datasets.instances:DatasetService"
     )

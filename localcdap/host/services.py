@@ -17,6 +17,8 @@ from localcdap.apps.connections import AppConnections
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
 from localcdap.apps.instances import RequestedInstances
+from localcdap.apps.jobs.launcher import JobLauncher
+from localcdap.apps.jobs.service import JobService
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.metadata import AppMetadata
 from localcdap.apps.platform import AppPlatform
@@ -169,11 +171,14 @@ class HostServices:
             self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
             self._sync_artifacts()
+            self._open_jobs(store, home, settings, provisioners, engine)
+            undo.callback(self.jobs.close)
             self._open_apps(store, structured, worker, home, settings, undo)
             watcher = FolderWatcher(plugin_directories, self.artifacts, worker.close)
             undo.callback(watcher.close)
             watcher.start()
             self.runs.resume()
+            self.jobs.resume()
             self.namespaces.resume()
             self._undo = undo.pop_all()
 
@@ -384,12 +389,13 @@ class HostServices:
             self.messaging,
             worker,
             self.methods,
-            AppFiles(home.app_files, self.namespaces),
+            self._app_files,
             AppMetadata(store, self._topics, self.metadata),
             self.datasets,
             TableExports(store, structured.admin),
             KnownRuns(store),
             self._authorizer,
+            self.jobs,
         )
         connections = AppConnections(self.connections, self.connectors, self.checks)
         processes = AppProcesses(
@@ -420,6 +426,35 @@ class HostServices:
         undo.callback(self._app_listeners.close)
         undo.callback(processes.close)
         self._app_listeners.start()
+
+    def _open_jobs(
+        self,
+        store: Store,
+        home: Home,
+        settings: Settings,
+        provisioners: Provisioners,
+        engine: EngineServer,
+    ) -> None:
+        """Build the jobs of system applications."""
+        self._app_files = AppFiles(home.app_files, self.namespaces)
+        launcher = JobLauncher(
+            self.namespaces,
+            self.artifacts,
+            self._resolver,
+            provisioners,
+            self._app_files,
+            home=home.path,
+            directory=home.jobs,
+            engine=engine.directory,
+        )
+        self.jobs = JobService(
+            store,
+            self._topics,
+            self.namespaces,
+            launcher,
+            at_once=settings.app_jobs_at_once,
+            memory_mb=settings.app_job_memory_mb,
+        )
 
     def _open_runs(
         self,
@@ -501,6 +536,8 @@ class HostServices:
         found = {
             "active runs": with_runs and self.runs.are_active(),
             "runs that are being started": self.runs.are_starting(),
+            "jobs of applications that wait": self.jobs.are_waiting(),
+            "jobs of applications": with_runs and self.jobs.are_active(),
             "previews": self.previews.are_active(),
             "tests of pipelines": self.cases.are_active(),
             "events for applications": self._app_listeners.is_busy(),

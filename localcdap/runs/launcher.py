@@ -103,10 +103,7 @@ class RunLauncher:
     ) -> None:
         """Provision the engine and send the order."""
         try:
-            with provisioner.provision() as engine:
-                engine.write_into(order)
-                process.order(order)
-                self._wait_for_its_lease(order.run_id, process)
+            send_order(process, order, provisioner, self._wait_for_its_lease)
         except LocalcdapError as error:
             watched.effects.refuse_run(error)
             process.cancel()
@@ -123,3 +120,21 @@ class RunLauncher:
         record = self._wait(run, -1, 0.0)
         while record.status is RunStatus.PENDING and is_alive(process.identity):
             record = self._wait(run, record.version, 0.2)
+
+
+def send_order(
+    process: RunProcess,
+    order: WorkOrder,
+    provisioner: Provisioner,
+    wait_for_lease: Callable[[str, RunProcess], None],
+) -> None:
+    """Provision the engine of an order, and give it to its process.
+
+    :param wait_for_lease: waits until the process holds a lease of the engine, or has ended.
+    :raises EngineError: when the engine cannot be started or reached.
+    :raises FileNotFoundError: when the directory of the process was removed meanwhile.
+    """
+    with provisioner.provision() as engine:
+        engine.write_into(order)
+        process.order(order)
+        wait_for_lease(order.run_id, process)

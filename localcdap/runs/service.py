@@ -120,7 +120,7 @@ class RunService(RunReports):
         self._directory = directory
         self._engine = engine
         self._spare = spare
-        self._watch = RunWatcher()
+        self._watch: RunWatcher[WatchedRun] = RunWatcher()
         self._pruner = RunPruner(store, self._records, directory, retention, self._watch.find)
         namespaces.register_resource(
             create_run_resource(store, self._records, self._watch, directory, self.stop)

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.security import Authorizer
@@ -37,29 +37,29 @@ _SHARE: Final = 0.02
 _KEPT: Final = (OUTPUT_FILE, UNREADABLE_ORDER)
 _STOP_GRACE_S: Final = 10.0
 """Seconds that a run may take to stop by itself before its process is killed."""
+W = TypeVar("W", bound="WatchedProcess")
 
 
-class WatchedRun:
-    """An active run and its process."""
+class WatchedProcess:
+    """A run process that carries out an order, with the spool of its messages.
+
+    :param run: the id of the order.
+    :param consumer: applies its messages.
+    """
 
     def __init__(
         self,
         store: Store,
-        records: RunRecords,
-        run: Run,
+        run: str,
         process: ProcessIdentity,
         directory: Path,
-        on_change: Callable[[], None],
-        authorizer: Authorizer = ALLOW_ALL,
-        datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
+        consumer: SpoolConsumer[Any],
     ) -> None:
-        self.run: Final = run.run
+        self.run: Final = run
         self.process: Final = process
         self.directory: Final = directory
-        self.effects: Final = RunEffects(store, records, run.run, authorizer, datasets)
         self._store = store
-        self._records = records
-        self._on_change = on_change
+        self._consumer = consumer
         self._stop_by: float | None = None
         self._since: Final = time.monotonic()
         self._heard = -1
@@ -67,16 +67,10 @@ class WatchedRun:
         self._failure: Exception | None = None
         """Why the recovery failed."""
         self._draining: Final = threading.Lock()
-        self._consumer: SpoolConsumer[Message] = SpoolConsumer(
-            store,
-            directory / SPOOL,
-            run.run,
-            Message,
-            self.effects.apply,
-            self.effects.fail_on_poison,
-            lambda _: on_change(),
-            merge_messages,
-        )
+
+    def _has_ended(self) -> bool:
+        """Whether the end of the order is recorded."""
+        raise NotImplementedError
 
     @property
     def pause_s(self) -> float:
@@ -148,9 +142,6 @@ class WatchedRun:
         except Exception as error:
             self._failure = error
 
-    def _has_ended(self) -> bool:
-        return self._records.get(self.run).status.is_end
-
     def _kill_when_late(self) -> None:
         if self._stop_by is not None and time.monotonic() > self._stop_by:
             kill(self.process)
@@ -169,18 +160,53 @@ class WatchedRun:
                 self.directory.rmdir()
 
 
-class RunWatcher:
-    """Watches active runs in a thread of its own."""
+class WatchedRun(WatchedProcess):
+    """An active run and its process.
+
+    :param on_change: called when the run has changed.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        records: RunRecords,
+        run: Run,
+        process: ProcessIdentity,
+        directory: Path,
+        on_change: Callable[[], None],
+        authorizer: Authorizer = ALLOW_ALL,
+        datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
+    ) -> None:
+        self.effects: Final = RunEffects(store, records, run.run, authorizer, datasets)
+        self._records = records
+        consumer: SpoolConsumer[Message] = SpoolConsumer(
+            store,
+            directory / SPOOL,
+            run.run,
+            Message,
+            self.effects.apply,
+            self.effects.fail_on_poison,
+            lambda _: on_change(),
+            merge_messages,
+        )
+        super().__init__(store, run.run, process, directory, consumer)
+
+    def _has_ended(self) -> bool:
+        return self._records.get(self.run).status.is_end
+
+
+class RunWatcher(Generic[W]):
+    """Watches active runs, or jobs, in a thread of its own."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, WatchedRun] = {}
-        self._leaving: list[WatchedRun] = []
+        self._runs: dict[str, W] = {}
+        self._leaving: list[W] = []
         """Runs that have ended but whose processes still exist."""
         self._changed = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
 
-    def add(self, run: WatchedRun) -> None:
+    def add(self, run: W) -> None:
         """Watch a run."""
         with self._changed:
             self._runs[run.run] = run
@@ -189,7 +215,7 @@ class RunWatcher:
                 self._thread.start()
             self._changed.notify_all()
 
-    def find(self, run: str) -> WatchedRun | None:
+    def find(self, run: str) -> W | None:
         """Return the active run of this id; None when it is not active."""
         with self._changed:
             return self._runs.get(run)
@@ -229,7 +255,7 @@ class RunWatcher:
                 if not self._closed:
                     self._changed.wait(pause)
 
-    def _has_ended(self, run: WatchedRun) -> bool:
+    def _has_ended(self, run: W) -> bool:
         try:
             return run.check()
         except LocalcdapError as error:
@@ -245,7 +271,7 @@ _PAUSE_S: Final = 0.02
 def create_run_resource(
     store: Store,
     records: RunRecords,
-    watch: RunWatcher,
+    watch: RunWatcher[WatchedRun],
     directory: Path,
     stop: Callable[[str], object],
 ) -> NamespaceResource:

@@ -64,6 +64,10 @@ class Settings(msgspec.Struct, kw_only=True):
     """The memory limit of the process of a system application, in MiB."""
     app_idle_minutes: float = 10.0
     """The minutes without a call after which the process of a system application is stopped."""
+    app_jobs_at_once: int = 1
+    """The most jobs of system applications that run on Spark at the same time; the others wait in a queue."""
+    app_job_memory_mb: int = 2048
+    """The memory limit of the process of such a job, in MiB; Spark's memory is ``engine.memory``."""
     host_idle_seconds: float = 60.0
     """The seconds after which the host of the instance ends when no command, studio or program is connected,
     and no run, preview or test is active. A command that finds a host takes a second less than one that
@@ -143,6 +147,8 @@ OPTIONS: Final[dict[str, str]] = {
     "app.time_limit_s": "app_time_limit_s",
     "app.memory_mb": "app_memory_mb",
     "app.idle_minutes": "app_idle_minutes",
+    "app.jobs_at_once": "app_jobs_at_once",
+    "app.job_memory_mb": "app_job_memory_mb",
     "host.idle_seconds": "host_idle_seconds",
     "engine.cores": "engine_cores",
     "engine.memory": "engine_memory",

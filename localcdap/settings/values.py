@@ -91,6 +91,8 @@ def find_range_problem(attribute: str, value: object) -> str | None:
             | "app_memory_mb"
             | "app_time_limit_s"
             | "app_idle_minutes"
+            | "app_jobs_at_once"
+            | "app_job_memory_mb"
             | "openlineage_file_mb"
             | "openlineage_timeout_s"
             | "openlineage_keep_events"

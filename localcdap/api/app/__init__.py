@@ -47,6 +47,7 @@ from localcdap.api.app.events import (
     EntityCreated,
     EntityDeleted,
     EntityUpdated,
+    JobEnded,
     RunStatusChanged,
     SystemEventListener,
 )
@@ -57,6 +58,14 @@ from localcdap.api.app.exports import (
     Grouping,
     Measure,
     RowGroup,
+)
+from localcdap.api.app.jobs import (
+    JobContext,
+    JobDetail,
+    JobLogLine,
+    JobProgress,
+    JobRequest,
+    SystemJob,
 )
 from localcdap.api.app.namespaces import NamespaceSummary, namespaced_table
 from localcdap.api.app.routes import Header, Query, delete, get, post, put
@@ -113,6 +122,12 @@ __all__ = [
     "Header",
     "IncompatibleTableError",
     "InvalidTableFieldError",
+    "JobContext",
+    "JobDetail",
+    "JobEnded",
+    "JobLogLine",
+    "JobProgress",
+    "JobRequest",
     "KnownRun",
     "Measure",
     "Message",
@@ -136,6 +151,7 @@ __all__ = [
     "SystemApplication",
     "SystemContext",
     "SystemEventListener",
+    "SystemJob",
     "SystemService",
     "TableUsageError",
     "TransactionConflictError",

@@ -10,6 +10,7 @@ import msgspec
 
 from localcdap.api.app.context import SystemContext
 from localcdap.api.app.events import SystemEventListener
+from localcdap.api.app.jobs import SystemJob
 from localcdap.api.app.routes import BODY, RouteHandler, find_route_handlers
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionContext
@@ -58,6 +59,8 @@ class SystemApplication:
     services: ClassVar[Sequence[type[SystemService]]] = ()
     listeners: ClassVar[Sequence[Listener]] = ()
     """Listeners are created without arguments, and called with a transaction on structured tables."""
+    jobs: ClassVar[Sequence[type[SystemJob]]] = ()
+    """The jobs that :meth:`SystemContext.submit` can submit; they are created without arguments."""
 
 
 def application(*, name: str, description: str) -> Callable[[_App], _App]:
@@ -119,6 +122,8 @@ class ApplicationClass(msgspec.Struct, rename="camel"):
     """``package.module.Class``, with the names inside the artifact."""
     services: list[ServiceDetail]
     listeners: list[ListenerDetail]
+    jobs: list[str] = []
+    """The names of its jobs."""
 
 
 def describe_application(cls: type[SystemApplication], class_name: str) -> ApplicationClass:
@@ -131,8 +136,14 @@ def describe_application(cls: type[SystemApplication], class_name: str) -> Appli
         _describe_service(each) for each in _check_classes(cls.services, SystemService, "service")
     ]
     listeners = _check_classes(cls.listeners, SystemEventListener, "listener")
+    jobs = [each.name for each in _check_classes(cls.jobs, SystemJob, "job")]
     return ApplicationClass(
-        name, description, class_name, services, [_describe_listener(each) for each in listeners]
+        name,
+        description,
+        class_name,
+        services,
+        [_describe_listener(each) for each in listeners],
+        jobs,
     )
 
 

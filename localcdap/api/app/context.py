@@ -11,6 +11,7 @@ import msgspec
 from localcdap.api.app.connections import Connections
 from localcdap.api.app.events import RunStatusChanged
 from localcdap.api.app.exports import ExportedRows, ExportRequest
+from localcdap.api.app.jobs import JobDetail, JobLogLine, JobRequest
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.failures import ArtifactId, ValidationFailure
@@ -268,6 +269,39 @@ class SystemContext(Protocol):
         still known.
 
         :param after: the position of the last run that was seen; None to begin with the oldest run.
+        """
+        ...
+
+    def submit(self, request: JobRequest) -> str:
+        """Put a job of this application into the queue, and return its id.
+
+        :raises NotFoundError: when the application has no such job, or there is no such namespace or profile.
+        :raises InvalidPipelineError: when the pipeline of the job has failures.
+        """
+        ...
+
+    def get_job(self, namespace: str, id: str) -> JobDetail:
+        """Return a job of this application.
+
+        :raises NotFoundError: when there is no such job.
+        """
+        ...
+
+    def list_jobs(self, namespace: str) -> list[JobDetail]:
+        """Return the jobs of this application for a namespace, newest first."""
+        ...
+
+    def read_job_log(self, namespace: str, id: str, after: int = 0) -> list[JobLogLine]:
+        """Return the lines of the log of a job after the line ``after``.
+
+        :raises NotFoundError: when there is no such job.
+        """
+        ...
+
+    def stop_job(self, namespace: str, id: str) -> None:
+        """Stop a job, in the queue too; do nothing when it has ended. It ends some moments later.
+
+        :raises NotFoundError: when there is no such job.
         """
         ...
 

@@ -107,6 +107,26 @@ class RunStatusChanged(
     """The number of errors in the log, when the run has ended."""
 
 
+class JobEnded(msgspec.Struct, tag="jobEnded", tag_field="kind", rename="camel", frozen=True):
+    """A job of a system application has ended."""
+
+    topic: ClassVar[str] = "jobs"
+    application: str
+    job: str
+    id: str
+    namespace: str
+    generation: int
+    """That of the namespace."""
+    status: str
+    """``COMPLETED``, ``FAILED`` or ``KILLED``."""
+    time: int
+    """Milliseconds since 1970."""
+    arguments: dict[str, Any] = {}
+    """Those with which it was submitted."""
+    error: str | None = None
+    """Why it FAILED."""
+
+
 class ArtifactChange(msgspec.Struct, frozen=True):
     """The change of an artifact."""
 
@@ -158,6 +178,7 @@ SystemEvent = (
     | EntityUpdated
     | EntityDeleted
     | RunStatusChanged
+    | JobEnded
     | ArtifactsChanged
     | MetadataEmitted
 )
@@ -166,6 +187,7 @@ AUDIT_TOPIC: Final = "audit"
 TOPICS: Final = (
     EntityCreated.topic,
     RunStatusChanged.topic,
+    JobEnded.topic,
     ArtifactsChanged.topic,
     MetadataEmitted.topic,
     AUDIT_TOPIC,

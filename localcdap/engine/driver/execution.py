@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
+from localcdap.engine import spark_internals
 from localcdap.engine.driver.operations import end_operations
 from localcdap.engine.messages.flow import Flow
 from localcdap.engine.messages.spool import RecordCounts
@@ -123,8 +124,9 @@ def _end_writes(writes: list[Future[None]], end: Callable[[], bool]) -> None:
 
 
 def _write_sink(sink: PlannedSink, flow: Flow, spark: SparkSession, tag: str) -> None:
-    # Tags belong to a thread.
+    # Tags and the active session belong to a thread.
     spark.addTag(tag)
+    spark_internals.activate_session(spark)
     with stage_scope(sink.stage.name):
         try:
             sink.plugin.write(sink.frame, sink.context)

@@ -47,6 +47,7 @@ from localcdap.engine.messages.orders import (
 from localcdap.engine.messages.spool import (
     Committed,
     Failed,
+    JobMessage,
     Message,
     RunStatus,
     StatusChanged,
@@ -86,7 +87,7 @@ def recover_run(run_directory: Path, exit_code: int | None = None) -> RunStatus:
 
 
 def _create_missing_messages(
-    run_directory: Path, reported: list[Message], gone: str
+    run_directory: Path, reported: Sequence[JobMessage], gone: str
 ) -> list[Message]:
     """:param gone: says that the process of the run has ended, and how."""
     unreadable = set_unreadable_order_aside(run_directory)
@@ -182,9 +183,10 @@ def _create_at_work_failure(run_directory: Path, gone: str) -> Failed:
     return Failed(None, message, action if files else None, [])
 
 
-def _read_messages(run_directory: Path) -> list[Message]:
+def _read_messages(run_directory: Path) -> list[JobMessage]:
+    """Return what a run, or a job, has reported: the messages of runs are among those of jobs."""
     reader = SpoolReader(run_directory / SPOOL)
-    return [unpack(data, Message) for _, data in reader.read()]
+    return [unpack(data, JobMessage) for _, data in reader.read()]
 
 
 # -- Spark's work for the run ---------------------------------------------------------------

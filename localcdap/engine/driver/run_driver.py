@@ -53,6 +53,7 @@ from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.run_transactions import RunTransactions
 from localcdap.engine.session import connect
+from localcdap.engine.spark_internals import activate_session
 from localcdap.messaging.spool import SpoolWriter
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ class RunDriver:
         result = work()
         spark = opening.result()
         spark.addTag(self._order.run_id)  # to what this thread has Spark do
+        activate_session(spark)
         self._cancellation.spark = spark
         self._monitor.watch(spark)
         return result, self._create_context(spark)

@@ -1,7 +1,7 @@
 """The work order of a run process: everything that it needs to know, in one file of the run's directory.
 
-One form serves runs, previews, stage debugging and pipeline tests, since one kind of process carries all of
-them out (:mod:`localcdap.engine.run_process`).
+One form serves runs, previews, stage debugging, pipeline tests and jobs of applications, since one kind of
+process carries all of them out (:mod:`localcdap.engine.run_process`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.errors import EngineError
 from localcdap.api.locations import Locations
 from localcdap.api.serialization.structs import decode_schema, encode_schema
-from localcdap.artifacts.model import PluginRef
+from localcdap.artifacts.model import ApplicationRef, PluginRef
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.flow import Stage, Stream
 
@@ -98,6 +99,20 @@ class PipelineTestCase(msgspec.Struct):
     preview: PreviewOrder
 
 
+class JobOrder(msgspec.Struct):
+    """A job of a system application; the document of the order is the pipeline of its input, or empty."""
+
+    application: ApplicationRef
+    job: str
+    """The name of the job."""
+    arguments: dict[str, Any]
+    memory_mb: int
+    """The memory limit of the process."""
+    folder: str
+    """The application's folder of the namespace."""
+    namespace: NamespaceSummary
+
+
 class WorkOrder(msgspec.Struct):
     """A work order: what to run, and on which engine."""
 
@@ -136,6 +151,8 @@ class WorkOrder(msgspec.Struct):
     preview: PreviewOrder | None = None
     cases: list[PipelineTestCase] = []
     """Pipelines to run in turn, as previews, instead of the order's own document."""
+    job: JobOrder | None = None
+    """A job of an application to carry out."""
 
     @property
     def path_locations(self) -> Locations:

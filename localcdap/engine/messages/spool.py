@@ -7,6 +7,7 @@ started.
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import msgspec
 
@@ -266,3 +267,21 @@ class Explained(msgspec.Struct, tag="explained", tag_field="kind"):
 
 PreviewMessage = Message | Sampled | CaseStarted | CaseEnded | Explained
 """The messages of a preview."""
+
+
+class JobReported(msgspec.Struct, tag="report", tag_field="kind"):
+    """What a job of an application does at the moment."""
+
+    message: str
+    fraction: float | None = None
+    """The part that is done, from 0 to 1, if the job says so."""
+
+
+class JobReturned(msgspec.Struct, tag="result", tag_field="kind"):
+    """The result of a job, which completes now."""
+
+    result: Any
+
+
+JobMessage = Message | JobReported | JobReturned
+"""The messages of a job."""

@@ -1,0 +1,1 @@
+"""Jobs of system applications: their queue, their processes and their records."""

@@ -1,0 +1,1 @@
+"""Jobs of system applications in their process."""

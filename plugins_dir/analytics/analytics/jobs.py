@@ -1,0 +1,117 @@
+"""The jobs of Analytics on Spark: splitting data, and training models."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from localcdap.api.app import JobContext, SystemJob
+
+from .model import DataSplitStats, Experiment, Model
+from .places import TEST, TRAIN, get_model_folder, get_split_folder
+from .splitters import split
+from .statistics import compute_statistics
+from .store import ExperimentStore, run_in_store
+
+T = TypeVar("T")
+
+
+class SplitData(SystemJob):
+    """Prepares the data of an experiment with the directives of a split, and splits it.
+
+    Arguments: ``experiment``, ``split``. The pipeline gives the prepared data.
+    """
+
+    name = "split"
+
+    def run(self, context: JobContext) -> Any:
+        experiment, id = context.arguments["experiment"], context.arguments["split"]
+        found: tuple[Experiment, DataSplitStats] = _run(
+            context,
+            lambda store: (store.get_experiment(experiment), store.get_split(experiment, id)),
+        )
+        outcome, made = found
+        folder = get_split_folder(context.open_folder(), experiment, id)
+        return _clean_up_after(folder, lambda: self._split(context, outcome, made, folder))
+
+    def _split(
+        self, context: JobContext, experiment: Experiment, made: DataSplitStats, folder: Path
+    ) -> Any:
+        assert made.schema is not None
+        context.report("preparing the data", 0.1)
+        data = context.read_input().select(*map(_quote, made.schema.field_names)).cache()
+        try:
+            context.report("splitting", 0.3)
+            train, test = split(str(made.type), made.params, data, str(experiment.outcome))
+            paths = str(folder / TRAIN), str(folder / TEST)
+            train.write.mode("overwrite").parquet(paths[0])
+            test.write.mode("overwrite").parquet(paths[1])
+        finally:
+            data.unpersist()
+        context.report("computing statistics", 0.7)
+        read = context.spark.read
+        stats, sizes = compute_statistics(
+            read.parquet(paths[0]), read.parquet(paths[1]), made.schema
+        )
+        if not sizes["train"] or not sizes["test"]:
+            empty = "training" if not sizes["train"] else "test"
+            raise ValueError(
+                f"The split has no {empty} data: of {sizes['train'] + sizes['test']} records, {sizes['train']} "
+                f"are training and {sizes['test']} test data. Check the directives, or change the percentage."
+            )
+        rows = {**_count_rows(context), **sizes}
+        _run(
+            context, lambda store: store.finish_split(experiment.name, made.id, paths, stats, rows)
+        )
+        return rows
+
+
+class TrainModel(SystemJob):
+    """Trains a model on the training data of its split, and evaluates it on the test data.
+
+    Arguments: ``experiment``, ``model``.
+    """
+
+    name = "train"
+
+    def run(self, context: JobContext) -> Any:
+        from .training import train_model
+
+        name, id = context.arguments["experiment"], context.arguments["model"]
+
+        def read(store: ExperimentStore) -> tuple[Experiment, Model, DataSplitStats]:
+            model = store.get_model(name, id)
+            return store.get_experiment(name), model, store.get_split(name, str(model.split))
+
+        experiment, model, made = _run(context, read)
+        folder = get_model_folder(context.open_folder(), name, id)
+        return _clean_up_after(
+            folder, lambda: train_model(context, experiment, model, made, folder)
+        )
+
+
+def _clean_up_after(folder: Path, work: Callable[[], Any]) -> Any:
+    """Do some work; when it fails or is stopped, remove what it has written."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        return work()
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _count_rows(context: JobContext) -> dict[str, int]:
+    """Return the numbers of records that were read, and that the directives have prepared."""
+    counts = context.count_input()
+    read = next(iter(counts.values()))["out"]
+    return {"read": read, "prepared": list(counts.values())[-1]["in"]}
+
+
+def _run(context: JobContext, work: Callable[[ExperimentStore], T]) -> T:
+    return run_in_store(context.transactions, context.namespace, work)
+
+
+def _quote(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

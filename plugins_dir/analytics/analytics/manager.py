@@ -1,0 +1,176 @@
+"""What the service does beyond its tables: it submits and stops jobs, and removes files."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from localcdap.api.app import (
+    JobDetail,
+    JobRequest,
+    NamespaceSummary,
+    NotFoundError,
+    SystemContext,
+)
+from localcdap.api.errors import LocalcdapError
+
+from .inputs import create_pipeline
+from .jobs import SplitData, TrainModel
+from .model import DataSplit, Model, ModelStatus, SplitStatus, TrainModelRequest
+from .places import get_model_folder, get_split_folder, list_experiment_folders
+from .store import ExperimentStore, run_in_store
+
+T = TypeVar("T")
+_ENDED = "The application was ended before it had submitted the job. Try again."
+
+
+class ModelManager:
+    """Manages the entities of all namespaces. Threads may share it."""
+
+    def __init__(self, context: SystemContext) -> None:
+        self._context = context
+
+    def run(self, namespace: NamespaceSummary, work: Callable[[ExperimentStore], T]) -> T:
+        """Run work on the store of a namespace as one transaction."""
+        return run_in_store(self._context.transactions, namespace, work)
+
+    def add_split(self, namespace: NamespaceSummary, experiment: str, split: DataSplit) -> str:
+        """Add a split and submit its job; return the id of the split."""
+        made = self.run(namespace, lambda store: store.add_split(experiment, split))
+        self._submit_split(namespace, experiment, made.id)
+        return str(made.id)
+
+    def split_for_model(
+        self, namespace: NamespaceSummary, experiment: str, model: str, split: DataSplit
+    ) -> None:
+        """Add a split for a model, with the model's directives when it has none, and submit its job."""
+
+        def add(store: ExperimentStore) -> str:
+            found = store.get_model(experiment, model)
+            if not split.directives:
+                split.directives = found.directives
+            made = store.add_split(experiment, split)
+            store.set_split(experiment, model, made.id)
+            return made.id
+
+        self._submit_split(namespace, experiment, self.run(namespace, add))
+
+    def train(
+        self,
+        namespace: NamespaceSummary,
+        experiment: str,
+        model: str,
+        request: TrainModelRequest,
+    ) -> None:
+        """Make a model TRAINING and submit its job."""
+        made = self.run(namespace, lambda store: store.train(experiment, model, request))
+        asked = JobRequest(
+            namespace.name,
+            TrainModel.name,
+            {"experiment": experiment, "model": model},
+            title=f"Train model '{made.name}' of experiment '{experiment}'",
+            profile=request.profile,
+        )
+        try:
+            job = self._context.submit(asked)
+        except LocalcdapError as error:
+            text = error.full_message
+            self.run(namespace, lambda store: store.fail_training(experiment, model, text))
+            return
+        self.run(namespace, lambda store: store.set_model_job(experiment, model, job))
+
+    def _submit_split(self, namespace: NamespaceSummary, experiment: str, split: str) -> None:
+        """Submit the job of a split; when the pipeline is not valid, the split has failed (as in mmds)."""
+        found, made = self.run(
+            namespace,
+            lambda store: (store.get_experiment(experiment), store.get_split(experiment, split)),
+        )
+        asked = JobRequest(
+            namespace.name,
+            SplitData.name,
+            {"experiment": experiment, "split": split},
+            title=f"Split the data of experiment '{experiment}'",
+            pipeline=create_pipeline(found, made),
+        )
+        try:
+            job = self._context.submit(asked)
+        except LocalcdapError as error:
+            text = error.full_message
+            self.run(namespace, lambda store: store.fail_split(experiment, split, text))
+            return
+        self.run(namespace, lambda store: store.set_split_job(experiment, split, job))
+
+    def get_job(self, namespace: NamespaceSummary, experiment: str, model: str) -> JobDetail:
+        """Return the job that trains a model, or that makes its split.
+
+        :raises NotFoundError: when it has none.
+        """
+
+        def find(store: ExperimentStore) -> str | None:
+            found = store.get_model(experiment, model)
+            if found.job is not None or found.split is None:
+                return found.job
+            return store.get_split(experiment, found.split).job
+
+        id = self.run(namespace, find)
+        if id is None:
+            raise NotFoundError(f"Model '{model}' in experiment '{experiment}' has no job.")
+        return self._context.get_job(namespace.name, id)
+
+    def unassign_split(self, namespace: NamespaceSummary, experiment: str, model: str) -> None:
+        """Take the split from a model, and remove it when no other model uses it."""
+        deleted = self.run(namespace, lambda store: store.unassign_split(experiment, model))
+        if deleted is not None:
+            self._remove(namespace, [get_split_folder(self._open(namespace), experiment, deleted)])
+
+    def delete_split(self, namespace: NamespaceSummary, experiment: str, split: str) -> None:
+        """Delete a split with its files."""
+        found = self.run(namespace, lambda store: store.delete_split(experiment, split))
+        if found.status is SplitStatus.SPLITTING:
+            self._stop(namespace, [found.job])
+        self._remove(namespace, [get_split_folder(self._open(namespace), experiment, split)])
+
+    def delete_model(self, namespace: NamespaceSummary, experiment: str, model: str) -> None:
+        """Delete a model with its files."""
+        found: Model = self.run(namespace, lambda store: store.delete_model(experiment, model))
+        if found.status is ModelStatus.TRAINING:
+            self._stop(namespace, [found.job])
+        self._remove(namespace, [get_model_folder(self._open(namespace), experiment, model)])
+
+    def delete_experiment(self, namespace: NamespaceSummary, experiment: str) -> None:
+        """Delete an experiment with its models, splits and files."""
+        jobs = self.run(namespace, lambda store: store.delete_experiment(experiment))
+        self._stop(namespace, jobs)
+        self._remove(namespace, list_experiment_folders(self._open(namespace), experiment))
+
+    def end_abandoned(self) -> None:
+        """Make failed what an earlier process of the application has left without a job."""
+        for namespace in self._context.list_namespaces():
+            self.run(namespace, _end_abandoned)
+
+    def _open(self, namespace: NamespaceSummary) -> Path:
+        return self._context.open_folder(namespace.name)
+
+    def _stop(self, namespace: NamespaceSummary, jobs: Iterable[str | None]) -> None:
+        for job in jobs:
+            if job is not None:
+                try:
+                    self._context.stop_job(namespace.name, job)
+                except NotFoundError:  # an old job, which is not kept any more
+                    continue
+
+    def _remove(self, namespace: NamespaceSummary, folders: Iterable[Path]) -> None:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_abandoned(store: ExperimentStore) -> None:
+    for name in store.list_names():
+        for split in store.list_splits(name):
+            if split.status is SplitStatus.SPLITTING and split.job is None:
+                store.fail_split(name, split.id, _ENDED)
+        for model in store.list_all_models(name):
+            if model.status is ModelStatus.TRAINING and model.job is None:
+                store.fail_training(name, model.id, _ENDED)

@@ -1,0 +1,498 @@
+"""The experiments, splits and models of namespaces: tables and transitions (mmds ``ExperimentStore``, ``ModelTable``).
+
+Its methods work inside a transaction, so that a service, a job and a listener share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from localcdap.api import Schema
+from localcdap.api.app import (
+    BadRequestError,
+    ConflictError,
+    FieldType,
+    NamespaceSummary,
+    NotFoundError,
+    Range,
+    TransactionContext,
+    TransactionRunner,
+    decode_json,
+    namespaced_table,
+)
+
+from .algorithms import fill_hyperparameters
+from .histograms import BINS, ColumnSplitStats, ColumnStats, count_numbers, count_words
+from .model import (
+    CATEGORICAL,
+    METRICS,
+    NUMERIC,
+    CreateModelRequest,
+    DataSplit,
+    DataSplitStats,
+    Experiment,
+    ExperimentPage,
+    ExperimentStats,
+    Metrics,
+    Model,
+    ModelPage,
+    ModelStatus,
+    PageRequest,
+    SplitStatus,
+    TrainModelRequest,
+    get_now,
+    get_type_name,
+    make_id,
+)
+
+EXPERIMENTS: Final = namespaced_table(
+    "experiment_meta",
+    fields={"name": FieldType.STRING, "srcpath": FieldType.STRING, "info": FieldType.STRING},
+    primary_key=["name"],
+    indexes=["srcpath"],
+)
+MODELS: Final = namespaced_table(
+    "experiment_model_meta",
+    fields={
+        "experiment": FieldType.STRING,
+        "id": FieldType.STRING,
+        "info": FieldType.STRING,
+        "report": FieldType.STRING,
+    },
+    primary_key=["experiment", "id"],
+)
+SPLITS: Final = namespaced_table(
+    "experiment_splits",
+    fields={"experiment": FieldType.STRING, "id": FieldType.STRING, "info": FieldType.STRING},
+    primary_key=["experiment", "id"],
+)
+_TAKES_SPLIT: Final = (
+    ModelStatus.PREPARING,
+    ModelStatus.SPLIT_FAILED,
+    ModelStatus.TRAINING_FAILED,
+    ModelStatus.DATA_READY,
+)
+_GIVES_SPLIT: Final = (
+    ModelStatus.SPLIT_FAILED,
+    ModelStatus.TRAINING_FAILED,
+    ModelStatus.DATA_READY,
+)
+_BY_SPLIT: Final = {
+    SplitStatus.SPLITTING: ModelStatus.SPLITTING,
+    SplitStatus.COMPLETE: ModelStatus.DATA_READY,
+    SplitStatus.FAILED: ModelStatus.SPLIT_FAILED,
+}
+T = TypeVar("T")
+_E = TypeVar("_E", Experiment, Model, DataSplitStats)
+
+
+class ExperimentStore:
+    """The entities of one namespace, inside a transaction.
+
+    :raises NotFoundError: from every method, when an entity that it names does not exist.
+    """
+
+    def __init__(self, tx: TransactionContext, namespace: NamespaceSummary) -> None:
+        self._experiments = tx.table(EXPERIMENTS.table)
+        self._models = tx.table(MODELS.table)
+        self._splits = tx.table(SPLITS.table)
+        self._namespace = namespace
+
+    # -- experiments ---------------------------------------------------------------------------
+
+    def list_experiments(self, page: PageRequest, srcpath: str = "") -> ExperimentPage:
+        """Return a page of the experiments by name, of all or of those on one path."""
+        rows = self._experiments.scan(Range.singleton(self._namespace.key))
+        found = [_decode(row["info"], Experiment) for row in rows]
+        wanted = [each for each in found if not srcpath or each.srcpath == srcpath]
+        return ExperimentPage(len(found), page.cut(wanted))
+
+    def list_names(self) -> list[str]:
+        """Return the names of all experiments, sorted."""
+        rows = self._experiments.scan(Range.singleton(self._namespace.key))
+        return [row["name"] for row in rows]
+
+    def put_experiment(self, experiment: Experiment) -> None:
+        """Create or replace an experiment; its models and splits stay as they are."""
+        self._experiments.upsert(
+            self._namespace.key
+            | {
+                "name": experiment.name,
+                "srcpath": experiment.srcpath,
+                "info": _encode(experiment),
+            }
+        )
+
+    def get_experiment(self, name: str) -> Experiment:
+        """Return an experiment."""
+        found = self._find_experiment(name)
+        if found is None:
+            raise NotFoundError(f"Experiment '{name}' not found.")
+        return found
+
+    def get_stats(self, name: str) -> ExperimentStats:
+        """Return an experiment with statistics of its models."""
+        experiment, models = self.get_experiment(name), self.list_all_models(name)
+        metrics: dict[str, ColumnStats] = {}
+        for metric in METRICS:
+            values = [getattr(each.evaluation_metrics, metric) for each in models]
+            known = [each for each in values if each is not None]
+            if known:
+                is_part = metric in ("precision", "recall", "f1")
+                low, high = (0.0, 1.0) if is_part else (min(known), max(known))
+                most = BINS if is_part else min(BINS, len(models))
+                metrics[metric] = count_numbers(values, low, high, most)
+        return ExperimentStats(
+            **msgspec.structs.asdict(experiment),
+            evaluation_metrics=metrics,
+            algorithms=count_words([each.algorithm for each in models]),
+            statuses=count_words([each.status.value for each in models]),
+        )
+
+    def delete_experiment(self, name: str) -> list[str]:
+        """Delete an experiment with its models and splits; return the ids of jobs that may be running."""
+        self.get_experiment(name)
+        jobs = [each.job for each in self.list_all_models(name) if each.job]
+        jobs += [each.job for each in self.list_splits(name) if each.job]
+        for table in (self._models, self._splits):
+            table.delete_all(Range.singleton(self._namespace.key | {"experiment": name}))
+        self._experiments.delete(self._namespace.key | {"name": name})
+        return jobs
+
+    def _find_experiment(self, name: str) -> Experiment | None:
+        row = self._experiments.read(self._namespace.key | {"name": name})
+        return None if row is None else _decode(row["info"], Experiment)
+
+    # -- splits --------------------------------------------------------------------------------
+
+    def list_splits(self, experiment: str) -> list[DataSplitStats]:
+        """Return the splits of an experiment, without their statistics."""
+        self.get_experiment(experiment)
+        found = self._list(self._splits, experiment, DataSplitStats)
+        return [msgspec.structs.replace(each, stats=[]) for each in found]
+
+    def get_split(self, experiment: str, id: str) -> DataSplitStats:
+        """Return a split."""
+        self.get_experiment(experiment)
+        row = self._splits.read(self._key(experiment, id))
+        if row is None:
+            raise NotFoundError(f"Split '{id}' in experiment '{experiment}' not found.")
+        return _decode(row["info"], DataSplitStats)
+
+    def add_split(self, experiment: str, split: DataSplit) -> DataSplitStats:
+        """Add a split, which is SPLITTING.
+
+        :raises BadRequestError: when its schema does not fit the outcome of the experiment.
+        """
+        split.check()
+        assert split.schema is not None
+        _check_outcome(self.get_experiment(experiment), split.schema)
+        fields = {name: getattr(split, name) for name in DataSplit.__struct_fields__}
+        made = DataSplitStats(**fields, id=make_id(), status=SplitStatus.SPLITTING, start=get_now())
+        self._put_split(experiment, made)
+        return made
+
+    def set_split_job(self, experiment: str, id: str, job: str) -> None:
+        """Note the job that makes a split."""
+        split = self.get_split(experiment, id)
+        split.job = job
+        self._put_split(experiment, split)
+
+    def finish_split(
+        self,
+        experiment: str,
+        id: str,
+        paths: tuple[str, str],
+        stats: list[ColumnSplitStats],
+        rows: dict[str, int],
+    ) -> None:
+        """Make a split COMPLETE, and its models DATA_READY."""
+        split = self.get_split(experiment, id)
+        split.training_path, split.test_path = paths
+        split.stats, split.rows = stats, rows
+        self._end_split(experiment, split, SplitStatus.COMPLETE, ModelStatus.DATA_READY)
+
+    def fail_split(self, experiment: str, id: str, error: str | None) -> None:
+        """Make a split FAILED, and its models SPLIT_FAILED; do nothing for one that is over."""
+        split = self.get_split(experiment, id)
+        if split.status is SplitStatus.SPLITTING:
+            split.error = error
+            self._end_split(experiment, split, SplitStatus.FAILED, ModelStatus.SPLIT_FAILED)
+
+    def delete_split(self, experiment: str, id: str) -> DataSplitStats:
+        """Delete a split that no model uses.
+
+        :raises ConflictError: when a model uses it.
+        """
+        split = self.get_split(experiment, id)
+        if split.models:
+            raise ConflictError(
+                f"Cannot delete split '{id}' since it is used by model(s) '{','.join(split.models)}'."
+            )
+        self._splits.delete(self._key(experiment, id))
+        return split
+
+    def _end_split(
+        self, experiment: str, split: DataSplitStats, status: SplitStatus, of_models: ModelStatus
+    ) -> None:
+        split.status, split.end = status, get_now()
+        self._put_split(experiment, split)
+        for id in split.models:
+            model = self.get_model(experiment, id)
+            if model.status is ModelStatus.SPLITTING:
+                model.status = of_models
+                self._put_model(experiment, model)
+
+    # -- models --------------------------------------------------------------------------------
+
+    def list_models(self, experiment: str, page: PageRequest) -> ModelPage:
+        """Return a page of the models of an experiment, by name."""
+        found = self.list_all_models(experiment)
+        return ModelPage(len(found), page.cut(found))
+
+    def list_all_models(self, experiment: str) -> list[Model]:
+        """Return all models of an experiment."""
+        self.get_experiment(experiment)
+        return list(self._list(self._models, experiment, Model))
+
+    def get_model(self, experiment: str, id: str) -> Model:
+        """Return a model."""
+        self.get_experiment(experiment)
+        row = self._models.read(self._key(experiment, id))
+        if row is None:
+            raise NotFoundError(f"Model '{id}' in experiment '{experiment}' not found.")
+        return _decode(row["info"], Model)
+
+    def get_report(self, experiment: str, id: str) -> dict[str, Any]:
+        """Return what the training of a model has found; empty before."""
+        self.get_model(experiment, id)
+        row = self._models.read(self._key(experiment, id))
+        return decode_json(row["report"]) if row is not None and row["report"] else {}
+
+    def add_model(self, experiment: str, request: CreateModelRequest) -> Model:
+        """Add a model, which is PREPARING, or as its split says.
+
+        :raises BadRequestError: when the request is invalid.
+        """
+        request.check()
+        found = self.get_experiment(experiment)
+        model = Model(
+            id=make_id(),
+            name=str(request.name),
+            description=request.description or "",
+            createtime=get_now(),
+            outcome=str(found.outcome),
+            directives=request.directives or [],
+        )
+        if request.split is not None:
+            self._assign(experiment, model, request.split)
+        else:
+            self._put_model(experiment, model)
+        return model
+
+    def set_directives(self, experiment: str, id: str, directives: Sequence[str]) -> None:
+        """Set the directives of a model; without any, nothing is changed, as in mmds.
+
+        :raises ConflictError: unless the model is PREPARING.
+        """
+        model = self.get_model(experiment, id)
+        if model.status is not ModelStatus.PREPARING:
+            raise ConflictError(
+                "Directives can only be set or modified if the model is in the "
+                f"{ModelStatus.PREPARING} state."
+            )
+        if directives:
+            model.directives = list(directives)
+            self._put_model(experiment, model)
+
+    def set_split(self, experiment: str, id: str, split: str) -> None:
+        """Give a model a split.
+
+        :raises ConflictError: when its state does not allow that.
+        """
+        model = self.get_model(experiment, id)
+        if model.status not in _TAKES_SPLIT:
+            states = [f"'{each}'" for each in _TAKES_SPLIT]
+            raise ConflictError(
+                f"Cannot set a split for a model in the '{model.status}' state. The model must be in the "
+                f"{', '.join(states[:-1])}, or {states[-1]} state."
+            )
+        if model.split is not None:
+            self._unregister(experiment, model.split, id)
+        self._assign(experiment, model, split)
+
+    def unassign_split(self, experiment: str, id: str) -> str | None:
+        """Take the split from a model; return its id when it was deleted, since no other model used it.
+
+        :raises ConflictError: when the state of the model does not allow that.
+        """
+        model = self.get_model(experiment, id)
+        if model.status not in _GIVES_SPLIT or model.split is None:
+            states = [f"'{each}'" for each in _GIVES_SPLIT]
+            raise ConflictError(
+                f"Cannot unassign the split for a model in the '{model.status}' state. The model must be in "
+                f"the {', '.join(states[:-1])}, or {states[-1]} state."
+            )
+        split = self.get_split(experiment, model.split)
+        model.split, model.status = None, ModelStatus.PREPARING
+        self._put_model(experiment, model)
+        self._unregister(experiment, split.id, id)
+        if len(split.models) > 1:
+            return None
+        self._splits.delete(self._key(experiment, split.id))
+        return split.id
+
+    def train(self, experiment: str, id: str, request: TrainModelRequest) -> Model:
+        """Make a model TRAINING, with all hyperparameters.
+
+        :raises BadRequestError: when the request is invalid.
+        :raises ConflictError: unless the model is DATA_READY.
+        """
+        request.check()
+        model = self.get_model(experiment, id)
+        if model.status is not ModelStatus.DATA_READY:
+            raise ConflictError(f"Cannot train a model that is in the '{model.status}' state.")
+        model.algorithm = request.algorithm
+        model.hyperparameters = fill_hyperparameters(
+            str(request.algorithm), request.hyperparameters or {}
+        )
+        model.predictions_dataset = request.predictions_dataset or model.predictions_dataset
+        model.handle_invalid = request.handle_invalid
+        model.status, model.error, model.job = ModelStatus.TRAINING, None, None
+        model.trainingtime, model.trainedtime = get_now(), -1
+        self._put_model(experiment, model)
+        return model
+
+    def set_model_job(self, experiment: str, id: str, job: str) -> None:
+        """Note the job that trains a model."""
+        model = self.get_model(experiment, id)
+        model.job = job
+        self._put_model(experiment, model)
+
+    def finish_training(
+        self,
+        experiment: str,
+        id: str,
+        metrics: Metrics,
+        categorical: Sequence[str],
+        skipped: dict[str, int],
+        folder: str,
+        report: dict[str, Any],
+    ) -> None:
+        """Make a model TRAINED."""
+        model = self.get_model(experiment, id)
+        model.evaluation_metrics, model.categorical_features = metrics, list(categorical)
+        model.skipped_rows, model.folder = skipped, folder
+        model.status, model.trainedtime = ModelStatus.TRAINED, get_now()
+        self._put_model(experiment, model, report)
+
+    def fail_training(self, experiment: str, id: str, error: str | None) -> None:
+        """Make a model TRAINING_FAILED; do nothing for one that is over."""
+        model = self.get_model(experiment, id)
+        if model.status is ModelStatus.TRAINING:
+            model.status, model.error = ModelStatus.TRAINING_FAILED, error
+            model.trainedtime = get_now()
+            self._put_model(experiment, model)
+
+    def deploy(self, experiment: str, id: str) -> None:
+        """Make a model DEPLOYED, whatever its state; do nothing for one that was deployed."""
+        model = self.get_model(experiment, id)
+        if model.deploytime <= 0:
+            model.status, model.deploytime = ModelStatus.DEPLOYED, get_now()
+            self._put_model(experiment, model)
+
+    def delete_model(self, experiment: str, id: str) -> Model:
+        """Delete a model; its split stays."""
+        model = self.get_model(experiment, id)
+        self._models.delete(self._key(experiment, id))
+        if model.split is not None:
+            self._unregister(experiment, model.split, id)
+        return model
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def _assign(self, experiment: str, model: Model, split_id: str) -> None:
+        split = self.get_split(experiment, split_id)
+        assert split.schema is not None
+        model.split, model.status = split.id, _BY_SPLIT[split.status]
+        model.directives = split.directives or []
+        model.features = [name for name in split.schema.field_names if name != model.outcome]
+        self._put_model(experiment, model)
+        if model.id not in split.models:
+            split.models.append(model.id)
+            self._put_split(experiment, split)
+
+    def _unregister(self, experiment: str, split_id: str, model: str) -> None:
+        row = self._splits.read(self._key(experiment, split_id))
+        if row is not None:
+            split = _decode(row["info"], DataSplitStats)
+            split.models = [each for each in split.models if each != model]
+            self._put_split(experiment, split)
+
+    def _list(self, table: Any, experiment: str, type: type[_E]) -> list[_E]:
+        rows = table.scan(Range.singleton(self._namespace.key | {"experiment": experiment}))
+        return [_decode(row["info"], type) for row in rows]
+
+    def _key(self, experiment: str, id: str) -> dict[str, Any]:
+        return self._namespace.key | {"experiment": experiment, "id": id}
+
+    def _put_split(self, experiment: str, split: DataSplitStats) -> None:
+        self._splits.upsert(self._key(experiment, split.id) | {"info": _encode(split)})
+
+    def _put_model(
+        self, experiment: str, model: Model, report: dict[str, Any] | None = None
+    ) -> None:
+        row = self._key(experiment, model.id) | {"info": _encode(model)}
+        if report is not None:
+            row["report"] = _encode(report)
+        self._models.upsert(row)
+
+
+def run_in_store(
+    transactions: TransactionRunner,
+    namespace: NamespaceSummary,
+    work: Callable[[ExperimentStore], T],
+) -> T:
+    """Run work on the store of a namespace as one transaction."""
+    return transactions.run(lambda tx: work(ExperimentStore(tx, namespace)))
+
+
+def _check_outcome(experiment: Experiment, schema: Schema) -> None:
+    field = schema.field(str(experiment.outcome))
+    if field is None:
+        raise BadRequestError(
+            "Invalid split schema. The split must contain the experiment outcome "
+            f"'{experiment.outcome}'."
+        )
+    found, wanted = get_type_name(field.schema), str(experiment.outcome_type).lower()
+    for kind, types in (("categorical", CATEGORICAL), ("numeric", NUMERIC)):
+        if wanted in types and found not in types:
+            space = " " if kind == "categorical" else ""  # as mmds writes it
+            raise BadRequestError(
+                f"Invalid split schema. Outcome field '{experiment.outcome}' is of {kind} type "
+                f"'{wanted.upper()}' in the experiment{space}, but is of non-{kind} type "
+                f"'{found.upper()}' in the split."
+            )
+
+
+def _encode(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=_encode_schema).decode()
+
+
+def _encode_schema(value: Any) -> Any:
+    if isinstance(value, Schema):
+        return value.to_json()
+    raise NotImplementedError(type(value))
+
+
+def _decode_schema(type: Any, value: Any) -> Any:
+    if type is Schema:
+        return Schema.parse(value)
+    raise NotImplementedError(type)
+
+
+def _decode(text: str, type: type[_E]) -> _E:
+    return decode_json(text, type=type, hook=_decode_schema)

@@ -1,0 +1,116 @@
+"""Splits and models on Spark, from the file to the prediction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def trained(instance, animals):
+    """A namespace with a split, and one model of classes and one of numbers."""
+    from tests.plugins.analytics.conftest import AnalyticsClient
+
+    instance.cdap.namespaces.create("trained")
+    client = AnalyticsClient(instance, "trained")
+    client.put_experiment(animals)
+    split = client.split()
+    return client, split
+
+
+@pytest.fixture(scope="module")
+def numbers(instance, animals):
+    """A namespace with a split whose outcome is a number."""
+    from tests.plugins.analytics.conftest import AnalyticsClient
+
+    instance.cdap.namespaces.create("numbers")
+    client = AnalyticsClient(instance, "numbers")
+    client.put_experiment(animals, "weight", "double")
+    return client, client.split()
+
+
+def test_a_split_has_statistics_of_both_parts(trained):
+    client, split = trained
+
+    made = client.do("GET", f"experiments/e/splits/{split}")
+
+    assert (made["status"], made["error"]) == ("Complete", None)
+    assert made["rows"]["read"] == made["rows"]["prepared"] == 160
+    assert made["rows"]["train"] + made["rows"]["test"] == 160
+    stats = {each["field"]: each for each in made["stats"]}
+    assert list(stats) == ["size", "colour", "legs", "kind", "weight"]
+    assert stats["colour"]["unique"] == {"train": 3, "test": 3, "total": 3}
+    assert stats["size"]["numTotal"]["total"] == 160
+    assert sum(each["count"]["total"] for each in stats["size"]["histo"]) == 160
+    assert stats["size"]["histo"][0]["bin"].startswith("[")
+    assert Path(made["trainingPath"]).is_dir()
+
+
+def test_a_classifier_is_trained_and_saved(trained):
+    client, split = trained
+
+    model = client.train(split, "logistic.regression", hyperparameters={"maxIterations": "50"})
+
+    assert (model["status"], model["error"]) == ("Trained", None)
+    assert model["hyperparameters"]["maxIterations"] == "50"
+    assert model["hyperparameters"]["family"] == "auto"
+    assert model["categoricalFeatures"] == ["colour"]
+    assert model["features"] == ["size", "colour", "legs", "weight"]
+    assert model["evaluationMetrics"]["f1"] > 0.7
+    assert model["evaluationMetrics"]["rmse"] is None
+    report = client.do("GET", f"experiments/e/models/{model['id']}/report")
+    assert sorted(report["labels"]) == ["cat", "dog"]
+    assert sum(map(sum, report["confusion"])) == sum(map(sum, report["scores"]))
+    assert sum(report["importance"].values()) == pytest.approx(1)
+    folder = Path(model["folder"])
+    assert sorted(each.name for each in folder.iterdir()) == [
+        "featuregen",
+        "mlflow",
+        "model",
+        "targetindices",
+    ]
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        "decision.tree.classifier",
+        pytest.param("gradient.boosted.tree.classifier", marks=pytest.mark.slow),
+        pytest.param("multilayer.perceptron.classifier", marks=pytest.mark.slow),
+        pytest.param("naive.bayes", marks=pytest.mark.slow),
+        pytest.param("random.forest.classifier", marks=pytest.mark.slow),
+    ],
+)
+def test_the_other_classifiers(trained, algorithm):
+    client, split = trained
+
+    model = client.train(split, algorithm)
+
+    assert (model["status"], model["error"]) == ("Trained", None)
+    assert 0 < model["evaluationMetrics"]["f1"] <= 1
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        "linear.regression",
+        pytest.param("decision.tree.regression", marks=pytest.mark.slow),
+        pytest.param("generalized.linear.regression", marks=pytest.mark.slow),
+        pytest.param("gradient.boosted.tree.regression", marks=pytest.mark.slow),
+        pytest.param("random.forest.regression", marks=pytest.mark.slow),
+    ],
+)
+def test_the_regressions(numbers, algorithm):
+    client, split = numbers
+
+    model = client.train(split, algorithm)
+
+    assert (model["status"], model["error"]) == ("Trained", None)
+    metrics = model["evaluationMetrics"]
+    assert metrics["r2"] > 0.7
+    assert metrics["precision"] is None
+    report = client.do("GET", f"experiments/e/models/{model['id']}/report")
+    assert sum(each[2] for each in report["residuals"]) > 20
