@@ -319,7 +319,7 @@ class HostServices:
         types = DatasetTypes(store, folder, self.artifacts, worker)
         owners = DatasetOwners(store, self.namespaces, self._authorizer)
         self._owner_privileges.use(owners.list_owned)
-        self._planner = PipelineDatasets(store, folder, self._authorizer, types)
+        self._planner = PipelineDatasets(store, folder, self._authorizer, types, owners)
         self.run_datasets = RunDatasets(store, folder, self._planner)
         self.datasets = DatasetService(
             store, self.namespaces, self._topics, self._audit_log, folder, types, owners

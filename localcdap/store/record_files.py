@@ -20,7 +20,7 @@ _BATCH: Final = 10_000
 """Rows that are read at once."""
 
 
-class RecordFiles(pd.Dataset):
+class RecordFiles(pd.Dataset):  # type: ignore[misc]  # Arrow has no types
     """The files of a dataset of Arrow, read by Python; each scan reads them again.
 
     :param files: knows the files with their partitions, and reads none of them.

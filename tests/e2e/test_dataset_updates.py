@@ -10,7 +10,7 @@ from tests.e2e.program import Answer, Program
 
 
 def write_schema(folder: Path, *names: str) -> str:
-    fields = [{"name": "id", "type": "long"}]
+    fields: list[dict[str, Any]] = [{"name": "id", "type": "long"}]
     fields += [{"name": name, "type": ["string", "null"]} for name in names]
     file = folder / f"{'-'.join(names)}.avsc"
     file.write_text(json.dumps({"type": "record", "name": "r", "fields": fields}))

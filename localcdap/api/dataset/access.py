@@ -214,8 +214,11 @@ def _check_member(name: str, member: Any) -> Any:
     """Return a member of a class with its checks; the member itself when it needs none."""
     if isinstance(member, property):
         parts = (member.fget, member.fset, member.fdel)
-        marked = [_check(each, name) if hasattr(each, _MARK) else each for each in parts]
-        return property(*marked, doc=member.__doc__) if any(map(_has_checks, marked)) else member
+        get, put, delete = (
+            _check(each, name) if each is not None and hasattr(each, _MARK) else each
+            for each in parts
+        )
+        return property(get, put, delete, member.__doc__)
     if isinstance(member, functools.cached_property):
         if hasattr(member.func, _MARK) and not _has_checks(member.func):
             member.func = _check(member.func, name)
