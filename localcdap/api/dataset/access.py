@@ -213,12 +213,7 @@ def insert_checks(dataset_class: type, base: type = object) -> None:
 def _check_member(name: str, member: Any) -> Any:
     """Return a member of a class with its checks; the member itself when it needs none."""
     if isinstance(member, property):
-        parts = (member.fget, member.fset, member.fdel)
-        get, put, delete = (
-            _check(each, name) if each is not None and hasattr(each, _MARK) else each
-            for each in parts
-        )
-        return property(get, put, delete, member.__doc__)
+        return _check_property(name, member)
     if isinstance(member, functools.cached_property):
         if hasattr(member.func, _MARK) and not _has_checks(member.func):
             member.func = _check(member.func, name)
@@ -237,6 +232,12 @@ def _check_member(name: str, member: Any) -> Any:
             "there is no dataset to check when it is called."
         )
     return _check(_to_function(member), name)
+
+
+def _check_property(name: str, member: property) -> property:
+    parts: dict[str, Any] = {"fget": member.fget, "fset": member.fset, "fdel": member.fdel}
+    checked = {key: _check(each, name) for key, each in parts.items() if hasattr(each, _MARK)}
+    return property(**{**parts, **checked}, doc=member.__doc__) if checked else member
 
 
 def _to_function(member: Any) -> Callable[..., Any]:
