@@ -191,8 +191,8 @@ def insert_checks(dataset_class: type, base: type = object) -> None:
     """Insert the checks into the methods that a dataset class has of its own or takes from other classes.
 
     These are its constructor, its public methods, operators such as ``dataset[key]``, and any other method or
-    property with an annotation. What it takes from a class that is no dataset class, such as a mixin, is
-    checked in this class only.
+    property with an annotation. What it takes from other classes, such as mixins, is checked in this class
+    only.
 
     :param base: the class of which all dataset classes are; those have their checks already.
     :raises TypeError: for an asynchronous generator, and for an annotated member that cannot be checked.
@@ -241,7 +241,7 @@ def _check_property(name: str, member: property) -> property:
 
 
 def _to_function(member: Any) -> Callable[..., Any]:
-    """Return a function that calls a member which is none, such as one with ``functools.lru_cache``."""
+    """Return a function that calls another kind of member, such as one with ``functools.lru_cache``."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         return member.__get__(self, type(self))(*args, **kwargs)
