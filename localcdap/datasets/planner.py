@@ -25,6 +25,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
 from localcdap.datasets.declarations import create_call
 from localcdap.datasets.folders import join_transaction
+from localcdap.datasets.owners import DatasetOwners
 from localcdap.datasets.partitions import adopt_partitions, change_partition, describe_files
 from localcdap.datasets.specifications import compare, list_folders
 from localcdap.datasets.storage import NamespaceStorage, refuse_shared_folder
@@ -56,13 +57,16 @@ class PipelineDatasets:
         root: Path,
         authorizer: Authorizer = ALLOW_ALL,
         types: DatasetTypes | None = None,
+        owners: DatasetOwners | None = None,
     ) -> None:
         """Build the planner.
 
         :param root: the folder of the file sets of all namespaces.
         :param authorizer: decides which datasets the user of a deployment or run may create and change.
         :param types: the dataset types; None for the built-in ones only.
+        :param owners: decides who may be named as an owner; None: anybody.
         """
+        self._owners = owners
         self._store = store
         self._root = root
         self._authorizer = authorizer
@@ -101,8 +105,11 @@ class PipelineDatasets:
         namespace: str,
         datasets: Sequence[StageDataset],
         application: str | None,
+        principal: str | None = None,
     ) -> list[DatasetChange]:
         """See :class:`localcdap.pipeline.validation.datasets.DatasetPlanner`."""
+        if self._owners is not None:
+            self._owners.check_new_owner(namespace, principal)
         folders = join_transaction(self._store, tx, self._root)
         storage = NamespaceStorage(tx, folders, namespace, self._root / namespace)
         changes = []
@@ -118,7 +125,7 @@ class PipelineDatasets:
             refuse_shared_folder(tx, self._root, namespace, new)
             made.apply(storage)
             tx.on_commit(made.discard)
-            catalog.save_dataset(tx, namespace, new)
+            catalog.save_dataset(tx, namespace, new, principal)
             if change.is_new:
                 left_out = adopt_partitions(tx, self._root, namespace, new)
                 change = msgspec.structs.replace(change, warnings=[*change.warnings, *left_out])

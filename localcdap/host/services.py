@@ -149,12 +149,8 @@ class HostServices:
             self._open_lineage(store, worker, settings.lineage_retention_days)
             self._open_datasets(store, worker, home, settings)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
-            provisioners = Provisioners(
-                read_profiles(settings),
-                engine,
-                settings.locations,
-                warms_up=settings.engine_warm_up,
-            )
+            profiles, warms_up = read_profiles(settings), settings.engine_warm_up
+            provisioners = Provisioners(profiles, engine, settings.locations, warms_up=warms_up)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
             records = RunRecords(store, self._topics, self.namespaces)
@@ -201,9 +197,8 @@ class HostServices:
 
     def _open_security(self, home: Home) -> None:
         """Build what decides on the calls of front ends and runs."""
-        file = PrivilegeFile(
-            home.settings_file, lambda: read_privileges(load_settings(home.settings_file))
-        )
+        path = home.settings_file
+        file = PrivilegeFile(path, lambda: read_privileges(load_settings(path)))
         self._owner_privileges = OwnerPrivileges(file.read)
         self._authorizer = PrivilegeAuthorizer(self._owner_privileges.read)
         self.checks = AccessChecks(self._authorizer)
@@ -242,9 +237,8 @@ class HostServices:
         self.messaging = MessagingService(
             store, self._topics, self._delivery, self.namespaces.require
         )
-        self.namespaces.register_resource(
-            NamespaceResource("topics", remove=self._topics.delete_all)
-        )
+        topics = NamespaceResource("topics", remove=self._topics.delete_all)
+        self.namespaces.register_resource(topics)
 
     def _open_studio(self, store: Store, worker: PluginWorkers, locations: Locations) -> None:
         self.templates = TemplateService(store, self.namespaces, self.artifacts)
@@ -335,7 +329,7 @@ class HostServices:
         types = DatasetTypes(store, folder, self.artifacts, worker)
         owners = DatasetOwners(store, self.namespaces, self._authorizer)
         self._owner_privileges.use(owners.list_owned)
-        self._planner = PipelineDatasets(store, folder, self._authorizer, types)
+        self._planner = PipelineDatasets(store, folder, self._authorizer, types, owners)
         self.run_datasets = RunDatasets(store, folder, self._planner)
         self.datasets = DatasetService(
             store, self.namespaces, self._topics, self._audit_log, folder, types, owners

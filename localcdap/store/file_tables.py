@@ -14,6 +14,7 @@ import msgspec
 
 from localcdap.api.errors import QueryError
 from localcdap.api.schema import Schema
+from localcdap.store.record_files import open_record_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,9 +61,7 @@ def open_files(table: FileTable) -> Any:
     """
     if table.format not in ("avro", "text"):
         return _open_dataset(table)
-    from localcdap.store.record_files import RecordFiles
-
-    return RecordFiles(_open_dataset(table), table.format)
+    return open_record_files(_open_dataset(table), table.format)
 
 
 def describe_columns(table: FileTable) -> pa.Schema:
@@ -111,7 +110,7 @@ def _make_format(table: FileTable, schema: pa.Schema) -> Any:
 
     own = schema.names[: len(schema.names) - len(table.key)]
     match table.format:
-        case "parquet" | "avro" | "text":  # RecordFiles reads the last two
+        case "parquet" | "avro" | "text":  # record_files reads the last two
             return pd.ParquetFileFormat()
         case "orc":
             return pd.OrcFileFormat()

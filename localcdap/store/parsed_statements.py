@@ -26,7 +26,7 @@ class ParsedStatements:
     def find(self, connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement | str:
         """Return the statement of a text; the text itself when it is long, or not one statement.
 
-        :raises duckdb.ParserException: when the text is no SQL.
+        :raises duckdb.ParserException: when the text is not SQL.
         """
         found = self._known.get(sql)
         if found is not None:

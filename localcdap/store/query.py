@@ -128,7 +128,9 @@ class Query:
             if fault is not None:
                 raise fault from error
             raise query_error(error, self._sql, self._limits.memory_mb) from None
-        except UnicodeDecodeError as error:  # DuckDB's message has bytes of a file that are no text
+        except (
+            UnicodeDecodeError
+        ) as error:  # DuckDB's message has bytes of a file that are not text
             message = bytes(error.object).decode(errors="replace")
             raise query_error(ValueError(message), self._sql, self._limits.memory_mb) from None
         finally:

@@ -224,7 +224,7 @@ def make(name, description):
     return dataset_type(name, description=description)(Definition)
 
 
-Indoor = make("indoor", "Sensors of a room")
+Indoor = make("indoor", "Sensors in a building")
 Outdoor = make("outdoor", "Sensors outside")
 """,
 }

@@ -233,7 +233,7 @@ def test_new_versions_keep_the_rules(place, capsys):
     write = foreign_modules.write_sensors
     smaller = write(place.folder, "1.1.0", 'Outdoor = make("outdoor", "Sensors outside")')
     assert place.command("datasets", "modules", "add", str(smaller)) == 0, "no dataset has the type"
-    smaller = write(place.folder, "1.2.0", 'Indoor = make("indoor", "Sensors of a room")')
+    smaller = write(place.folder, "1.2.0", 'Indoor = make("indoor", "Sensors in a building")')
     assert place.command("datasets", "modules", "add", str(smaller), "--force") == 1
     said = capsys.readouterr().err
     assert "Attempt to remove dataset types [indoor] from module 'sensors'" in said

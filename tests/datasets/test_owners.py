@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from localcdap.api.errors import BadRequestError, UnauthorizedError
@@ -10,7 +12,9 @@ from localcdap.datasets.model import DatasetRequest, DatasetUpdate
 from localcdap.datasets.sql import SqlRequest
 from localcdap.home import Home
 from localcdap.host import open_in_process
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.security.principals import act_as
+from tests.e2e.pipelines import pipeline, stage
 
 SETTINGS = """
 [security]
@@ -19,9 +23,16 @@ enabled = true
 "*" = ["READ", "WRITE", "ADMIN"]
 [security.privileges.maker]
 "namespaces/sales/datasets/made" = ["ADMIN"]
+[security.privileges.deployer]
+"namespaces/sales/datasets/made" = ["ADMIN"]
+"namespaces/sales/apps/lines" = ["ADMIN"]
 """
 PARTS = {"partitioning.fields.": "day", "partitioning.field.day": "STRING"}
-ADMIN, MAKER = Principal("admin"), Principal("maker")
+LINE = (
+    '{"type":"record","name":"line","fields":'
+    '[{"name":"body","type":"string"},{"name":"size","type":"int"}]}'
+)
+ADMIN, MAKER, DEPLOYER = Principal("admin"), Principal("maker"), Principal("deployer")
 SELLER, BUYER, ADA = Principal("seller"), Principal("buyer"), Principal("ada")
 
 
@@ -133,6 +144,29 @@ def test_a_dropped_dataset_leaves_no_owner(cdap):
         cdap.datasets.drop("free", "gone")
         with pytest.raises(UnauthorizedError):
             cdap.datasets.create(request)
+
+
+def deploy(cdap, principal, by):
+    source = stage(
+        "in", "batchsource", "File", referenceName="in", path="x", format="csv", schema=LINE
+    )
+    table = {"name": "made", "schema": LINE, "schema.row.field": "body"}
+    out = stage("out", "batchsink", "Table", **table)
+    document = pipeline([source, out], ("in", "out")) | {"principal": principal}
+    with act_as(by):
+        answer = cdap.applications.deploy(DeployRequest(json.dumps(document), "sales", "lines"))
+    assert answer.application is not None, answer.errors[0].message
+
+
+def test_the_principal_of_a_deployment_owns_what_it_creates(cdap):
+    with pytest.raises(UnauthorizedError, match="namespace:sales"):
+        deploy(cdap, "buyer", DEPLOYER)
+    assert not cdap.datasets.has_dataset("sales", "made")
+    deploy(cdap, "buyer", ADMIN)
+    deploy(cdap, "ada", ADMIN)
+    assert find_owner(cdap, "made") == "buyer", "an owner does not change"
+    cdap.applications.delete("sales", "lines")
+    cdap.datasets.drop("sales", "made")
 
 
 def test_only_who_administrates_the_namespace_gives_datasets_away(cdap, create):

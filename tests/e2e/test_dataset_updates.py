@@ -10,7 +10,7 @@ from tests.e2e.program import Answer, Program
 
 
 def write_schema(folder: Path, *names: str) -> str:
-    fields = [{"name": "id", "type": "long"}]
+    fields: list[dict[str, Any]] = [{"name": "id", "type": "long"}]
     fields += [{"name": name, "type": ["string", "null"]} for name in names]
     file = folder / f"{'-'.join(names)}.avsc"
     file.write_text(json.dumps({"type": "record", "name": "r", "fields": fields}))
@@ -35,7 +35,7 @@ def test_processes_that_update_one_dataset_take_turns(program: Program, tmp_path
     assert [each.code for each in run_at_once(program, *edits)] == [0, 0, 0]
     assert {f"note.{n}" for n in range(3)} < show(program)["properties"].keys()
 
-    # Each is judged against what the one before it has made: the second would drop a column.
+    # Each is compared with what the one before it has made: the second would drop a column.
     files = {name: write_schema(tmp_path, "name", name) for name in ("city", "zip")}
     wider = [["datasets", "update", "items", "--schema", file] for file in files.values()]
     answers = run_at_once(program, *wider)

@@ -132,6 +132,7 @@ INTERNAL = {
     "metadata.apply_emitted",
     "metadata.check_emitted",
     "namespaces.exists_in_transaction",
+    "namespaces.list_principals",
     "namespaces.register_resource",
     "namespaces.require_generation",
     "namespaces.require_in_transaction",

@@ -191,8 +191,8 @@ def insert_checks(dataset_class: type, base: type = object) -> None:
     """Insert the checks into the methods that a dataset class has of its own or takes from other classes.
 
     These are its constructor, its public methods, operators such as ``dataset[key]``, and any other method or
-    property with an annotation. What it takes from a class that is no dataset class, such as a mixin, is
-    checked in this class only.
+    property with an annotation. What it takes from other classes, such as mixins, is checked in this class
+    only.
 
     :param base: the class of which all dataset classes are; those have their checks already.
     :raises TypeError: for an asynchronous generator, and for an annotated member that cannot be checked.
@@ -213,9 +213,7 @@ def insert_checks(dataset_class: type, base: type = object) -> None:
 def _check_member(name: str, member: Any) -> Any:
     """Return a member of a class with its checks; the member itself when it needs none."""
     if isinstance(member, property):
-        parts = (member.fget, member.fset, member.fdel)
-        marked = [_check(each, name) if hasattr(each, _MARK) else each for each in parts]
-        return property(*marked, doc=member.__doc__) if any(map(_has_checks, marked)) else member
+        return _check_property(name, member)
     if isinstance(member, functools.cached_property):
         if hasattr(member.func, _MARK) and not _has_checks(member.func):
             member.func = _check(member.func, name)
@@ -236,8 +234,14 @@ def _check_member(name: str, member: Any) -> Any:
     return _check(_to_function(member), name)
 
 
+def _check_property(name: str, member: property) -> property:
+    parts: dict[str, Any] = {"fget": member.fget, "fset": member.fset, "fdel": member.fdel}
+    checked = {key: _check(each, name) for key, each in parts.items() if hasattr(each, _MARK)}
+    return property(**{**parts, **checked}, doc=member.__doc__) if checked else member
+
+
 def _to_function(member: Any) -> Callable[..., Any]:
-    """Return a function that calls a member which is none, such as one with ``functools.lru_cache``."""
+    """Return a function that calls another kind of member, such as one with ``functools.lru_cache``."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         return member.__get__(self, type(self))(*args, **kwargs)

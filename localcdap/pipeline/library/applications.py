@@ -281,7 +281,8 @@ class ApplicationService:
                     current_principal().name, _change(request, document), _get_now_ms(), True
                 ),
             )
-            changes = self._datasets.apply(tx, namespace, pipeline.datasets, name)
+            owner = _read_principal(document)
+            changes = self._datasets.apply(tx, namespace, pipeline.datasets, name, owner)
             records.add(tx, application, pipeline.text, pipeline.spec)
             record_lineage(tx, name)
             for entity in list_entities(application):
@@ -313,6 +314,13 @@ def _require_parent(
             f"made from, is not the latest any more; that is {latest.number} ({latest.version}).",
             f"Look at what changed: localcdap diff {name}@{parent.number} {name}@{latest.number}",
         )
+
+
+def _read_principal(document: PipelineDocument) -> str | None:
+    """Return the owner of the datasets that the deployment creates (CDAP 6 ``AppRequest``)."""
+    source: Any = document.source
+    found = source.get("principal") if isinstance(source, Mapping) else None
+    return found if isinstance(found, str) and found else None
 
 
 def _change(request: DeployRequest, document: PipelineDocument) -> str | None:

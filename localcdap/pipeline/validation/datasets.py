@@ -59,10 +59,13 @@ class DatasetPlanner(Protocol):
         namespace: str,
         datasets: Sequence[StageDataset],
         application: str | None,
+        principal: str | None = None,
     ) -> list[DatasetChange]:
         """Create and update the datasets as part of a transaction; return what has changed.
 
         :param application: the pipeline that is being deployed; None for a run of a file.
+        :param principal: the owner of new datasets; None: that of the namespace.
+        :raises UnauthorizedError: when the user may not create or change a dataset, or name its owner.
         :raises IncompatibleUpdateError: when a dataset has changed since the plan and cannot follow any more.
         """
         ...
@@ -131,6 +134,7 @@ class NoDatasets:
         namespace: str,
         datasets: Sequence[StageDataset],
         application: str | None,
+        principal: str | None = None,
     ) -> list[DatasetChange]:
         return []
 

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -303,6 +304,9 @@ def test_blocks_count_as_methods():
 class Counting:
     """A mixin that knows nothing of datasets."""
 
+    guard: Any
+    write: Any
+
     def count(self):
         return self.write()
 
@@ -361,12 +365,13 @@ class Shaped(Counting, Notes):
         return 1
 
 
-def use(body):
-    """Return what a member is checked for."""
-    shaped = Shaped(Context(), DatasetSpecification("n", "t"))
-    shaped.guard.seen.clear()
-    body(shaped)
-    return [access for access, _ in shaped.guard.seen]
+def use(body, dataset_class=Shaped):
+    """Return what members are checked for."""
+    context = Context()
+    opened = dataset_class(context, DatasetSpecification("n", "t"))
+    context.guard.seen.clear()
+    body(opened)
+    return [access for access, _ in context.guard.seen]
 
 
 def set_rate(shaped):
@@ -409,12 +414,12 @@ def test_a_mixin_behind_a_dataset_class_is_checked_too():
     class Behind(Notes, Counting):
         pass
 
-    behind = Behind(Context(), DatasetSpecification("n", "t"))
-    behind.guard.seen.clear()
-    behind.count()
-    with pytest.raises(DatasetAccessError, match="'write' .* cannot be called from 'read'"):
-        behind.read(behind.write)
-    assert [access for access, _ in behind.guard.seen] == [BOTH, WRITE, READ]
+    def body(behind):
+        behind.count()
+        with pytest.raises(DatasetAccessError, match="'write' .* cannot be called from 'read'"):
+            behind.read(behind.write)
+
+    assert use(body, Behind) == [BOTH, WRITE, READ]
 
 
 @pytest.mark.parametrize("kind", [staticmethod, classmethod])
