@@ -148,13 +148,14 @@ def _leave(code: int) -> NoReturn:
     Everything is closed. Threads of the studio that still wait for an answer would keep the process alive, or
     print a traceback at its end.
     """
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except BrokenPipeError:  # the reader has seen enough
-        pass
-    except OSError:  # what was printed is lost
-        code = code or 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:  # it is None when its descriptor was closed from the start
+                stream.flush()
+        except BrokenPipeError:  # the reader has seen enough
+            pass
+        except (OSError, ValueError):  # what was printed is lost
+            code = code or 1
     os._exit(code)
 
 

@@ -308,9 +308,7 @@ class RunService(RunReports):
 
     @requires(OF_RUN)
     def wait_for_log(self, run: str, newest: int, timeout_s: float) -> int:
-        """Wait until the log has lines after ``newest``, the run has ended, or the timeout; return the
-        last number.
-        """
+        """Wait for lines after ``newest``, the end of the run, or the timeout; return the last number."""
 
         def goes_on() -> bool:
             return self._logs.get_newest(run) <= newest and not self._records.get(run).status.is_end

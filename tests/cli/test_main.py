@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from localcdap.cli.main import order_arguments
@@ -26,3 +29,20 @@ from localcdap.cli.main import order_arguments
 )
 def test_options_of_all_commands_may_stand_before_the_command(typed, meant):
     assert order_arguments(typed.split()) == meant.split()
+
+
+def run_shell(redirection: str) -> subprocess.CompletedProcess[str]:
+    command = f"{sys.executable} -m localcdap.cli --help {redirection}"
+    return subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_the_end_of_the_process_loses_nothing_and_says_what_is_lost():
+    whole = run_shell("| cat")
+    assert whole.stdout.startswith("Usage: localcdap")
+    assert whole.stdout.rstrip().endswith("internal error of localcdap.")
+    assert run_shell(">&-").stderr == ""
+    full = run_shell("> /dev/full")
+    assert full.returncode == 2
+    assert "disk is full" in full.stderr
