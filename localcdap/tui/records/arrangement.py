@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from localcdap.tui.records.frequency import ValueCounts, shorten_value
+from localcdap.tui.records.grid import read_column
 from localcdap.tui.records.values import format_cell, format_full
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def arrange(table: pa.Table, arrangement: Arrangement) -> list[int]:
         keys = list_keys(table, each.column)
         places = [place for place in places if (keys[place] == each.value) is each.is_kept]
     for order in reversed(arrangement.orders):
-        rank = _rank(table.column(order.column), is_descending=order.is_descending)
+        rank = _rank(table, order)
         places.sort(key=rank.__getitem__)
     return places
 
@@ -97,7 +98,7 @@ def get_key(value: Any) -> str | None:
 
 def list_keys(table: pa.Table, column: int) -> list[str | None]:
     """Return the key of each value of a column."""
-    return [get_key(value) for value in table.column(column).to_pylist()]
+    return [get_key(value) for value in read_column(table, column)]
 
 
 def count_keys(keys: Sequence[str | None]) -> ValueCounts:
@@ -106,18 +107,18 @@ def count_keys(keys: Sequence[str | None]) -> ValueCounts:
     return ValueCounts(frequencies, len(frequencies), len(keys))
 
 
-def _rank(column: pa.ChunkedArray, *, is_descending: bool) -> list[int]:
-    """Return the rank of each value, the same one for equal values.
+def _rank(table: pa.Table, order: Order) -> list[int]:
+    """Return the rank of each value of a column, the same one for equal values.
 
     Values of types without an order are compared as text.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    order = "descending" if is_descending else "ascending"
+    keys = "descending" if order.is_descending else "ascending"
     try:
-        ranked = pc.rank(column, order, tiebreaker="dense")
+        ranked = pc.rank(table.column(order.column), keys, tiebreaker="dense")
     except (pa.ArrowNotImplementedError, TypeError):
-        texts = pa.array([get_key(value) for value in column.to_pylist()], pa.string())
-        ranked = pc.rank(texts, order, tiebreaker="dense")
+        texts = pa.array(list_keys(table, order.column), pa.string())
+        ranked = pc.rank(texts, keys, tiebreaker="dense")
     return ranked.to_pylist()  # type: ignore[no-any-return]
