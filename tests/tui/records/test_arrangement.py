@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.records.arrangement import Arrangement, Condition, Order, arrange, list_keys
+from localcdap.tui.records.arrangement import (
+    ColumnOrder,
+    RecordArrangement,
+    ValueFilter,
+    arrange,
+    list_keys,
+)
 
 NOON = datetime.datetime(2026, 1, 1, 12)
 
@@ -35,11 +41,11 @@ NOON = datetime.datetime(2026, 1, 1, 12)
 def test_values_of_every_type_are_ordered_and_filtered(values, type):
     table = pa.table({"v": pa.array(values, type)})
     for is_descending in (False, True):
-        places = arrange(table, Arrangement((Order(0, is_descending),)))
+        places = arrange(table, RecordArrangement((ColumnOrder(0, is_descending),)))
         assert sorted(places) == list(range(len(values)))
     for place, key in enumerate(list_keys(table, 0)):
-        kept = arrange(table, Arrangement(conditions=(Condition(0, key),)))
-        left = arrange(table, Arrangement(conditions=(Condition(0, key, is_kept=False),)))
+        kept = arrange(table, RecordArrangement(filters=(ValueFilter(0, key),)))
+        left = arrange(table, RecordArrangement(filters=(ValueFilter(0, key, is_kept=False),)))
         assert place in kept
         assert sorted(kept + left) == list(range(len(values)))
 
@@ -49,6 +55,6 @@ def test_two_orders_are_those_of_python(rows):
     table = pa.table(
         {"a": pa.array([a for a, _ in rows], pa.int64()), "b": pa.array([b for _, b in rows])}
     )
-    places = arrange(table, Arrangement((Order(0), Order(1, is_descending=True))))
+    places = arrange(table, RecordArrangement((ColumnOrder(0), ColumnOrder(1, is_descending=True))))
     nulls_last = [(row[0] is None, row[0] or 0, -row[1], place) for place, row in enumerate(rows)]
     assert places == [each[-1] for each in sorted(nulls_last)]

@@ -84,7 +84,7 @@ async def test_a_dialog_can_be_used_after_the_terminal_got_another_size(open_stu
             assert driver.app.screen is not dialog, f"escape does not close the dialog of {key}"
 
 
-async def test_states_are_told_in_words_or_marks(open_studio):
+async def test_every_state_has_a_word_or_a_mark(open_studio):
     document = json.loads(SAMPLE)
     stages = {stage["name"]: stage["plugin"] for stage in document["config"]["stages"]}
     stages["Customers"]["properties"]["sampleSize"] = "many"
