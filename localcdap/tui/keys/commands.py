@@ -10,7 +10,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from localcdap.tui.studio import Choice
-from localcdap.tui.textual_internals.app import check_action_state, list_bindings
+from localcdap.tui.textual_internals.app import check_action_state, is_usable, list_bindings
 
 _EVERYWHERE: Final = ("canvas", "list", "studio", "go", "move")
 """The first halves of ids of keys that all screens have."""
@@ -152,10 +152,13 @@ def _list_node_commands(node: DOMNode) -> Iterator[Command]:
 
 
 def explain_unavailable(node: DOMNode, screen: Screen[Any], action: str) -> str:
-    """Return why an action is not available, as its widget, the screen or the app explains it."""
+    """Return why an action is not available, as its widget, the screen or the app explains it.
+
+    A screen that is being opened, or closed, has nothing to look at and explains nothing.
+    """
     name = action.partition("(")[0].rpartition(".")[2]
     for each in (node, screen, screen.app):
-        explain = getattr(each, "explain_disabled", None)
+        explain = getattr(each, "explain_disabled", None) if is_usable(each) else None
         if callable(explain) and (said := explain(name)):
             return str(said)
     return "there is nothing to do it with"

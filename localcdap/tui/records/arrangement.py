@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from localcdap.tui.records.frequency import ValueCounts, shorten_value
+from localcdap.tui.records.grid import read_column
 from localcdap.tui.records.values import format_cell, format_full
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Order:
+class ColumnOrder:
     """An order by the values of a column; nulls are last."""
 
     column: int
@@ -23,7 +24,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Condition:
+class ValueFilter:
     """Keeps the records with a value in a column, or those without it.
 
     :param value: as :func:`get_key` returns it.
@@ -35,34 +36,34 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Arrangement:
-    """Orders, the newest first, and conditions, the oldest first. An older order holds among equal values."""
+class RecordArrangement:
+    """Orders, the newest first, and filters, the oldest first. An older order holds among equal values."""
 
-    orders: tuple[Order, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    orders: tuple[ColumnOrder, ...] = ()
+    filters: tuple[ValueFilter, ...] = ()
 
-    def cycle_order(self, column: int) -> Arrangement:
-        """Order by a column: ascending first, then descending, then not any more."""
+    def cycle_order(self, column: int) -> RecordArrangement:
+        """ColumnOrder by a column: ascending first, then descending, then not any more."""
         newest = next(iter(self.orders), None)
         rest = tuple(order for order in self.orders if order.column != column)
         if newest is None or newest.column != column:
-            return replace(self, orders=(Order(column), *rest))
+            return replace(self, orders=(ColumnOrder(column), *rest))
         if not newest.is_descending:
-            return replace(self, orders=(Order(column, is_descending=True), *rest))
+            return replace(self, orders=(ColumnOrder(column, is_descending=True), *rest))
         return replace(self, orders=rest)
 
-    def add_condition(self, condition: Condition) -> Arrangement:
-        return replace(self, conditions=(*self.conditions, condition))
+    def add_filter(self, added: ValueFilter) -> RecordArrangement:
+        return replace(self, filters=(*self.filters, added))
 
-    def drop_condition(self) -> Arrangement:
-        """Take the newest condition back."""
-        return replace(self, conditions=self.conditions[:-1])
+    def drop_filter(self) -> RecordArrangement:
+        """Take the newest filter back."""
+        return replace(self, filters=self.filters[:-1])
 
     def describe(self, names: Sequence[str]) -> str:
         """Return it in words, such as ``city = Rome, by price ↓``; empty when all is as it came."""
         parts = [
             f"{format_cell(names[each.column])} {'=' if each.is_kept else '≠'} {shorten_value(each.value)}"
-            for each in self.conditions
+            for each in self.filters
         ]
         parts += [
             f"by {format_cell(names[each.column])} {'↓' if each.is_descending else '↑'}"
@@ -71,14 +72,14 @@ class Arrangement:
         return ", ".join(parts)
 
 
-def arrange(table: pa.Table, arrangement: Arrangement) -> list[int]:
+def arrange(table: pa.Table, arrangement: RecordArrangement) -> list[int]:
     """Return the places of the records that are shown, in their order."""
     places = list(range(table.num_rows))
-    for each in arrangement.conditions:
+    for each in arrangement.filters:
         keys = list_keys(table, each.column)
         places = [place for place in places if (keys[place] == each.value) is each.is_kept]
     for order in reversed(arrangement.orders):
-        rank = _rank(table.column(order.column), is_descending=order.is_descending)
+        rank = _rank(table, order)
         places.sort(key=rank.__getitem__)
     return places
 
@@ -97,7 +98,7 @@ def get_key(value: Any) -> str | None:
 
 def list_keys(table: pa.Table, column: int) -> list[str | None]:
     """Return the key of each value of a column."""
-    return [get_key(value) for value in table.column(column).to_pylist()]
+    return [get_key(value) for value in read_column(table, column)]
 
 
 def count_keys(keys: Sequence[str | None]) -> ValueCounts:
@@ -106,18 +107,18 @@ def count_keys(keys: Sequence[str | None]) -> ValueCounts:
     return ValueCounts(frequencies, len(frequencies), len(keys))
 
 
-def _rank(column: pa.ChunkedArray, *, is_descending: bool) -> list[int]:
-    """Return the rank of each value, the same one for equal values.
+def _rank(table: pa.Table, order: ColumnOrder) -> list[int]:
+    """Return the rank of each value of a column, the same one for equal values.
 
     Values of types without an order are compared as text.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    order = "descending" if is_descending else "ascending"
+    keys = "descending" if order.is_descending else "ascending"
     try:
-        ranked = pc.rank(column, order, tiebreaker="dense")
+        ranked = pc.rank(table.column(order.column), keys, tiebreaker="dense")
     except (pa.ArrowNotImplementedError, TypeError):
-        texts = pa.array([get_key(value) for value in column.to_pylist()], pa.string())
-        ranked = pc.rank(texts, order, tiebreaker="dense")
+        texts = pa.array(list_keys(table, order.column), pa.string())
+        ranked = pc.rank(texts, keys, tiebreaker="dense")
     return ranked.to_pylist()  # type: ignore[no-any-return]

@@ -41,6 +41,11 @@ class _Backend(ArrowBackend):
         return self._to_pylist(rows.column(column), self._microsecond_types[column])
 
 
+def read_column(table: pa.Table, column: int) -> list[Any]:
+    """Return the values of a column as the cells of a grid have them."""
+    return list(ArrowBackend(table.select([column])).get_column_at(0))
+
+
 class RecordGrid(TallHeaderTable):
     """The cells of a table; :meth:`show_table` replaces the table."""
 

@@ -18,8 +18,8 @@ from textual.worker import get_current_worker
 from localcdap.api.schema import Schema
 from localcdap.text import plural
 from localcdap.tui.records.arrangement import (
-    Arrangement,
-    Condition,
+    RecordArrangement,
+    ValueFilter,
     arrange,
     count_keys,
     get_key,
@@ -108,7 +108,7 @@ class RecordTable(Vertical):
         self._data: pa.Table | None = None
         """All records, as they came."""
         self._limit_note = ""
-        self._arrangement = Arrangement()
+        self._arrangement = RecordArrangement()
 
     def compose(self) -> ComposeResult:
         grid = self.make_grid()
@@ -189,14 +189,14 @@ class RecordTable(Vertical):
             limit_note = limit_note or _format_limit_note(table.num_rows)
             table = table.slice(0, MOST_ROWS)
         self._data, self._limit_note = table, limit_note
-        self._show_arranged(Arrangement())
+        self._show_arranged(RecordArrangement())
 
-    def _show_arranged(self, arrangement: Arrangement) -> None:
+    def _show_arranged(self, arrangement: RecordArrangement) -> None:
         """Show the records in another order, or others of them."""
         data, self._arrangement = self._data, arrangement
         if data is None:
             return
-        places = arrange(data, arrangement) if arrangement != Arrangement() else None
+        places = arrange(data, arrangement) if arrangement != RecordArrangement() else None
         shown = data if places is None else take(data, places)
         first = self.first_number
         numbers = range(data.num_rows) if places is None else places
@@ -239,10 +239,10 @@ class RecordTable(Vertical):
     @property
     def is_filtered(self) -> bool:
         """Whether there is a filter that can be taken back."""
-        return bool(self._arrangement.conditions)
+        return bool(self._arrangement.filters)
 
     def order_by(self, column: int) -> None:
-        """Order by a column: ascending, then descending, then as before."""
+        """ColumnOrder by a column: ascending, then descending, then as before."""
         self._show_arranged(self._arrangement.cycle_order(column))
 
     def filter_by(self, column: int, value: str | None, *, is_kept: bool) -> None:
@@ -250,11 +250,11 @@ class RecordTable(Vertical):
 
         :param value: the value as text; None for null.
         """
-        self._show_arranged(self._arrangement.add_condition(Condition(column, value, is_kept)))
+        self._show_arranged(self._arrangement.add_filter(ValueFilter(column, value, is_kept)))
 
     def unfilter(self) -> None:
         """Take the newest filter back."""
-        self._show_arranged(self._arrangement.drop_condition())
+        self._show_arranged(self._arrangement.drop_filter())
 
     def count_values(self, column: int) -> None:
         """Show the frequencies of the values of a column."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from textual.widgets import OptionList
 
 from localcdap.tui.dialogs.chooser import Chooser
-from localcdap.tui.keys.commands import list_actions
+from localcdap.tui.keys.commands import explain_unavailable, list_actions
+from localcdap.tui.screens.tables.screen import TablesScreen
 
 
 async def test_the_list_runs_what_is_chosen(open_studio):
@@ -106,3 +107,6 @@ async def test_keys_of_vim_move_in_lists_and_are_letters_in_text(open_studio):
 
         await driver.press("colon", "j", "k")
         assert driver.app.screen.query_one("#chooser-input").value == "jk"
+
+        opening = TablesScreen()  # it has no list of tables yet
+        assert explain_unavailable(opening, opening, "screen.change")

@@ -26,6 +26,7 @@ from typing import NoReturn
 from unittest import mock
 
 import click
+import psutil
 from textual import events
 from textual.geometry import Size
 from textual.keys import _character_to_key
@@ -72,6 +73,9 @@ class Monkey:
                     await self._one()
                     if done % 20 == 1:
                         await self._answers()
+                    if done % 1000 == 0:
+                        memory = psutil.Process().memory_info().rss >> 20
+                        click.echo(f"{done} events, {memory} MB of memory", err=True)
                     if self._app.fault is not None or not self._app.is_running:
                         break
                 await self._answers()

@@ -43,11 +43,17 @@ def furnished(cdap) -> None:
     write_run(cdap, "a_pipeline_with_a_name_longer_than_most", RunStatus.FAILED, error=error)
 
 
-@pytest.mark.parametrize("colours", ["NO_COLOR", "16", "all"])
-async def test_every_screen_can_be_heard_in_every_size(open_studio, monkeypatch, colours):
+@pytest.mark.parametrize(
+    ("colours", "sizes"),
+    [
+        ("NO_COLOR", SIZES[-1:]),
+        pytest.param("16", SIZES[2:3], marks=pytest.mark.slow),
+        pytest.param("all", SIZES, marks=pytest.mark.slow),
+    ],
+)
+async def test_every_screen_can_be_heard_in_every_size(open_studio, monkeypatch, colours, sizes):
     if colours == "NO_COLOR":
         monkeypatch.setenv("NO_COLOR", "1")
-    sizes = SIZES if colours == "all" else SIZES[2:3]
     async with open_studio(target=DocumentTarget("spending", SAMPLE)) as driver:
         if colours == "16":
             driver.app.theme = "localcdap-16"
@@ -65,7 +71,13 @@ async def test_every_screen_can_be_heard_in_every_size(open_studio, monkeypatch,
         assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("area", KEYS_OF_DIALOGS)
+@pytest.mark.parametrize(
+    "area",
+    [
+        each if each in ("home", "runs") else pytest.param(each, marks=pytest.mark.slow)
+        for each in KEYS_OF_DIALOGS
+    ],
+)
 async def test_a_dialog_can_be_used_after_the_terminal_got_another_size(open_studio, area):
     async with open_studio(target=DocumentTarget("spending", SAMPLE)) as driver:
         await driver.editor()
@@ -84,7 +96,7 @@ async def test_a_dialog_can_be_used_after_the_terminal_got_another_size(open_stu
             assert driver.app.screen is not dialog, f"escape does not close the dialog of {key}"
 
 
-async def test_states_are_told_in_words_or_marks(open_studio):
+async def test_every_state_has_a_word_or_a_mark(open_studio):
     document = json.loads(SAMPLE)
     stages = {stage["name"]: stage["plugin"] for stage in document["config"]["stages"]}
     stages["Customers"]["properties"]["sampleSize"] = "many"
