@@ -51,7 +51,7 @@ _SHARE_OF_LIMIT: Final = 0.6
 _SIFTED: Final = (SampleType.MATCHING, SampleType.FAILING)
 
 
-class Worker(Protocol):
+class ConnectorWorker(Protocol):
     """Runs a job with a plugin; see :class:`localcdap.sandbox.pool.PluginWorkers`."""
 
     def do(
@@ -82,7 +82,7 @@ class ConnectorService:
         connections: ConnectionService,
         artifacts: ArtifactService,
         environments: EnvironmentFactory,
-        worker: Worker,
+        worker: ConnectorWorker,
         rows: RowsOfInstance,
         limit_s: float,
     ) -> None:
