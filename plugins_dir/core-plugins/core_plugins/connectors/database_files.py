@@ -108,7 +108,7 @@ class SQLiteConnector(Connector):
     def _open(self, context: ConnectorContext) -> sqlite3.Connection:
         """Open the file for reading.
 
-        :raises BadRequestError: when there is no such file, or it is no database.
+        :raises BadRequestError: when the file does not exist, or is not a database.
         """
         path = context.resolve_path(self.config.path)
         if not Path(path).is_file():
