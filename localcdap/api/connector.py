@@ -102,7 +102,7 @@ class SampleRequest(msgspec.Struct, frozen=True, rename="camel"):
     time."""
 
 
-class SampleResult(msgspec.Struct):
+class RecordSample(msgspec.Struct):
     """Some of the records at a path."""
 
     schema: Schema | None
@@ -185,7 +185,7 @@ class RecordStream(msgspec.Struct):
     """Whether these are the wanted records already: the system has sampled by itself."""
 
 
-class FileTable(msgspec.Struct, frozen=True):
+class DatabaseTable(msgspec.Struct, frozen=True):
     """A table or view of a database file."""
 
     schema: str
@@ -197,7 +197,7 @@ class FileTable(msgspec.Struct, frozen=True):
 class FileDatabase(Protocol):
     """A DuckDB file that is open for reading."""
 
-    def list_tables(self) -> list[FileTable]:
+    def list_tables(self) -> list[DatabaseTable]:
         """Return its tables and views, by schema and name."""
         ...
 

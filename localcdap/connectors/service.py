@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from localcdap.api.app.connections import (
-    Connection,
     ConnectionPlugin,
     ConnectionSample,
     ConnectionType,
@@ -51,7 +50,7 @@ _SHARE_OF_LIMIT: Final = 0.6
 _SIFTED: Final = (SampleType.MATCHING, SampleType.FAILING)
 
 
-class Worker(Protocol):
+class ConnectorWorker(Protocol):
     """Runs a job with a plugin; see :class:`localcdap.sandbox.pool.PluginWorkers`."""
 
     def do(
@@ -82,7 +81,7 @@ class ConnectorService:
         connections: ConnectionService,
         artifacts: ArtifactService,
         environments: EnvironmentFactory,
-        worker: Worker,
+        worker: ConnectorWorker,
         rows: RowsOfInstance,
         limit_s: float,
     ) -> None:
@@ -126,7 +125,7 @@ class ConnectorService:
     @requires(of_namespace(), Permission.EXECUTE)
     def test_stored(self, namespace: str, name: str) -> list[ConnectorFailure]:
         """Try a stored connection; see :meth:`test`."""
-        return self.test(namespace, self.find(namespace, name).plugin, name)
+        return self.test(namespace, self._connections.find(namespace, name).plugin, name)
 
     @requires(of_namespace(), Permission.READ)
     def browse(self, namespace: str, name: str, request: BrowseRequest) -> BrowseDetail:
@@ -170,15 +169,8 @@ class ConnectorService:
         """
         return self._specify(self._open(namespace, name), request, None)
 
-    def find(self, namespace: str, name: str) -> Connection:
-        """Return a connection; the predefined ones of Data Fusion exist too.
-
-        :raises NotFoundError: when there is no such connection.
-        """
-        return self._connections.find(namespace, name)
-
     def _open(self, namespace: str, name: str) -> _Call:
-        found = self.find(namespace, name)
+        found = self._connections.find(namespace, name)
         return _Call(self, namespace, found.plugin, found.name)
 
     def _specify(self, call: _Call, request: SpecificationRequest, schema: Any) -> ConnectorDetail:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from localcdap.api.errors import DiskFullError
+from localcdap.apps.processes import AppProcesses
+from localcdap.artifacts.directories.trash import move_folders_to_trash
+from localcdap.artifacts.service import ArtifactService
+from localcdap.datasets.transactions import TransactionService
 from localcdap.home import Home
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
@@ -11,6 +22,8 @@ from localcdap.runs.profiles import Profiles, RemoteProfile
 from localcdap.security.privileges import Privileges
 from localcdap.settings import Settings
 from localcdap.store.store import Store
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> SecureKeyService:
@@ -58,3 +71,44 @@ def read_profiles(settings: Settings) -> Profiles:
         return found.profile if found is not None else None
 
     return Profiles(remotes, settings.engine_profile, of_namespace)
+
+
+def create_app_processes(
+    home: Home,
+    settings: Settings,
+    services: Mapping[str, object],
+    transactions: Callable[[], TransactionService],
+) -> AppProcesses:
+    """Return the processes of system applications; none is running yet.
+
+    :param services: those of the host that applications can call, by name.
+    :param transactions: creates the transaction service of one process.
+    """
+    return AppProcesses(
+        home.path,
+        services,
+        transactions,
+        memory_mb=settings.app_memory_mb,
+        idle_s=settings.app_idle_minutes * 60,
+    )
+
+
+def make_artifact_resource(
+    artifacts: ArtifactService, directories: Sequence[Path], trash: Path
+) -> NamespaceResource:
+    """Return the resource that moves the plugin folders of a deleted namespace to the trash."""
+
+    def remove_files(namespace: str, generation: int) -> Sequence[str]:
+        kept = move_folders_to_trash(directories, namespace, trash / f"{namespace}-{generation}")
+        artifacts.sync()
+        return kept
+
+    return NamespaceResource("plugin folders", remove_files=remove_files)
+
+
+def sync_artifacts(artifacts: ArtifactService) -> None:
+    """Bring the index up to date; on a full disk, what is stored can be read with the index as it is."""
+    try:
+        artifacts.sync()
+    except DiskFullError as error:
+        _LOG.warning("Changes of plugins are not noticed now. %s", error.full_message)

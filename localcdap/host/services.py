@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from localcdap.api.app.timeouts import TransactionLimits
-from localcdap.api.errors import DiskFullError
 from localcdap.api.locations import Locations
 from localcdap.apps.child import CONNECTIONS, MESSAGING, PLATFORM
 from localcdap.apps.connections import AppConnections
@@ -22,10 +19,8 @@ from localcdap.apps.jobs.service import JobService
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.metadata import AppMetadata
 from localcdap.apps.platform import AppPlatform
-from localcdap.apps.processes import AppProcesses
 from localcdap.apps.service import AppService
 from localcdap.artifacts.changes import make_change_publisher
-from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
@@ -46,10 +41,13 @@ from localcdap.datasets.types import DatasetTypes
 from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home, find_shipped_plugins
 from localcdap.host.configured_parts import (
+    create_app_processes,
     create_destinations,
+    make_artifact_resource,
     open_secure_keys,
     read_privileges,
     read_profiles,
+    sync_artifacts,
 )
 from localcdap.host.engine_server import make_engine_server
 from localcdap.host.service_table import SERVICES
@@ -112,8 +110,6 @@ from localcdap.store.structured.exports import TableExports
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.transactions.names import ADMIN
 
-_LOG: Final = logging.getLogger(__name__)
-
 
 class HostServices:
     """The services of an instance, in the process that has its database open.
@@ -166,7 +162,7 @@ class HostServices:
             self._open_metadata(store)
             self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
-            self._sync_artifacts()
+            sync_artifacts(self.artifacts)
             self._open_jobs(store, home, settings, provisioners, engine)
             undo.callback(self.jobs.close)
             self._open_apps(store, structured, worker, home, settings, undo)
@@ -203,13 +199,6 @@ class HostServices:
         self._authorizer = PrivilegeAuthorizer(self._owner_privileges.read)
         self.checks = AccessChecks(self._authorizer)
         self.security = SecurityService(self._authorizer, file)
-
-    def _sync_artifacts(self) -> None:
-        """Bring the index up to date; on a full disk, what is stored can be read with the index as it is."""
-        try:
-            self.artifacts.sync()
-        except DiskFullError as error:
-            _LOG.warning("Changes of plugins are not noticed now. %s", error.full_message)
 
     def _open_lineage(self, store: Store, worker: PluginWorkers, days: float) -> None:
         """Build what runs need of metadata: its store, the audit log, lineage."""
@@ -391,18 +380,16 @@ class HostServices:
             self._authorizer,
             self.jobs,
         )
-        connections = AppConnections(self.connections, self.connectors, self.checks)
-        processes = AppProcesses(
-            home.path,
+        processes = create_app_processes(
+            home,
+            settings,
             {
                 PLATFORM: platform,
                 MESSAGING: self.messaging,
                 ADMIN: structured.admin,
-                CONNECTIONS: connections,
+                CONNECTIONS: AppConnections(self.connections, self.connectors, self.checks),
             },
             lambda: TransactionService(structured, limits=self.transaction_service.get_limits()),
-            memory_mb=settings.app_memory_mb,
-            idle_s=settings.app_idle_minutes * 60,
         )
         limit_s = settings.app_time_limit_s
         self._app_listeners = AppListeners(
@@ -555,16 +542,3 @@ class HostServices:
         """Stop the services, the newest first. Active runs continue."""
         self.end_waiting()
         self._undo.close()
-
-
-def make_artifact_resource(
-    artifacts: ArtifactService, directories: Sequence[Path], trash: Path
-) -> NamespaceResource:
-    """Return the resource that moves the plugin folders of a deleted namespace to the trash."""
-
-    def remove_files(namespace: str, generation: int) -> Sequence[str]:
-        kept = move_folders_to_trash(directories, namespace, trash / f"{namespace}-{generation}")
-        artifacts.sync()
-        return kept
-
-    return NamespaceResource("plugin folders", remove_files=remove_files)

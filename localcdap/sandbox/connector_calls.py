@@ -22,10 +22,10 @@ from localcdap.api.connector import (
     ConnectorFailure,
     ConnectorSpec,
     FileDatabase,
+    RecordSample,
     RecordStream,
     RelatedPlugin,
     SampleRequest,
-    SampleResult,
     SampleType,
     SpecificationRequest,
 )
@@ -111,7 +111,7 @@ class ConnectorAnswer(msgspec.Struct):
     wants: WantedRows | None = None
     failures: list[ConnectorFailure] = []
     browsed: BrowseDetail | None = None
-    sampled: SampleResult | None = None
+    sampled: RecordSample | None = None
     related: list[RelatedPlugin] = []
     schema: Schema | None = None
     sample_types: list[str] = []
@@ -133,7 +133,7 @@ def call_connector(request: ConnectorRequest) -> ConnectorAnswer:
 
     :raises BadRequestError: when a property, a path or the request is wrong.
     :raises NotFoundError: when there is nothing at the path.
-    :raises PluginError: when the connector raised, or what it returned is no answer.
+    :raises PluginError: when the connector raised, or did not return an answer.
     :raises MemoryError: when it takes more memory than there is.
     """
     ref = request.plugin

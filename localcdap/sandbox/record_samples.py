@@ -11,9 +11,9 @@ from typing import Final
 
 from localcdap.api.connector import (
     MOST_RECORDS,
+    RecordSample,
     RecordStream,
     SampleRequest,
-    SampleResult,
     SampleType,
     Unreadable,
 )
@@ -60,7 +60,7 @@ def check_sample_request(request: SampleRequest) -> None:
 
 def take_sample(
     stream: RecordStream, request: SampleRequest, seconds: float, sift: Sift | None = None
-) -> SampleResult:
+) -> RecordSample:
     """Read a stream as far as a sample needs it, at most for some seconds.
 
     :param sift: selects records, for the types that need it.
@@ -89,7 +89,7 @@ def take_sample(
     if schema is None and stream.find_schema is not None:
         schema = stream.find_schema(records)
     total, is_estimate = reader.estimate_total()
-    result = SampleResult(
+    result = RecordSample(
         schema,
         [encode_json_record(each) for each in records],
         total,
@@ -190,7 +190,7 @@ class _Strata:
         self._most = MOST_RECORDS
 
     def take(self, reader: _Reader, limit: int) -> list[_Place]:
-        """Return a sample in which each value has its share, and at least one record if there is room."""
+        """Return a sample with the share of each value, at least one record as far as the limit allows."""
         self._most = limit
         for each in reader:
             self._add(each)
@@ -238,9 +238,9 @@ def _share_out(counts: dict[str, int], limit: int, chance: random.Random) -> dic
         return dict(counts)
     if len(counts) >= limit:
         return dict.fromkeys(chance.sample(sorted(counts), limit), 1)
-    room = limit - len(counts)
+    spare = limit - len(counts)
     rest = total - len(counts)
-    exact = {value: room * (count - 1) / rest for value, count in counts.items()}
+    exact = {value: spare * (count - 1) / rest for value, count in counts.items()}
     shares = {value: 1 + int(share) for value, share in exact.items()}
     missing = limit - sum(shares.values())
     by_remainder = sorted(exact, key=lambda value: (int(exact[value]) - exact[value], value))
@@ -249,7 +249,7 @@ def _share_out(counts: dict[str, int], limit: int, chance: random.Random) -> dic
     return shares
 
 
-def _describe(result: SampleResult, request: SampleRequest) -> str:
+def _describe(result: RecordSample, request: SampleRequest) -> str:
     """Return what the sample is: ``1,000 of 2.4 M records``."""
     shown = f"{len(result.records):,}"
     if result.total is None:

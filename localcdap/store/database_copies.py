@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.arrow import RecordCodec, from_arrow_schema
-from localcdap.api.connector import FileTable, RecordStream, SampleRequest
+from localcdap.api.connector import DatabaseTable, RecordStream, SampleRequest
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.stage import Record
 from localcdap.store.columns import quote_identifier
@@ -34,7 +34,7 @@ class OpenedDatabase:
 
     Nothing is written, and nothing that its views name outside of the file is read.
 
-    :raises BadRequestError: when the file is no DuckDB database, is in use, or was made by another version.
+    :raises BadRequestError: when the file is not a DuckDB database, is in use, or is of another version.
     """
 
     def __init__(self, path: str, memory_mb: int = 256) -> None:
@@ -61,10 +61,10 @@ class OpenedDatabase:
                 "Check the file; if another program has it open for writing, end that program.",
             ) from None
 
-    def list_tables(self) -> list[FileTable]:
+    def list_tables(self) -> list[DatabaseTable]:
         """See :meth:`localcdap.api.connector.FileDatabase.list_tables`."""
         return [
-            FileTable(schema, name, self._count(schema, name) if is_table else None)
+            DatabaseTable(schema, name, self._count(schema, name) if is_table else None)
             for schema, name, is_table in self._connection.execute(_LIST).fetchall()
         ]
 

@@ -134,22 +134,9 @@ class AppTester:
             AppDeployer(tables.admin).deploy(
                 SYSTEM_NAMESPACE, [describe_application(app, app.__qualname__)]
             )
-            environments = EnvironmentFactory(
-                self._artifacts,
-                locations=Locations({}, str(folder)),
-                check_namespace=self.namespaces.require,
-                secrets=self._get_secrets,
-            )
+            environments = self._create_environments(folder)
             self.connections: Final = ConnectionService(
                 tables.transactions, self.namespaces, self.secure_keys
-            )
-            connectors = ConnectorService(
-                self.connections,
-                self._artifacts,
-                environments,
-                InProcessRunner(),
-                _NoRows(),
-                _LIMIT_S,
             )
             platform = AppPlatform(
                 self.namespaces,
@@ -166,10 +153,8 @@ class AppTester:
                 KnownRuns(store),
             )
             name = describe_application(app, app.__qualname__).name
-            connections = AppConnections(self.connections, connectors, AccessChecks(ALLOW_ALL))
-            self.context: Final = AppContext(
-                platform, tables.transactions, name, CallerConnections(connections)
-            )
+            connections = CallerConnections(self._create_connections(environments))
+            self.context: Final = AppContext(platform, tables.transactions, name, connections)
             self._runtime = AppRuntime(app, self.context, self._create_delivery)
             self._undo = undo.pop_all()
 
@@ -256,6 +241,25 @@ class AppTester:
         }
         request = AppRequest(method, path, texts, sent, service, dict(headers or {}))
         return self._runtime.answer(request)
+
+    def _create_environments(self, folder: Path) -> EnvironmentFactory:
+        return EnvironmentFactory(
+            self._artifacts,
+            locations=Locations({}, str(folder)),
+            check_namespace=self.namespaces.require,
+            secrets=self._get_secrets,
+        )
+
+    def _create_connections(self, environments: EnvironmentFactory) -> AppConnections:
+        connectors = ConnectorService(
+            self.connections,
+            self._artifacts,
+            environments,
+            InProcessRunner(),
+            _NoRows(),
+            _LIMIT_S,
+        )
+        return AppConnections(self.connections, connectors, AccessChecks(ALLOW_ALL))
 
     def _get_secrets(self, namespace: str) -> Secrets:
         return Secrets(

@@ -12,8 +12,8 @@ from localcdap.api.connector import (
     BrowseRequest,
     Connector,
     ConnectorSpec,
+    RecordSample,
     SampleRequest,
-    SampleResult,
     SpecificationRequest,
 )
 from localcdap.api.errors import NotFoundError
@@ -82,7 +82,7 @@ class ConnectorTester:
         assert answer.browsed is not None
         return answer.browsed
 
-    def sample(self, path: str = "/", **request: Any) -> SampleResult:
+    def sample(self, path: str = "/", **request: Any) -> RecordSample:
         """Return some of the records at a path.
 
         :param request: other fields of :class:`localcdap.api.SampleRequest`. Samples of matching and failing

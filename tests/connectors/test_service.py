@@ -16,8 +16,8 @@ import pytest
 from localcdap.api.app.connections import ConnectionPlugin
 from localcdap.api.connector import (
     BrowseRequest,
+    RecordSample,
     SampleRequest,
-    SampleResult,
     SampleType,
     SpecificationRequest,
 )
@@ -78,7 +78,7 @@ def browse(instance: TemporaryInstance, name: str, path: str = "/") -> list[str]
     return [each.path for each in found.entities]
 
 
-def sample(instance: TemporaryInstance, name: str, path: str, **request: object) -> SampleResult:
+def sample(instance: TemporaryInstance, name: str, path: str, **request: object) -> RecordSample:
     wanted = SampleRequest(path, **request)
     return instance.cdap.connectors.sample("default", name, wanted).result
 
@@ -237,7 +237,7 @@ def test_a_url(instance: TemporaryInstance, tmp_path: Path) -> None:
     assert failure.property == "url"
 
 
-def test_secrets_are_read_and_never_told(instance: TemporaryInstance) -> None:
+def test_no_answer_has_a_secret(instance: TemporaryInstance) -> None:
     plugin = {"name": "DuckDB", "properties": {"path": "${secure(where)}"}}
     instance.cdap.secure_keys.put("default", "where", "/nowhere/hidden-place.duckdb")
     instance.cdap.connections.load("default", {"name": "secret", "plugin": plugin})

@@ -35,7 +35,7 @@ CHECKED = {
     "ADMIN on dataset {update.namespace}/{update.name}": "datasets.update",
     "ADMIN on namespace of {path}": "artifacts.put_back artifacts.remove",
     "ADMIN on namespace system": (
-        "apps.stop audit.prune database.back_up messaging.forget_listener "
+        "apps.scale apps.stop audit.prune database.back_up messaging.forget_listener "
         "messaging.save_listener_position messaging.skip_event "
         "structured-tables.create_or_update structured-tables.drop"
     ),
@@ -51,7 +51,8 @@ CHECKED = {
     "EXECUTE on application system/{name}": "apps.call",
     "EXECUTE on namespace {call.namespace}": "methods.call",
     "EXECUTE on namespace {namespace}": (
-        "methods.end_session previews.get previews.list_previews previews.stop previews.wait runs.warm_up"
+        "connectors.test connectors.test_stored methods.end_session previews.get "
+        "previews.list_previews previews.stop previews.wait runs.warm_up"
     ),
     "EXECUTE on namespace {query.namespace}": "paths.list_entries paths.peek",
     "EXECUTE on namespace {request.namespace}": "cases.start debugging.debug previews.start",
@@ -64,7 +65,8 @@ CHECKED = {
     "READ on entity or namespace of {query}, or namespace system": "audit.list_messages",
     "READ on namespace system": "metadata.list_set_aside",
     "READ on namespace {namespace}": (
-        "connections.get connections.get_properties messaging.fetch metadata.export "
+        "connections.find connections.get connections.get_properties connectors.browse "
+        "connectors.sample connectors.specify messaging.fetch metadata.export "
         "openlineage.list_job_events openlineage.list_run_events preferences.find_origins "
         "preferences.resolve_for_pipeline runs.list_by_pipeline runs.list_page "
         "secure-keys.get"
@@ -100,7 +102,7 @@ CHECKED = {
         "artifacts.find_plugin artifacts.get_plugin artifacts.get_plugin_folder "
         "artifacts.list_artifacts artifacts.list_capabilities "
         "artifacts.list_capability_warnings artifacts.list_hidden artifacts.list_plugins "
-        "artifacts.read_documentation connections.list_connections datasets.list_types "
+        "artifacts.read_documentation connections.list_connections connectors.list_types datasets.list_types "
         "drafts.export drafts.get "
         "drafts.list_drafts drafts.list_revisions messaging.describe_topic "
         "messaging.list_topics runs.get_arguments runs.list_profiles secure-keys.describe "

@@ -13,9 +13,9 @@ from localcdap.api.connector import (
     BrowseDetail,
     BrowseRequest,
     ConnectorFailure,
+    RecordSample,
     RelatedPlugin,
     SampleRequest,
-    SampleResult,
     SpecificationRequest,
 )
 
@@ -88,7 +88,7 @@ class ConnectorDetail(msgspec.Struct, rename="camel"):
 class ConnectionSample(msgspec.Struct):
     """A sample of what a path of a connection names, with the stages that read all of it."""
 
-    result: SampleResult
+    result: RecordSample
     detail: ConnectorDetail
 
 

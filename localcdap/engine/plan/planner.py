@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-class Connector(BatchSink):
+class ConditionSink(BatchSink):
     """The end of a phase at a condition: computes the records once, which later phases read.
 
     CDAP puts a connector at the same place (``PipelinePlanner``).
@@ -206,4 +206,4 @@ class _Planner:
 
 
 def _get_plugin(run: RunContext, stage: Stage) -> Any:
-    return Connector({}) if stage.type == CONDITION else get_plugin(run, stage)
+    return ConditionSink({}) if stage.type == CONDITION else get_plugin(run, stage)

@@ -229,7 +229,8 @@ def test_a_connection_browses_and_samples(place: Place):
     cdap, server = place.instance.cdap, place.server
     given = place.plugin("", referenceName="")["properties"]
     kind = {"Postgres": "PostgreSQL", "Mysql": "MySQL"}[server.plugin]
-    shop = {"name": kind, "properties": {key: value for key, value in given.items() if value}}
+    properties = {key: value for key, value in given.items() if value}
+    shop = {"name": kind, "properties": properties}
     cdap.connections.load("default", {"name": kind, "plugin": shop})
     schema = {"Postgres": "public", "Mysql": "shop"}[server.plugin]
     server.sql("CREATE TABLE looked_at AS SELECT * FROM given;")
@@ -254,10 +255,10 @@ def test_a_connection_browses_and_samples(place: Place):
     read = {"type": "batchsource", "name": source.name, "properties": source.properties}
     assert place.run(read, trash).error is None
 
-    wrong = ConnectionPlugin(kind, properties=shop["properties"] | {"password": WRONG})
+    wrong = ConnectionPlugin(kind, properties=properties | {"password": WRONG})
     (failure,) = cdap.connectors.test("default", wrong)
     assert "denies access" in failure.message
-    lacking = ConnectionPlugin(kind, properties=shop["properties"] | {"jdbcPluginName": "none"})
+    lacking = ConnectionPlugin(kind, properties=properties | {"jdbcPluginName": "none"})
     (failure,) = cdap.connectors.test("default", lacking)
     assert failure.property == "jdbcPluginName"
 

@@ -22,11 +22,9 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.errors import BadRequestError
 from localcdap.plugin_lib.connectors.file_records import infer_schema
-from localcdap.text import format_available
-
-from .tables import describe_table
+from localcdap.plugin_lib.connectors.tables import describe_table, make_missing_error
 
 _ROWS: Final = 1000
 
@@ -58,13 +56,12 @@ class DuckDBConnector(Connector):
                 [BrowseEntity(name, f"/{name}", "schema", can_browse=True) for name in names]
             )
         found = [
-            describe_table(name, f"/{schema}/{name}", rows)
+            describe_table(f"/{schema}/{name}", rows)
             for (owner, name), rows in tables.items()
             if owner == schema and table in ("", name)
         ]
         if not found:
-            shown = format_available(table, sorted(f"{a}/{b}" for a, b in tables))
-            raise NotFoundError(f"There is nothing at '{request.path}'; available: {shown}.")
+            raise make_missing_error(f"{schema}/{table}", (f"{a}/{b}" for a, b in tables))
         return BrowseDetail(found)
 
     def read(self, context: ConnectorContext, request: SampleRequest) -> RecordStream:
@@ -91,10 +88,10 @@ class SQLiteConnector(Connector):
         with contextlib.closing(self._open(context)) as database:
             tables = _list_tables(database)
             if wanted and wanted not in tables:
-                raise _make_missing(wanted, tables)
+                raise make_missing_error(wanted, tables)
             return BrowseDetail(
                 [
-                    describe_table(name, f"/{name}", _count(database, name), tables[name])
+                    describe_table(f"/{name}", _count(database, name), tables[name])
                     for name in ([wanted] if wanted else tables)
                 ]
             )
@@ -104,14 +101,14 @@ class SQLiteConnector(Connector):
         database = self._open(context)
         tables = _list_tables(database)
         if table not in tables:
-            raise _make_missing(table, tables)
+            raise make_missing_error(table, tables)
         total = _count(database, table)
         return RecordStream(_read(database, table), total=total, find_schema=infer_schema)
 
     def _open(self, context: ConnectorContext) -> sqlite3.Connection:
         """Open the file for reading.
 
-        :raises BadRequestError: when there is no such file, or it is no database.
+        :raises BadRequestError: when the file does not exist, or is not a database.
         """
         path = context.resolve_path(self.config.path)
         if not Path(path).is_file():
@@ -134,11 +131,6 @@ def _list_tables(database: sqlite3.Connection) -> dict[str, str]:
         raise BadRequestError(
             f"The file cannot be read as SQLite: {error}.", "Name an SQLite file."
         ) from None
-
-
-def _make_missing(table: str, tables: dict[str, str]) -> NotFoundError:
-    shown = format_available(table, sorted(tables))
-    return NotFoundError(f"There is no table '{table}'; available: {shown}.")
 
 
 def _quote(name: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from localcdap.api import (
     BrowseDetail,
-    BrowseEntity,
-    BrowseProperty,
     BrowseRequest,
     Connector,
     ConnectorContext,
@@ -16,8 +14,7 @@ from localcdap.api import (
     SpecificationRequest,
     plugin,
 )
-from localcdap.api.errors import NotFoundError
-from localcdap.text import format_available
+from localcdap.plugin_lib.connectors.tables import describe_table, make_missing_error
 
 
 @plugin(name="Tables", description="Browses and samples the tables and datasets of the namespace.")
@@ -29,11 +26,10 @@ class TablesConnector(Connector):
         tables = context.list_tables()
         wanted = (request.path or "").strip("/")
         if wanted and wanted not in tables:
-            shown = format_available(wanted, sorted(tables))
-            raise NotFoundError(f"There is no table '{wanted}'; available: {shown}.")
+            raise make_missing_error(wanted, tables)
         return BrowseDetail(
             [
-                describe_table(name, f"/{name}", rows)
+                describe_table(f"/{name}", rows)
                 for name, rows in sorted(tables.items())
                 if wanted in ("", name)
             ]
@@ -45,9 +41,3 @@ class TablesConnector(Connector):
     def specify(self, context: ConnectorContext, request: SpecificationRequest) -> ConnectorSpec:
         name = (request.path or "").strip("/")
         return ConnectorSpec([RelatedPlugin("Table", "batchsource", {"name": name})])
-
-
-def describe_table(name: str, path: str, rows: int | None, type: str = "table") -> BrowseEntity:
-    """Return a table as an entity that can be sampled."""
-    properties = {} if rows is None else {"Rows": BrowseProperty(str(rows), "NUMBER")}
-    return BrowseEntity(name, path, type, can_sample=True, properties=properties)

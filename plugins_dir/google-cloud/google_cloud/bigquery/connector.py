@@ -5,7 +5,6 @@ from __future__ import annotations
 from localcdap.api import (
     BrowseDetail,
     BrowseEntity,
-    BrowseProperty,
     BrowseRequest,
     Capabilities,
     Connector,
@@ -20,6 +19,7 @@ from localcdap.api import (
 )
 from localcdap.api.connector import format_connection_macro
 from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.plugin_lib.connectors.tables import describe_table
 
 from ..account import GoogleAccountConfig
 from .tables import get_table_name
@@ -51,7 +51,7 @@ class BigQueryConnector(Connector):
                 [BrowseEntity(each, f"/{each}", "dataset", can_browse=True) for each in datasets]
             )
         found = [
-            _describe(dataset, table, rows)
+            describe_table(f"/{dataset}/{table}", rows)
             for (dataset, table), rows in sorted(tables.items())
             if dataset == wanted and name in ("", table)
         ]
@@ -72,13 +72,6 @@ class BigQueryConnector(Connector):
             macro = format_connection_macro(context.connection)
             properties |= {"useConnection": "true", "connection": macro}
         return ConnectorSpec([RelatedPlugin("BigQueryTable", "batchsource", properties)])
-
-
-def _describe(dataset: str, table: str, rows: int | None) -> BrowseEntity:
-    properties = {} if rows is None else {"Rows": BrowseProperty(str(rows), "NUMBER")}
-    return BrowseEntity(
-        table, f"/{dataset}/{table}", "table", can_sample=True, properties=properties
-    )
 
 
 def _split(path: str | None) -> tuple[str, str]:

@@ -1,0 +1,113 @@
+"""Data Prep acts for its caller (document 002, story 10): what the caller may not do, it does not do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from localcdap.api.security import Principal
+from localcdap.engine.messages.host import StatementBatch
+from localcdap.security.principals import act_as
+from localcdap.testing import TemporaryInstance
+
+from .conftest import DataPrepClient
+
+SETTINGS = """
+[security]
+enabled = true
+
+[security.privileges.reader]
+"namespaces/system/apps/dataprep" = ["EXECUTE"]
+"namespaces/default" = ["READ"]
+
+[security.privileges.writer]
+"namespaces/system/apps/dataprep" = ["EXECUTE"]
+"namespaces/default" = ["READ", "WRITE"]
+"namespaces/private/datasets/open" = ["READ"]
+"namespaces/private" = ["WRITE"]
+
+[security.privileges.nobody]
+"namespaces/system/apps/dataprep" = ["EXECUTE"]
+
+[security.privileges.root]
+"*" = ["READ", "WRITE", "EXECUTE", "ADMIN"]
+"""
+READER, WRITER, NOBODY, ROOT = map(Principal, ("reader", "writer", "nobody", "root"))
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DataPrepClient]:
+    home = tmp_path_factory.mktemp("guarded")
+    (home / "localcdap.toml").write_text(SETTINGS)
+    with TemporaryInstance(home) as instance:
+        with act_as(ROOT):
+            statements = [f"CREATE TABLE {name} AS SELECT 1 AS n" for name in ("seen", "hidden")]
+            batch = StatementBatch("default", statements, ["seen", "hidden"])
+            instance.cdap.table_statements.carry_out(batch)
+            plugin = {"name": "Tables", "properties": {}}
+            instance.cdap.connections.load("default", {"name": "tables", "plugin": plugin})
+        yield DataPrepClient(instance, "default")
+
+
+def status(client: DataPrepClient, who: Principal, method: str, path: str, body: Any = None) -> int:
+    with act_as(who):
+        return client.call(method, path, body).status
+
+
+def test_a_reader_reads_and_writes_nothing(client: DataPrepClient) -> None:
+    allowed: list[tuple[str, str, Any]] = [
+        ("GET", "workspaces", None),
+        ("GET", "connections", None),
+        ("GET", "connections/tables", None),
+        ("GET", "connectionTypes", None),
+        ("POST", "connections/tables/browse", {"path": "/"}),
+        ("POST", "connections/tables/sample", {"path": "/seen"}),
+        ("POST", "connections/tables/specification", {"path": "/seen"}),
+    ]
+    for method, path, body in allowed:
+        assert status(client, READER, method, path, body) == 200, path
+        assert status(client, NOBODY, method, path, body) == 403, path
+    create = {"connection": "tables", "sampleRequest": {"path": "/seen"}}
+    plugin = {"plugin": {"name": "Tables"}}
+    refused: list[tuple[str, str, Any]] = [
+        ("POST", "workspaces", create),
+        ("POST", "recipes", {"recipeName": "r", "description": "", "directives": ["drop :n"]}),
+        ("PUT", "connections/x", plugin),
+        ("DELETE", "connections/tables", None),
+        ("POST", "connections/test", plugin),
+    ]
+    for method, path, body in refused:
+        assert status(client, READER, method, path, body) == 403, path
+    assert status(client, WRITER, "PUT", "connections/x", plugin) == 403  # as for other front ends
+    assert status(client, ROOT, "PUT", "connections/x", plugin) == 200
+
+
+def test_a_writer_owns_what_is_made(client: DataPrepClient) -> None:
+    create = {"connection": "tables", "sampleRequest": {"path": "/seen"}}
+    with act_as(WRITER):
+        id = client.call("POST", "workspaces", create).body
+    with act_as(READER):
+        assert client.call("GET", f"workspaces/{id}").body["owner"] == "writer"
+        assert client.call("POST", f"workspaces/{id}/execute", {"directives": []}).status == 403
+    assert status(client, WRITER, "DELETE", f"workspaces/{id}") == 200
+
+
+def test_only_readable_tables_are_shown_and_sampled(client: DataPrepClient) -> None:
+    cdap = client.instance.cdap
+    with act_as(ROOT):
+        cdap.namespaces.create("private")
+        statements = [f"CREATE TABLE {name} AS SELECT 1 AS n" for name in ("open", "shut")]
+        batch = StatementBatch("private", statements, ["open", "shut"])
+        cdap.table_statements.carry_out(batch)
+        plugin = {"name": "Tables", "properties": {}}
+        cdap.connections.load("private", {"name": "tables", "plugin": plugin})
+    private = DataPrepClient(client.instance, "private")
+    # WRITE on the namespace alone reads nothing of it.
+    assert status(private, WRITER, "POST", "connections/tables/browse", {"path": "/"}) == 403
+    create = {"connection": "tables", "sampleRequest": {"path": "/shut"}}
+    assert status(private, WRITER, "POST", "workspaces", create) == 403
+    with act_as(ROOT):
+        found = private.call("POST", "connections/tables/browse", {"path": "/"}).body
+    assert [each["name"] for each in found["entities"]] == ["open", "shut"]
