@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import openpyxl
+from textual.widgets import Input
 
 from localcdap.tui.routes import PrepTarget
 from localcdap.tui.screens.prep.screen import PrepScreen
@@ -125,6 +126,7 @@ async def by_example(newcomer: Newcomer, value: str, wanted: str) -> None:
     await newcomer.press("E")
     await newcomer.is_in_field()
     field = newcomer.driver.app.focused
+    assert isinstance(field, Input)
     assert field.value == value
     field.value = ""
     await newcomer.type(wanted)
