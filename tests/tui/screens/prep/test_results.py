@@ -14,7 +14,7 @@ from localcdap.pipeline_tests.reader import read_test
 from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate
 from localcdap.pipeline_tests.service import run_cases
 from localcdap.tui.routes import PrepTarget
-from localcdap.tui.screens.prep.all_rows import ColumnTotals, describe_surprises
+from localcdap.tui.screens.prep.all_rows import PrepTotals, describe_surprises
 from localcdap.tui.screens.prep.answers import PrepColumn, PrepProfile
 from tests.tui.screens.prep.test_screen import opened, shown, write
 
@@ -103,6 +103,6 @@ def test_what_the_sample_did_not_show(totals, surprises):
     column = {"type": "long", "rows": 1000, "nulls": 0, "distinct": 1000, "highest": "9"} | totals
     if totals.get("nulls"):
         column["distinct"] = 700
-    known = ColumnTotals("n", empty=0, has_more=False, lowest="0", **column)
+    known = PrepTotals("n", empty=0, has_more=False, lowest="0", **column)
     assert describe_surprises(sample, known) == surprises
     assert describe_surprises(None, known) == ["the sample does not have it"]
