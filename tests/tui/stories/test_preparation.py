@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import openpyxl
+from textual.widgets import Input
 
 from localcdap.tui.routes import PrepTarget
 from localcdap.tui.screens.prep.screen import PrepScreen
@@ -108,7 +109,6 @@ async def test_three_forms_of_dates_and_of_prices(open_studio, tmp_path: Path) -
         await newcomer.sees("2 of 5 rows")
         screen = driver.app.screen
         assert isinstance(screen, PrepScreen)
-        screen.facets = ()
         await newcomer.press("F")
         assert screen.view.rows == [
             ["1", "John Doe", "Rome", "1200.5", "2021-01-02"],
@@ -125,6 +125,7 @@ async def by_example(newcomer: Newcomer, value: str, wanted: str) -> None:
     await newcomer.press("E")
     await newcomer.is_in_field()
     field = newcomer.driver.app.focused
+    assert isinstance(field, Input)
     assert field.value == value
     field.value = ""
     await newcomer.type(wanted)

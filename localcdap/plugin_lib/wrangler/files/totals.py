@@ -11,7 +11,7 @@ from localcdap.api import Schema
 from localcdap.java.strings import to_java_string
 
 _MOST_DISTINCT: Final = 100_000
-"""Different values that are told apart; a column with more has at least so many."""
+"""Different values that are counted; a column with more has at least so many."""
 _LONGEST: Final = 200
 
 

@@ -20,7 +20,7 @@ def compare_rows(
     """Return the rows after a step, with those that it dropped in their places, and what became of each.
 
     Rows of the same record of the sample belong together, in order. A dropped row has its values as far as
-    the columns are there after the step. At most the rows for which the request has room are returned.
+    the columns are there after the step. At most as many rows are returned as the request asks for.
     """
     names = list(after.columns)[choose_columns(request)]
     old = [before.columns.get(name) for name in names]

@@ -99,7 +99,7 @@ class WorkspaceEngine:
     def __init__(
         self, rows: Sequence[Mapping[str, Any]], columns: Columns, memory: int = MEMORY
     ) -> None:
-        self.sample: Final = ColumnTable.from_rows(rows)
+        self.sample: Final = _add_known(ColumnTable.from_rows(rows), columns)
         self._columns = columns
         self._memory = memory
         self._steps: list[_KeptStep] = []
@@ -193,7 +193,8 @@ class WorkspaceEngine:
             len(result.failures) - sent,
             sent,
         )
-        self._steps.append(_KeptStep(counts, result.failures, result.table))
+        table = _add_known(result.table, self._known[number + 1])
+        self._steps.append(_KeptStep(counts, result.failures, table))
         self._give_up()
         return True
 
@@ -214,13 +215,8 @@ class WorkspaceEngine:
 
         :param step: the number of the step, from 1; 0 for the sample; None for the last one.
         """
-        number = max(0, len(self._steps) if step is None else min(step, len(self._steps)))
-        table = self._require_table(number, self._directives)
-        if len(table):
-            return table
-        # Rows that are not there have no columns; those that are known show what they would have.
-        known = {name: Column([], is_full=True) for name, _ in self._known[number].items()}
-        return ColumnTable(known, table.origins, table.variables)
+        number = len(self._steps) if step is None else min(step, len(self._steps))
+        return self._require_table(max(0, number), self._directives)
 
     def _require_table(self, number: int, directives: Sequence[Directive]) -> ColumnTable:
         """Return the rows after so many steps; those that were given up are made again."""
@@ -230,7 +226,8 @@ class WorkspaceEngine:
         table = self._steps[first - 1].table if first else self.sample
         assert table is not None
         for index in range(first, number):
-            table = run_step(directives[index], table).table
+            made = run_step(directives[index], table).table
+            table = _add_known(made, self._known[index + 1])
         if number:
             self._steps[number - 1].table = table
         return table
@@ -247,6 +244,14 @@ class WorkspaceEngine:
         seen: set[int] = set()
         tables = (each.table for each in self._steps if each.table is not None)
         return sum(table.measure(seen) for table in (self.sample, *tables))
+
+
+def _add_known(table: ColumnTable, known: Columns) -> ColumnTable:
+    """Return a table with the columns that are known if there are no rows, which would have columns."""
+    if len(table):
+        return table
+    columns = {name: Column([], is_full=True) for name, _ in known.items()}
+    return ColumnTable(columns, table.origins, table.variables)
 
 
 def _list_known(recipe: BuiltRecipe) -> list[RecipeStep]:

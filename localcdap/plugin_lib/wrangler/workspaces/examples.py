@@ -37,7 +37,7 @@ class ExampleResult(msgspec.Struct):
     made: list[str | None]
 
 
-class Candidate(msgspec.Struct):
+class DirectiveCandidate(msgspec.Struct):
     """Directives that give the wanted texts of all examples."""
 
     label: str
@@ -59,7 +59,7 @@ class CandidateList(msgspec.Struct):
 
     is_open: bool = True
     is_complete: bool = True
-    candidates: list[Candidate] = []
+    candidates: list[DirectiveCandidate] = []
     question: str | None = None
     """The most frequent text of which the candidates make different ones, or none; None without any."""
 
@@ -73,7 +73,7 @@ def find_candidates(name: str, column: Column, examples: Sequence[Example]) -> C
     frequent = [text for text, _ in counts.most_common(_TRIED)]
     texts = list(dict.fromkeys([*(each.text for each in examples), *frequent]))
     until = time.monotonic() + _SECONDS
-    found: dict[tuple[Any, ...], tuple[int, Candidate]] = {}
+    found: dict[tuple[Any, ...], tuple[int, DirectiveCandidate]] = {}
     made_by: dict[int, list[list[str | None]]] = {}
     for proposal in _list_proposals(name, examples):
         if time.monotonic() > until:
@@ -129,7 +129,7 @@ def _rate(
     texts: Sequence[str],
     made: Sequence[list[str | None]],
     counts: Counter[str],
-) -> Candidate:
+) -> DirectiveCandidate:
     suits = [
         all(each not in (None, "") for each in parts) and (len(parts) > 1 or parts[0] != text)
         for text, parts in zip(texts, made, strict=True)
@@ -142,7 +142,7 @@ def _rate(
     shown = dict.fromkeys([*range(min(3, len(texts))), *order[:2]])
     lost = sum(None in parts for parts in made) if proposal.columns == (name,) else 0
     results = [ExampleResult(texts[n], made[n]) for n in shown]
-    return Candidate(
+    return DirectiveCandidate(
         proposal.label,
         list(proposal.directives),
         list(proposal.columns),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -38,8 +39,8 @@ class ViewRequest(msgspec.Struct, frozen=True):
     """The columns with profiles; None for all that are shown."""
     nearest: int = 0
     """The place of the column, among those that are shown, from which on profiles are made."""
-    profile_seconds: float = 5.0
-    """How long the profiles may take; those that come later have to wait for another call."""
+    profile_seconds: float | None = None
+    """How long the profiles may take; later ones have to wait for another call. None for all at once."""
     seconds: float = 5.0
     """How long the steps may take; the rest has to wait for another call."""
     facets: list[Facet] = []
@@ -125,7 +126,8 @@ def describe_columns(
 ) -> list[ColumnView]:
     """Return the columns that are shown, those with profiles for which the time suffices."""
     shown = list(schema or ())[choose_columns(request)]
-    until = time.monotonic() + request.profile_seconds
+    seconds = request.profile_seconds
+    until = math.inf if seconds is None else time.monotonic() + seconds
     found: dict[str, ValueSummary | None] = {}
     is_first = True
     for field in [*shown[request.nearest :], *shown[: request.nearest]]:

@@ -32,7 +32,7 @@ _MANY_MORE: Final = 2
 """How many times as many different values are worth a line."""
 
 
-class ColumnTotals(msgspec.Struct):
+class PrepTotals(msgspec.Struct):
     """What a column of all rows is like; see the plugin method ``apply``."""
 
     name: str
@@ -140,7 +140,7 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
             return
         self._last = progress
         self._show_progress(progress)
-        columns = convert(progress["columns"], list[ColumnTotals])
+        columns = convert(progress["columns"], list[PrepTotals])
         self.query_one("#all-rows-columns", Static).update(format_comparison(self._sample, columns))
         self.query_one("#all-rows-keys", Static).update("enter or esc closes")
 
@@ -162,7 +162,7 @@ def format_counts(progress: dict[str, Any]) -> str:
     return "\n".join([" · ".join(parts), *map(sanitize_for_terminal, problems)])
 
 
-def format_comparison(sample: Sequence[PrepColumn], columns: Sequence[ColumnTotals]) -> Content:
+def format_comparison(sample: Sequence[PrepColumn], columns: Sequence[PrepTotals]) -> Content:
     """Return what all rows have that the sample did not show, column by column."""
     known = {each.name: each for each in sample}
     lines: list[Content | str] = []
@@ -179,7 +179,7 @@ def format_comparison(sample: Sequence[PrepColumn], columns: Sequence[ColumnTota
     return Content("\n").join([title, *map(Content.assemble, lines)])
 
 
-def describe_surprises(sample: PrepColumn | None, column: ColumnTotals) -> list[str]:
+def describe_surprises(sample: PrepColumn | None, column: PrepTotals) -> list[str]:
     """Return in which ways all rows of a column differ from those of the sample."""
     if sample is None or sample.profile is None:
         return ["the sample does not have it"]

@@ -24,6 +24,7 @@ _NUMBER: Final = frozenset({"int", "long", "float", "double", "decimal"})
 _MOMENT: Final = frozenset({"timestamp-micros"})
 _ARRAY: Final = frozenset({"array"})
 _MEMBERS: Final = frozenset({"record", "map"})
+_EMPTY: Final = "{c} == null || {c}.trim().empty()"
 _LONGEST: Final = 80
 """Characters of a value that a directive of the menu quotes."""
 
@@ -51,7 +52,8 @@ _ENTRIES: Final[tuple[tuple[str, str, str, frozenset[str] | None], ...]] = (
     ("column", "Copy", "copy :{c} :‸", None),
     ("column", "Join with another column", "merge :{c} :‸ :{c}_merged ' '", None),
     ("column", "Compute", "set-column :{c} exp:{{c}‸}", None),
-    ("rows", "Drop rows without a value", "filter-rows-on empty-or-null-columns {c}", None),
+    ("rows", "Drop rows without a value", f"filter-row exp:{{{_EMPTY}}} true", _TEXT),
+    ("rows", "Drop rows with null", "filter-empty-or-null :{c}", None),
     ("rows", "Drop rows where …", "filter-row exp:{{c} ‸} true", None),
     ("rows", "Send rows to error where …", "send-to-error exp:{{c} ‸}", None),
     ("values", "Fill null and empty", "fill-null-or-empty :{c} '‸'", None),

@@ -113,6 +113,8 @@ class RecipeScreen(AreaScreen):
         self.arguments: dict[str, str] = {}
         """Values of the macros of the recipe."""
         self._directives: Sequence[str] = ()
+        self._cursor: tuple[str, int, int] | None = None
+        """The name and the place of the column and the row under the cursor before something was tried."""
         self._reading = 0
         """The number of the newest reading; older ones end at their next part."""
 
@@ -259,10 +261,23 @@ class RecipeScreen(AreaScreen):
         if not view.has_rows:
             self.table.set_note(f"the recipe runs, {view.share:.0%} are done")
             return
+        column = self.column
+        if is_trial and self._cursor is None and column is not None:
+            at = self.table.grid.cursor_coordinate
+            self._cursor = column.name, at.column, at.row
         self.view = view
         self.line.show_problem(format_problems(view, directives), is_error=bool(view.errors))
         self.line.know([each.name for each in view.columns], self._directives)
         self._update(is_trial=is_trial)
+        if not is_trial and self._cursor is not None:
+            self._return_cursor(*self._cursor)
+            self._cursor = None
+
+    def _return_cursor(self, name: str, column: int, row: int) -> None:
+        """Go back to where the cursor was: rows that were tried may have had fewer columns."""
+        names = [each.name for each in self.view.columns] if self.view is not None else []
+        place = names.index(name) if name in names else column
+        self.table.grid.move_cursor(row=row, column=max(0, min(place, len(names) - 1)))
 
     def _show_error(self, error: LocalcdapError) -> None:
         if self.view is None:

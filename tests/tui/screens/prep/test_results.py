@@ -1,0 +1,108 @@
+"""What leads from a recipe: all rows, a stage to paste, and a test that Spark passes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from localcdap.cli.files import read_pipeline
+from localcdap.pipeline_tests.case_orders import create_case_request
+from localcdap.pipeline_tests.reader import read_test
+from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate
+from localcdap.pipeline_tests.service import run_cases
+from localcdap.tui.routes import PrepTarget
+from localcdap.tui.screens.prep.all_rows import PrepTotals, describe_surprises
+from localcdap.tui.screens.prep.answers import PrepColumn, PrepProfile
+from tests.tui.screens.prep.test_screen import opened, shown, write
+
+
+def make_file(folder: Path, rows: int) -> Path:
+    path = folder / "people.csv"
+    lines = [f"{n},{'Rome' if n % 2 else ' Oslo '},{n}.5" for n in range(rows)]
+    path.write_text("\n".join(["id,city,price", *lines, "x,,9999"]) + "\n")
+    return path
+
+
+async def test_all_rows_are_compared_with_the_sample(open_studio, tmp_path):
+    path = make_file(tmp_path, 1500)
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        screen = await opened(driver)
+        await write(driver, "set-type :id int")
+        await write(driver, "set-type :price double")
+        await driver.press("R")
+        await driver.until(lambda: "did not show" in shown(driver))
+        said = shown(driver)
+        assert "1,501 rows read · 1,500 in the result · 1 failed" in said
+        assert "highest 999 → 1499" in said
+        await driver.press("enter")
+        assert driver.app.screen is screen
+        assert list(tmp_path.iterdir()) == [path], "nothing is written"
+
+
+async def test_a_stage_is_copied(open_studio, tmp_path):
+    path = make_file(tmp_path, 5)
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        await opened(driver)
+        await write(driver, "trim :city")
+        await driver.press("x")
+        await driver.type("as a stage\n")
+        (stage,) = json.loads(driver.app.clipboard)["stages"]
+        assert stage["plugin"]["properties"]["directives"] == "trim :city"
+
+
+@pytest.mark.spark
+async def test_a_recipe_gives_the_same_rows_as_its_stage_on_spark(open_studio, tmp_path, cdap):
+    path = make_file(tmp_path, 30)
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        screen = await opened(driver)
+        recipe = [
+            "trim :city",
+            "uppercase :city",
+            "set-type :price double",
+            "set-column :twice exp:{price * 2}",
+            "split-to-rows :city 'S'",
+            "filter-row exp:{city == 'RO'} true",
+            "mask-number :id 'x#'",
+            "set-column :label exp:{id + '/' + city.length()}",
+        ]
+        screen.recipe.insert(recipe, 0)
+        screen.finish_change()
+        await driver.settled()
+        screen._save_test(tmp_path / "people.test.json")
+        await driver.until((tmp_path / "people.test.json").exists)
+        await driver.settled()
+    report = await asyncio.to_thread(_run_test, cdap, tmp_path / "people.test.json")
+    assert (report.outcome, report.reasons) == (Outcome.PASSED, [])
+
+
+def _run_test(cdap, file: Path) -> PipelineTestReport:
+    test, mistakes = read_test(file)
+    assert test is not None
+    assert test.pipeline is not None
+    assert mistakes == []
+    document = read_pipeline(str(test.pipeline))
+    (result,) = run_cases(cdap.cases, "default", [create_case_request(test, document)])
+    return evaluate(test, result, None)
+
+
+@pytest.mark.parametrize(
+    ("totals", "surprises"),
+    [
+        ({}, []),
+        ({"nulls": 300}, ["null 0.0% → 30.0%"]),
+        ({"type": "double"}, ["type long → double"]),
+        ({"highest": "70"}, ["highest 9 → 70"]),
+        ({"distinct": 900}, ["not unique: 900 values in 1,000 rows"]),
+    ],
+)
+def test_what_the_sample_did_not_show(totals, surprises):
+    sample = PrepColumn("n", "long", PrepProfile(10, 0, 0, 10, "0", "9"))
+    column = {"type": "long", "rows": 1000, "nulls": 0, "distinct": 1000, "highest": "9"} | totals
+    if totals.get("nulls"):
+        column["distinct"] = 700
+    known = PrepTotals("n", empty=0, has_more=False, lowest="0", **column)
+    assert describe_surprises(sample, known) == surprises
+    assert describe_surprises(None, known) == ["the sample does not have it"]
