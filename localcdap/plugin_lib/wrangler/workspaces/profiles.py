@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PROFILE: Final = "profile"
+_FREQUENT: Final = "frequent"
+"""The most frequent texts of a column."""
+_MEANING: Final = "meaning"
 _TOP: Final = 20
 _BARS: Final = 10
 _LONGEST: Final = 200
@@ -74,12 +77,20 @@ class ValueSummary(msgspec.Struct):
     """What texts mean; None when their meaning is not known."""
 
 
-def summarize_column(column: Column) -> ValueSummary:
-    """Return the profile of a column; that of a column which steps share is found once."""
+def summarize_column(column: Column, name: str = "") -> ValueSummary:
+    """Return the profile of a column; that of a column which steps share is found once.
+
+    :param name: the name of the column, which may say what its values mean.
+    """
     found: ValueSummary | None = column.facts.get(_PROFILE)
     if found is None:
         found = column.facts[_PROFILE] = _profile(column)
-    return found
+    if _FREQUENT not in column.facts:
+        return found
+    key = f"{_MEANING} {name}"
+    if key not in column.facts:
+        column.facts[key] = find_meaning(name, column.facts[_FREQUENT])
+    return msgspec.structs.replace(found, meaning=column.facts[key])
 
 
 def format_value(value: Any) -> str | None:
@@ -120,7 +131,7 @@ def _profile(column: Column) -> ValueSummary:
         profile.empty = pc.sum(blank).as_py() or 0
         profile.bars = [each.count for each in profile.top[:_BARS]]
         profile.patterns = _count_forms(frequent, often)
-        profile.meaning = find_meaning(frequent)
+        column.facts[_FREQUENT] = frequent
     if len(values):
         _add_range(profile, array, kind)
     return profile

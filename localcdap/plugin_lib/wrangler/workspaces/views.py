@@ -250,7 +250,7 @@ def _describe_columns(
         ColumnView(
             field.name,
             describe_type(field.schema),
-            summarize_column(table.columns[field.name])
+            summarize_column(table.columns[field.name], field.name)
             if profiles is None or field.name in profiles
             else None,
         )
