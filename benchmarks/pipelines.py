@@ -93,6 +93,16 @@ RECIPE = (
 DROPPED = (6, 7, 12)
 
 
+EXPECTATIONS = (
+    {"rule": "not-null", "column": "body_5"},
+    {"rule": "range", "column": "body_14", "min": "2020-01-01", "max": "2030-01-01"},
+    {"rule": "regex", "column": "body_16", "pattern": "[^@]+@[^@]+"},
+    {"rule": "in-set", "column": "body_9", "values": ["NY", "TX", "WA", "OR"]},
+    {"rule": "row", "condition": "body_2 != body_3"},
+)
+UNIQUE = {"rule": "unique", "columns": ["body_1"]}
+
+
 def recipe_pipeline(source: Path, target: Path) -> Any:
     """Lines, Wrangler, Parquet."""
     fields = {f"body_{n}": ["string", "null"] for n in range(1, 19) if n not in DROPPED}

@@ -28,13 +28,18 @@ _REUSE: Final = {"SPARK_LOCAL_CONNECT_REUSE": "1"}
 LARGE_ROWS: Final = 10_000_000
 RECORD_ROWS: Final = 2_000_000
 RECIPE_ROWS: Final = 3_000_000
+EXPECTATION_ROWS: Final = 1_000_000
 SMALL_ROWS: Final = 1_000
 BRANCHES: Final = 11
 BRANCH_ROWS: Final = 8
 
 
 def _localcdap(
-    folder: Path, *arguments: str, output: Path | None = None, counts: bool = True
+    folder: Path,
+    *arguments: str,
+    output: Path | None = None,
+    counts: bool = True,
+    profiles: bool = True,
 ) -> Command:
     """A ``localcdap`` command on the benchmark's own instance."""
     return Command(
@@ -48,7 +53,10 @@ def _localcdap(
             str(folder / "home"),
             "--json",
         ],
-        {"LOCALCDAP_ENGINE_COUNTS": str(counts).lower()},
+        {
+            "LOCALCDAP_ENGINE_COUNTS": str(counts).lower(),
+            "LOCALCDAP_ENGINE_PROFILES": str(profiles).lower(),
+        },
         remove(output) if output else remove(),
     )
 
@@ -148,6 +156,28 @@ def recipe(folder: Path, rounds: int) -> Iterator[Row]:
     )
 
 
+def expectations(folder: Path, rounds: int) -> Iterator[Row]:
+    """A recipe whose records are checked by rules and profiled, against the same run without both."""
+    source = data.people_csv(folder / "people.csv", EXPECTATION_ROWS)
+    output = folder / "expectations-out"
+    plain = pipelines.recipe_pipeline(source, output)
+    checked = pipelines.recipe_pipeline(source, output)
+    checked["config"]["stages"][1]["expectations"] = list(pipelines.EXPECTATIONS)
+    unique = pipelines.recipe_pipeline(source, output)
+    unique["config"]["stages"][1]["expectations"] = [pipelines.UNIQUE]
+    files = [
+        pipelines.write(each, folder / f"expectations-{name}.json")
+        for name, each in (("plain", plain), ("checked", checked), ("unique", unique))
+    ]
+    runs = [
+        _localcdap(folder, "run", str(file), output=output, profiles=file is not files[0])
+        for file in files
+    ]
+    plain_s, checked_s, unique_s = alternate(runs, rounds)
+    for name, ours_s in (("rules and profiles", checked_s), ("rule of uniqueness", unique_s)):
+        yield at_most(f"{name}, 1 M rows", ours_s, "the run without", plain_s, 1.10)
+
+
 def recipe_check(folder: Path, rounds: int) -> Iterator[Row]:  # noqa: ARG001
     """50 directives compiled and validated in a process that has done so before: what editing costs."""
     ours_s = checked_seconds(rounds)
@@ -209,6 +239,7 @@ ALL: Final = {
     "relational": relational,
     "records": records,
     "recipe": recipe,
+    "expectations": expectations,
     "recipe_check": recipe_check,
     "workspaces": workspaces,
     "validate": validate,

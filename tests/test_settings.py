@@ -69,6 +69,7 @@ EVERY_SETTING = """
         memory = "512m"
         idle_minutes = 0
         counts = false
+        profiles = false
         directory = "/tmp/engine"
         [openlineage]
         file = "events.jsonl"
@@ -108,6 +109,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "engine.memory": "512m",
         "engine.idle_minutes": 0,
         "engine.counts": False,
+        "engine.profiles": False,
         "engine.warm_up": True,
         "engine.directory": "/tmp/engine",
         "engine.profile": "native",

@@ -10,12 +10,12 @@ from localcdap.api.schema import Schema
 from localcdap.expectations.results import RuleResult, create_result
 from localcdap.expectations.rules import (
     Expectation,
+    InRange,
     InSet,
     MatchesPattern,
+    MeetsCondition,
     NotNull,
-    Range,
     Reference,
-    RowCondition,
     RuleAction,
     Unique,
 )
@@ -95,7 +95,7 @@ def _create_check(
             return lambda batch: _list_true(batch.column(rule.column).is_null())
         case Unique():
             return _Uniqueness(rule.columns).check
-        case Range():
+        case InRange():
             return _create_range_check(rule, schema)
         case MatchesPattern():
             pattern = compile_regex(rule.pattern)
@@ -106,7 +106,7 @@ def _create_check(
         case Reference():
             keys = frozenset(read_keys(rule.table, rule.key))
             return _create_value_check(rule.column, keys.__contains__)
-        case RowCondition():
+        case MeetsCondition():
             test, codec = create_row_test(rule.condition), RecordCodec(schema)
             return lambda batch: [
                 row for row, holds in enumerate(test(codec.decode(batch))) if not holds
@@ -114,7 +114,7 @@ def _create_check(
     return None
 
 
-def _create_range_check(rule: Range, schema: Schema) -> _Check:
+def _create_range_check(rule: InRange, schema: Schema) -> _Check:
     low, high = (
         None if bound is None else _convert(schema, rule.column, bound)
         for bound in (rule.min, rule.max)

@@ -12,12 +12,12 @@ from localcdap.api.errors import BadRequestError
 from localcdap.decoders import convert, decode_json
 from localcdap.expectations.rules import (
     Expectation,
+    InRange,
     InSet,
     MatchesPattern,
+    MeetsCondition,
     NotNull,
-    Range,
     Reference,
-    RowCondition,
     RowCount,
     Rule,
     RuleAction,
@@ -29,11 +29,11 @@ from localcdap.text import format_available, nearest_name
 _KINDS: Final[Mapping[str, type[Rule]]] = {
     "not-null": NotNull,
     "unique": Unique,
-    "range": Range,
+    "range": InRange,
     "regex": MatchesPattern,
     "in-set": InSet,
     "reference": Reference,
-    "row": RowCondition,
+    "row": MeetsCondition,
     "row-count": RowCount,
 }
 _WHOLE: Final = 100
@@ -151,7 +151,7 @@ def _find_problem(rule: Rule) -> RuleProblem | None:
     if any(not column for column in rule.columns):
         return RuleProblem("a column without a name.", "Name the column.")
     match rule:
-        case Range() | RowCount():
+        case InRange() | RowCount():
             return _find_problem_of_bounds(rule)
         case Unique() if not rule.columns:
             return RuleProblem("'columns' is empty.", "Name one or more columns.")
@@ -162,12 +162,12 @@ def _find_problem(rule: Rule) -> RuleProblem | None:
                 compile_regex(rule.pattern)
             except RegexError as error:
                 return RuleProblem(f"{error}.", "Correct 'pattern'.")
-        case RowCondition() if not rule.condition.strip():
+        case MeetsCondition() if not rule.condition.strip():
             return RuleProblem("'condition' is empty.", "Write a condition, such as price > 0.")
     return None
 
 
-def _find_problem_of_bounds(rule: Range | RowCount) -> RuleProblem | None:
+def _find_problem_of_bounds(rule: InRange | RowCount) -> RuleProblem | None:
     if isinstance(rule, RowCount) and rule.action is RuleAction.ERROR:
         return RuleProblem(
             "a number of rows has no records to send to error.", "Use the action 'fail' or 'count'."

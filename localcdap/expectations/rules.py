@@ -114,7 +114,7 @@ class Unique(Rule, frozen=True, kw_only=True, tag="unique"):
         return f"repeated values of {', '.join(self.columns_)}"
 
 
-class Range(_ColumnRule, frozen=True, kw_only=True, tag="range"):
+class InRange(_ColumnRule, frozen=True, kw_only=True, tag="range"):
     """A value is not below a minimum and not above a maximum; NaN is in no range."""
 
     min: Bound | None = None
@@ -160,7 +160,7 @@ class Reference(_ColumnRule, frozen=True, kw_only=True, tag="reference"):
         return f"{self.column} is in {self.table}.{self.key}"
 
 
-class RowCondition(Rule, frozen=True, kw_only=True, tag="row"):
+class MeetsCondition(Rule, frozen=True, kw_only=True, tag="row"):
     """A condition, an expression of JEXL as in recipes, is true; without a value it is not."""
 
     condition: str
@@ -190,7 +190,7 @@ class RowCount(Rule, frozen=True, kw_only=True, tag="row-count"):
 
 
 Expectation = (
-    NotNull | Unique | Range | MatchesPattern | InSet | Reference | RowCondition | RowCount
+    NotNull | Unique | InRange | MatchesPattern | InSet | Reference | MeetsCondition | RowCount
 )
 """Any rule."""
 

@@ -9,10 +9,10 @@ from localcdap.api.schema import Schema, Type
 from localcdap.expectations.reader import RuleProblem
 from localcdap.expectations.rules import (
     Expectation,
+    InRange,
     InSet,
     MatchesPattern,
-    Range,
-    RowCondition,
+    MeetsCondition,
     Unique,
 )
 from localcdap.expectations.values import is_comparable, is_text, to_column_value
@@ -44,7 +44,7 @@ def _find_problems(
     rule: Expectation, schema: Schema, check_condition: FindProblems
 ) -> Iterator[RuleProblem]:
     match rule:
-        case Range():
+        case InRange():
             bounds = [each for each in (rule.min, rule.max) if each is not None]
             yield from _check_values(schema, rule.column, bounds)
         case InSet():
@@ -62,7 +62,7 @@ def _find_problems(
                         f"Column '{name}' is {_get_type(schema, name).display_name}, which is not compared.",
                         "Name columns of simple types.",
                     )
-        case RowCondition():
+        case MeetsCondition():
             for message in check_condition(rule.condition, schema):
                 yield RuleProblem(message, "Correct the condition.")
 

@@ -103,3 +103,38 @@ def test_a_document_without_a_recipe_says_so(shell: Shell, document: str) -> Non
     code, output, errors = shell.apply(str(shell.recipe), str(shell.input))
     assert (code, output) == (2, "")
     assert str(shell.recipe) in errors
+
+
+def test_rules_are_obeyed(shell: Shell) -> None:
+    rules = shell.folder / "rules.json"
+    rules.write_text(
+        json.dumps(
+            [
+                {"rule": "not-null", "column": "City", "action": "error"},
+                {"rule": "regex", "column": "Customer_ID", "pattern": "[0-9]+"},
+            ]
+        )
+    )
+    shell.recipe.write_text("trim :Name\n")
+    given = (str(shell.recipe), str(shell.input), "--expectations", str(rules))
+    code, output, errors = shell.apply(*given)
+    assert (code, output) == (0, "Customer_ID,Name,City\n1,ada,Köln\nx,eve,Bonn\n")
+    assert "→ row 2: Expectation violated: City is not null" in errors
+    assert "✗ City is not null: 33 % (1 of 3)" in errors
+    assert "✗ Customer_ID matches [0-9]+: 33 % (1 of 3)" in errors
+
+    result = shell.folder / "out.csv"
+    rules.write_text(json.dumps([{"rule": "row-count", "min": 4, "action": "fail"}]))
+    code, output, errors = shell.apply(*given, "-o", str(result))
+    assert (code, result.exists()) == (2, False)
+    assert "Expected: at least 4 rows; 3 rows." in errors
+
+    rules.write_text(json.dumps([{"rule": "not-null", "column": "Citty"}]))
+    code, output, errors = shell.apply(*given)
+    assert code == 2
+    assert "Did you mean 'City'?" in errors
+
+    recipe = {"directives": ["trim :Name"], "expectations": [{"rule": "row-count", "min": 3}]}
+    shell.recipe.write_text(json.dumps(recipe))
+    code, output, errors = shell.apply(str(shell.recipe), str(shell.input))
+    assert "✓ at least 3 rows: held, 3 rows" in errors

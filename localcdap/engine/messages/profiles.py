@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class SinkColumn(msgspec.Struct, omit_defaults=True):
+class SinkColumn(msgspec.Struct):
     """A column in the sample of a sink's records."""
 
     name: str

@@ -25,8 +25,8 @@ from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
 from localcdap.expectations.results import RuleResult, create_result
 from localcdap.expectations.rules import (
     Expectation,
+    MeetsCondition,
     Reference,
-    RowCondition,
     RuleAction,
     Unique,
     explain_violation,
@@ -43,7 +43,7 @@ _ROWS: Final = "rows"
 def list_rule_columns(stage: Stage, available: Sequence[str]) -> list[str]:
     """Return the columns that the rules of a stage may read."""
     rules = stage.expectations
-    if any(isinstance(rule, RowCondition) for rule in rules):
+    if any(isinstance(rule, MeetsCondition) for rule in rules):
         return list(available)
     return [name for rule in rules for name in rule.columns]
 

@@ -10,12 +10,12 @@ from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.tasks.row_conditions import create_condition_pass
 from localcdap.expectations.rules import (
     Expectation,
+    InRange,
     InSet,
     MatchesPattern,
+    MeetsCondition,
     NotNull,
-    Range,
     Reference,
-    RowCondition,
     Unique,
 )
 from localcdap.expectations.values import to_column_value
@@ -55,7 +55,7 @@ def add_rule_column(
             return _rank(frame, helper, rule)
         case Reference():
             return _look_up(frame, helper, rule, read_keys(rule, helper))
-        case RowCondition():
+        case MeetsCondition():
             column = build_condition_column(rule.condition, schema)
             if column is not None:
                 return frame, ~column
@@ -71,7 +71,7 @@ def _build_value_column(rule: Expectation, schema: Schema) -> Column:
         return column.isNull()
     type = _get_type(schema, rule.columns[0])
     match rule:
-        case Range():
+        case InRange():
             holds = _build_range(rule, column, type)
         case MatchesPattern():
             holds = column.rlike(rf"\A(?:{rule.pattern})\z")
@@ -82,7 +82,7 @@ def _build_value_column(rule: Expectation, schema: Schema) -> Column:
     return f.coalesce(~holds, f.lit(False))
 
 
-def _build_range(rule: Range, column: Column, type: Schema) -> Column:
+def _build_range(rule: InRange, column: Column, type: Schema) -> Column:
     from pyspark.sql import functions as f
 
     parts = []
@@ -121,7 +121,7 @@ def _look_up(
 def _test_rows(
     frame: DataFrame,
     helper: str,
-    rule: RowCondition,
+    rule: MeetsCondition,
     schema: Schema,
     message_directory: str | None,
 ) -> tuple[DataFrame, Column]:

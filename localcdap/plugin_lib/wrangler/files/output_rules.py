@@ -56,9 +56,7 @@ class OutputRules:
         failed = [each for each in results if each.is_failure]
         if failed:
             raise BadRequestError(
-                "\n".join(
-                    f"Expected that {each.label}: {describe_result(each)}." for each in failed
-                ),
+                "\n".join(f"Expected: {each.label}; {describe_result(each)}." for each in failed),
                 "Correct the data, or let the rule allow it. Nothing was written.",
             )
         return results

@@ -41,9 +41,9 @@ class ColumnMeaning(msgspec.Struct):
     tags: list[str]
 
 
-def find_meaning(values: Sequence[str]) -> ColumnMeaning | None:
-    """Return what texts of a column mean whose name is not known; None when that is not known."""
-    found = detect_semantic_type("", values)
+def find_meaning(name: str, values: Sequence[str]) -> ColumnMeaning | None:
+    """Return what texts of a column mean; None when that is not known."""
+    found = detect_semantic_type(name, values)
     if found is None:
         return None
     hints = list_privacy_hints(found.type, "{c}", values)

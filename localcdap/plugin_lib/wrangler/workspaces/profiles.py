@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PROFILE: Final = "profile"
+_FREQUENT: Final = "frequent"
+"""The most frequent texts of a column."""
+_MEANING: Final = "meaning"
 _TOP: Final = 20
 _BARS: Final = 10
 _LONGEST: Final = 200
@@ -74,18 +77,27 @@ class ValueSummary(msgspec.Struct):
     """What texts mean; None when their meaning is not known."""
 
 
-def summarize_column(column: Column) -> ValueSummary:
-    """Return the profile of a column; that of a column which steps share is found once."""
-    found = find_summary(column)
-    if found is None:
-        found = column.facts[_PROFILE] = _profile(column)
+def summarize_column(column: Column, name: str = "") -> ValueSummary:
+    """Return the profile of a column; that of a column which steps share is found once.
+
+    :param name: the name of the column, which may say what its values mean.
+    """
+    if _PROFILE not in column.facts:
+        column.facts[_PROFILE] = _profile(column)
+    found = find_summary(column, name)
+    assert found is not None
     return found
 
 
-def find_summary(column: Column) -> ValueSummary | None:
-    """Return the profile of a column if it was made before."""
+def find_summary(column: Column, name: str = "") -> ValueSummary | None:
+    """Return the profile of a column if it was made before; see :func:`summarize_column`."""
     found: ValueSummary | None = column.facts.get(_PROFILE)
-    return found
+    if found is None or _FREQUENT not in column.facts:
+        return found
+    key = f"{_MEANING} {name}"
+    if key not in column.facts:
+        column.facts[key] = find_meaning(name, column.facts[_FREQUENT])
+    return msgspec.structs.replace(found, meaning=column.facts[key])
 
 
 def format_value(value: Any) -> str | None:
@@ -135,7 +147,7 @@ def _profile(column: Column) -> ValueSummary:
         profile.empty = pc.sum(blank).as_py() or 0
         profile.bars = [each.count for each in profile.top[:_BARS]]
         profile.patterns = _count_forms(frequent, often)
-        profile.meaning = find_meaning(frequent)
+        column.facts[_FREQUENT] = frequent
     if len(values):
         _add_range(profile, array, kind)
     return profile

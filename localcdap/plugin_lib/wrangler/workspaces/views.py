@@ -134,9 +134,9 @@ def describe_columns(
         if request.profiles is not None and field.name not in request.profiles:
             continue
         column = table.columns[field.name]
-        summary = find_summary(column)
+        summary = find_summary(column, field.name)
         if summary is None and (is_first or time.monotonic() < until):
-            summary = summarize_column(column)
+            summary = summarize_column(column, field.name)
             is_first = False
         found[field.name] = summary
     return [
