@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from localcdap.api.app.context import ArtifactSummary, KnownRun, Message
 from localcdap.api.app.events import SYSTEM_NAMESPACE
@@ -12,6 +12,7 @@ from localcdap.api.app.exports import ExportedRows, ExportRequest
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.errors import BadRequestError, ConflictError, MacroError, NotFoundError
 from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
+from localcdap.apps.data import AppData
 from localcdap.apps.files import AppFiles
 from localcdap.apps.metadata import AppMetadata
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
@@ -27,9 +28,6 @@ from localcdap.pipeline.methods import MethodCall, MethodService
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
-from localcdap.store.structured.exports import TableExports
-
-_MOST_RUNS: Final = 10_000
 
 
 class PluginCaller(Protocol):
@@ -40,12 +38,6 @@ class PluginCaller(Protocol):
     def call(self, request: CallRequest) -> bytes: ...
 
     def transform(self, request: TransformRequest) -> TransformResult: ...
-
-
-class RunSource(Protocol):
-    """Knows the runs of all namespaces."""
-
-    def list_known(self, after: str | None, limit: int) -> list[KnownRun]: ...
 
 
 class AppPlatform:
@@ -62,11 +54,9 @@ class AppPlatform:
         methods: MethodService,
         files: AppFiles,
         metadata: AppMetadata,
-        exports: TableExports,
-        runs: RunSource,
+        data: AppData,
     ) -> None:
-        self._exports = exports
-        self._runs = runs
+        self._data = data
         self._files = files
         self._metadata = metadata
         self._namespaces = namespaces
@@ -171,11 +161,11 @@ class AppPlatform:
         """
         if not file or file != Path(file).name or file.startswith("."):
             raise BadRequestError(f"'{file}' cannot be the name of a file.", "Use a plain name.")
-        return self._exports.export(request, self._files.open_folder(app, SYSTEM_NAMESPACE) / file)
+        return self._data.export(request, self._files.open_folder(app, SYSTEM_NAMESPACE) / file)
 
     def list_runs(self, after: str | None, limit: int) -> list[KnownRun]:
         """See :meth:`localcdap.api.app.SystemContext.list_runs`."""
-        return self._runs.list_known(after, max(1, min(limit, _MOST_RUNS)))
+        return self._data.list_runs(after, limit)
 
     def read_metadata(self, entity: MetadataEntity) -> ScopedMetadata:
         """Return the metadata of an entity; see :meth:`AppMetadata.read`."""

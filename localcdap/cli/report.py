@@ -107,7 +107,7 @@ def _parse(text: str) -> int:
         return int(datetime.datetime.fromisoformat(text).timestamp() * 1000)
     except ValueError:
         raise click.UsageError(
-            f"'{text}' is no date; write it as 2026-11-01 or 2026-11-01T08:00."
+            f"'{text}' cannot be a date; write it as 2026-11-01 or 2026-11-01T08:00."
         ) from None
 
 

@@ -13,6 +13,7 @@ from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.errors import DiskFullError
 from localcdap.api.locations import Locations
 from localcdap.apps.child import MESSAGING, PLATFORM
+from localcdap.apps.data import AppData
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
 from localcdap.apps.listeners import AppListeners
@@ -81,7 +82,6 @@ from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.service import PipelineTestService
 from localcdap.runs.debug.service import DebugService
-from localcdap.runs.known_runs import KnownRuns
 from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.runs.preview.service import PreviewService
@@ -100,7 +100,6 @@ from localcdap.settings import Settings, load_settings
 from localcdap.store.rows.session import DatasetAccesses
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store, Transaction
-from localcdap.store.structured.exports import TableExports
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.transactions.names import ADMIN
 
@@ -141,16 +140,11 @@ class HostServices:
             self._open_lineage(store, worker, settings.lineage_retention_days)
             self._open_datasets(store, worker, home, settings)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
-            provisioners = Provisioners(
-                read_profiles(settings),
-                engine,
-                settings.locations,
-                warms_up=settings.engine_warm_up,
-            )
+            profiles, warms_up = read_profiles(settings), settings.engine_warm_up
+            provisioners = Provisioners(profiles, engine, settings.locations, warms_up=warms_up)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
-            records = RunRecords(store, self._topics, self.namespaces)
-            self.statistics = RunStatisticsService(store, records, self.namespaces)
+            self.statistics = RunStatisticsService(store, self._topics, self.namespaces)
             unowned.pop_all()
             self._open_library(store)
             native = provisioners.get(NATIVE)
@@ -335,11 +329,7 @@ class HostServices:
     ) -> None:
         """Build the services that run pipelines and stages on a few records."""
         self.previews = PreviewService(
-            self.namespaces,
-            self._resolver,
-            processes,
-            home=home.path,
-            records=records,
+            self.namespaces, self._resolver, processes, home=home.path, records=records
         )
         self.cases = PipelineTestService(self._resolver, processes, home=home.path)
         self.debugging = DebugService(self._resolver, workers, processes, home=home.path)
@@ -364,8 +354,7 @@ class HostServices:
             self.methods,
             AppFiles(home.app_files, self.namespaces),
             AppMetadata(store, self._topics, self.metadata),
-            TableExports(store, structured.admin),
-            KnownRuns(store),
+            AppData(store, structured.admin),
         )
         processes = AppProcesses(
             home.path,

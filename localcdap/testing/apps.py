@@ -18,6 +18,7 @@ from localcdap.api.app.application import SystemApplication, describe_applicatio
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.serialization.structs import encode_schema
 from localcdap.apps.context import AppContext
+from localcdap.apps.data import AppData
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
 from localcdap.apps.metadata import AppMetadata
@@ -47,7 +48,6 @@ from localcdap.namespaces.vaults import FileVault
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodService
-from localcdap.runs.known_runs import KnownRuns
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
     TransformRequest,
@@ -58,7 +58,6 @@ from localcdap.sandbox.plugin_calls import (
 from localcdap.sandbox.plugin_methods import MethodAnswer, MethodRequest
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from localcdap.store.store import Store
-from localcdap.store.structured.exports import TableExports
 from localcdap.store.structured.tables import StructuredTables
 
 _SWEPT_WITHIN_S: Final = 10.0
@@ -123,8 +122,7 @@ class AppTester:
                 ),
                 AppFiles(folder / "files", self.namespaces),
                 AppMetadata(store, topics, self.metadata),
-                TableExports(store, tables.admin),
-                KnownRuns(store),
+                AppData(store, tables.admin),
             )
             name = describe_application(app, app.__qualname__).name
             self.context: Final = AppContext(platform, tables.transactions, name)

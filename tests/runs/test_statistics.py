@@ -318,7 +318,7 @@ def test_wrong_overviews(service, wrong):
 
 
 def test_days_of_a_window_are_local_days(monkeypatch):
-    """Also over the night in which clocks change, and where the offset is no whole hour."""
+    """Also over the night in which clocks change, and where the offset has a fraction of an hour."""
     for zone in ("Europe/Rome", "Asia/Kathmandu", "America/New_York"):
         monkeypatch.setenv("TZ", zone)
         time.tzset()

@@ -50,7 +50,7 @@ from localcdap.api.app.exports import (
     RowGroup,
 )
 from localcdap.api.app.namespaces import NamespaceSummary, namespaced_table
-from localcdap.api.app.routes import Header, Query, delete, get, post, put
+from localcdap.api.app.routes import Header, QueryParameter, delete, get, post, put
 from localcdap.api.app.rows import StructuredRow, StructuredRows
 from localcdap.api.app.specification import FieldType, StructuredTableSpecification
 from localcdap.api.app.table import Bound, QueryOption, Range, SortOrder, StructuredTable
@@ -102,8 +102,8 @@ __all__ = [
     "MetadataEntity",
     "NamespaceSummary",
     "NotFoundError",
-    "Query",
     "QueryOption",
+    "QueryParameter",
     "Range",
     "RowGroup",
     "RunStatusChanged",
