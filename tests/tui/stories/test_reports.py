@@ -1,4 +1,4 @@
-"""The story of a morning after: the demo ran, another pipeline failed; what happened is found and exported."""
+"""The story of a morning after: the demo ran, another pipeline failed; it is found and exported."""
 
 from __future__ import annotations
 
