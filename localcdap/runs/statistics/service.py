@@ -124,8 +124,9 @@ class RunStatisticsService:
         """
         first, second = self._find(run, namespace), self._find(other, namespace)
         if first.pipeline != second.pipeline:
+            # The other pipeline is not named: the caller may have no right to see it.
             raise BadRequestError(
-                f"Run '{second.run}' is of '{second.pipeline}', not of '{first.pipeline}'.",
+                f"Run '{second.run}' is not one of '{first.pipeline}'.",
                 "Compare runs of one pipeline.",
             )
         return compare(first, second)
