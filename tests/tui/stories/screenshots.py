@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import tempfile
 from pathlib import Path
@@ -51,7 +52,8 @@ async def _keep(driver: Driver, name: str) -> None:
 
 def _run(cdap: Cdap, file: Path, name: str, arguments: dict[str, str]) -> str:
     """Run the sample pipeline under a name, and return the id of the run when it has ended."""
-    run = cdap.runs.start(RunRequest(file.read_text(), name=name, arguments=arguments))
+    document = json.loads(file.read_text()) | {"name": name}
+    run = cdap.runs.start(RunRequest(document, arguments=arguments))
     while not run.status.is_end:
         run = cdap.runs.wait(run.run, run.version, 2)
     return run.run

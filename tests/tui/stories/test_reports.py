@@ -20,14 +20,14 @@ BASE = "/v3/namespaces/system/apps/ReportGenerationApp/spark/ReportGenerationSpa
 
 @pytest.fixture
 def runs(cdap, home, engine_directory):
-    """The demo twice, once with a folder that is not there, and a pipeline with a value that does not fit."""
+    """The demo twice, and under another name with a folder that is not there."""
     file = demo.install_demo(home)
-    text = file.read_text()
+    document = json.loads(file.read_text())
     good = demo.get_arguments(file)
     asked = [
-        RunRequest(text, name="spending", arguments=good),
-        RunRequest(text, name="spending", arguments=good),
-        RunRequest(text, name="nightly", arguments={"demo.folder": "/nowhere"}),
+        RunRequest(document | {"name": "spending"}, arguments=good),
+        RunRequest(document | {"name": "spending"}, arguments=good),
+        RunRequest(document | {"name": "nightly"}, arguments={"demo.folder": "/nowhere"}),
     ]
     found = []
     for request in asked:
