@@ -16,6 +16,7 @@ from benchmarks.lineage import lineage
 from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster
 from benchmarks.metadata import metadata
 from benchmarks.recipes import checked_seconds
+from benchmarks.reports import reports
 from benchmarks.structured import structured
 from benchmarks.studio import studio
 from benchmarks.workspaces import workspaces
@@ -250,5 +251,6 @@ ALL: Final = {
     "datasets": datasets,
     "metadata": metadata,
     "lineage": lineage,
+    "reports": reports,
     "studio": studio,
 }

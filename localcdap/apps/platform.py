@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from localcdap.api.app.context import ArtifactSummary, KnownRun, Message
 from localcdap.api.app.events import SYSTEM_NAMESPACE
@@ -20,6 +20,7 @@ from localcdap.api.errors import (
 )
 from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
 from localcdap.api.security import Permission, Principal
+from localcdap.apps.data import AppData
 from localcdap.apps.files import AppFiles
 from localcdap.apps.jobs.service import JobService
 from localcdap.apps.metadata import AppMetadata
@@ -40,9 +41,6 @@ from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, Transf
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 from localcdap.security.access import SwitchedAuthorizer
 from localcdap.security.authorizer import ALLOW_ALL
-from localcdap.store.structured.exports import TableExports
-
-_MOST_RUNS: Final = 10_000
 
 
 class PluginCaller(Protocol):
@@ -53,12 +51,6 @@ class PluginCaller(Protocol):
     def call(self, request: CallRequest) -> bytes: ...
 
     def transform(self, request: TransformRequest) -> TransformResult: ...
-
-
-class RunSource(Protocol):
-    """Knows the runs of all namespaces."""
-
-    def list_known(self, after: str | None, limit: int) -> list[KnownRun]: ...
 
 
 class AppPlatform:
@@ -75,15 +67,13 @@ class AppPlatform:
         methods: MethodService,
         files: AppFiles,
         metadata: AppMetadata,
+        data: AppData,
         datasets: DatasetService,
-        exports: TableExports,
-        runs: RunSource,
         authorizer: SwitchedAuthorizer = ALLOW_ALL,
         jobs: JobService | None = None,
     ) -> None:
+        self._data = data
         self._datasets = datasets
-        self._exports = exports
-        self._runs = runs
         self._authorizer = authorizer
         self._jobs = jobs
         self._files = files
@@ -220,11 +210,11 @@ class AppPlatform:
         """
         if not file or file != Path(file).name or file.startswith("."):
             raise BadRequestError(f"'{file}' cannot be the name of a file.", "Use a plain name.")
-        return self._exports.export(request, self._files.open_folder(app, SYSTEM_NAMESPACE) / file)
+        return self._data.export(request, self._files.open_folder(app, SYSTEM_NAMESPACE) / file)
 
     def list_runs(self, after: str | None, limit: int) -> list[KnownRun]:
         """See :meth:`localcdap.api.app.SystemContext.list_runs`."""
-        return self._runs.list_known(after, max(1, min(limit, _MOST_RUNS)))
+        return self._data.list_runs(after, limit)
 
     def submit_job(self, app: str, request: JobRequest) -> str:
         """See :meth:`localcdap.api.app.SystemContext.submit`."""

@@ -107,12 +107,17 @@ def _parse(text: str) -> int:
         return int(datetime.datetime.fromisoformat(text).timestamp() * 1000)
     except ValueError:
         raise click.UsageError(
-            f"'{text}' is no date; write it as 2026-11-01 or 2026-11-01T08:00."
+            f"'{text}' cannot be a date; write it as 2026-11-01 or 2026-11-01T08:00."
         ) from None
 
 
 def _print(found: RunOverview) -> None:
-    from localcdap.runs.statistics.documents import draw_bars, format_rate, format_totals
+    from localcdap.runs.statistics.documents import (
+        draw_bars,
+        format_rate,
+        format_stage_time,
+        format_totals,
+    )
     from localcdap.text import format_duration
 
     secho(format_totals(found.totals), bold=True)
@@ -158,8 +163,8 @@ def _print(found: RunOverview) -> None:
         echo("")
         stages = [
             (
-                format_duration(0, each.average_ms),
-                format_duration(0, each.longest_ms),
+                format_stage_time(each.average_ms),
+                format_stage_time(each.longest_ms),
                 each.stage,
                 each.pipeline,
                 f"{each.runs:,}",

@@ -11,6 +11,7 @@ from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.locations import Locations
 from localcdap.apps.child import CONNECTIONS, MESSAGING, PLATFORM
 from localcdap.apps.connections import AppConnections
+from localcdap.apps.data import AppData
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
 from localcdap.apps.instances import RequestedInstances
@@ -86,7 +87,6 @@ from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.service import PipelineTestService
 from localcdap.runs.debug.service import DebugService
-from localcdap.runs.known_runs import KnownRuns
 from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.runs.preview.service import PreviewService
@@ -106,7 +106,6 @@ from localcdap.settings import Settings, load_settings
 from localcdap.store.rows.session import DatasetAccesses
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store, Transaction
-from localcdap.store.structured.exports import TableExports
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.transactions.names import ADMIN
 
@@ -149,8 +148,7 @@ class HostServices:
             provisioners = Provisioners(profiles, engine, settings.locations, warms_up=warms_up)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
-            records = RunRecords(store, self._topics, self.namespaces)
-            self.statistics = RunStatisticsService(store, records, self.namespaces)
+            self.statistics = RunStatisticsService(store, self._topics, self.namespaces)
             unowned.pop_all()
             self._open_library(store)
             native = provisioners.get(NATIVE)
@@ -334,11 +332,7 @@ class HostServices:
     ) -> None:
         """Build the services that run pipelines and stages on a few records."""
         self.previews = PreviewService(
-            self.namespaces,
-            self._resolver,
-            processes,
-            home=home.path,
-            records=records,
+            self.namespaces, self._resolver, processes, home=home.path, records=records
         )
         self.cases = PipelineTestService(self._resolver, processes, home=home.path)
         self.debugging = DebugService(self._resolver, workers, processes, home=home.path)
@@ -374,9 +368,8 @@ class HostServices:
             self.methods,
             self._app_files,
             AppMetadata(store, self._topics, self.metadata),
+            AppData(store, structured.admin),
             self.datasets,
-            TableExports(store, structured.admin),
-            KnownRuns(store),
             self._authorizer,
             self.jobs,
         )

@@ -35,11 +35,11 @@ class KnownRuns:
     def list_known(self, after: str | None, limit: int) -> list[KnownRun]:
         """Return runs after a position; see :meth:`localcdap.api.app.SystemContext.list_runs`.
 
-        :raises BadRequestError: when the position is none.
+        :raises BadRequestError: when it cannot be a position.
         """
         starting, _, run = (after or "-1/").partition("/")
         if not starting.lstrip("-").isdecimal():
-            raise BadRequestError(f"'{after}' is no position in the list of runs.")
+            raise BadRequestError(f"'{after}' cannot be a position in the list of runs.")
         with self._store.snapshot() as tx:
             rows = tx.execute(_NEXT, (int(starting), run, limit))
             found = [(f"{at}/{run}", decode_json(record, Run)) for run, at, record in rows]

@@ -22,6 +22,7 @@ from localcdap.api.locations import Locations
 from localcdap.api.serialization.structs import encode_schema
 from localcdap.apps.connections import AppConnections, CallerConnections
 from localcdap.apps.context import AppContext
+from localcdap.apps.data import AppData
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
 from localcdap.apps.metadata import AppMetadata
@@ -58,7 +59,6 @@ from localcdap.namespaces.vaults import FileVault
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodService
-from localcdap.runs.known_runs import KnownRuns
 from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows
 from localcdap.sandbox.plugin_calls import (
@@ -72,7 +72,6 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureRes
 from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
-from localcdap.store.structured.exports import TableExports
 from localcdap.store.structured.tables import StructuredTables
 
 _R = TypeVar("_R")
@@ -148,9 +147,8 @@ class AppTester:
                 MethodService(environments, InProcessRunner()),
                 AppFiles(folder / "files", self.namespaces),
                 AppMetadata(store, topics, self.metadata),
+                AppData(store, tables.admin),
                 self.datasets,
-                TableExports(store, tables.admin),
-                KnownRuns(store),
             )
             name = describe_application(app, app.__qualname__).name
             connections = CallerConnections(self._create_connections(environments))

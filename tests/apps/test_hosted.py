@@ -82,7 +82,8 @@ def is_running(instance: Instance) -> bool:
 
 def list_own(instance: Instance) -> list[AppSummary]:
     """Return the applications that do not come along."""
-    return [each for each in instance.cdap.apps.list_applications() if each.name != "dataprep"]
+    shipped = ("dataprep", "ReportGenerationApp")
+    return [each for each in instance.cdap.apps.list_applications() if each.name not in shipped]
 
 
 def test_it_is_deployed_started_and_called(instance, namespace):

@@ -47,6 +47,7 @@ CHECKED = {
     ),
     "ADMIN on namespace {name}": "namespaces.create namespaces.delete namespaces.update",
     "EXECUTE on application of the request, or for a file its namespace": "runs.start",
+    "EXECUTE on application of {address}": "apps.call_at",
     "EXECUTE on application of {run}": "runs.stop",
     "EXECUTE on application system/{name}": "apps.call",
     "EXECUTE on namespace {call.namespace}": "methods.call",
@@ -63,6 +64,8 @@ CHECKED = {
     "WRITE on dataset {namespace}/{declaration.name}": "run-datasets.declare",
     "READ on dataset {namespace}/{name}": "tables.export tables.read_rows",
     "READ on entity or namespace of {query}, or namespace system": "audit.list_messages",
+    "READ on each namespace of {namespaces}": "statistics.read_dashboard",
+    "READ on each namespace of {request.namespaces}": "statistics.read_overview",
     "READ on namespace system": "metadata.list_set_aside",
     "READ on namespace {namespace}": (
         "connections.find connections.get connections.get_properties connectors.browse "
@@ -82,8 +85,10 @@ CHECKED = {
     "any on application of {run}": (
         "runs.drain_spool runs.find_in_log runs.find_log_row runs.get runs.get_document "
         "runs.get_log_line runs.read_log runs.read_log_outline runs.read_log_page "
-        "runs.summarize_log runs.wait runs.wait_for_log"
+        "runs.summarize_log runs.wait runs.wait_for_log statistics.classify statistics.compare "
+        "statistics.list_around"
     ),
+    "any on application {namespace}/{pipeline}": "statistics.read_statistics",
     "any on application {namespace}/{name}": (
         "applications.describe applications.export applications.has_application "
         "applications.list_versions"

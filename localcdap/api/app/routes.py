@@ -2,9 +2,10 @@
 
 A parameter of a method with a route is a path parameter when the path contains its name, as in
 ``/experiments/{id}``; the parameter ``body`` is the body of the request; one whose type is ``Annotated`` with
-a :class:`Header` is a header of the request; every other is a query parameter, with a :class:`Query` one of
-another name. Each is converted to its annotated type. A path parameter of type :class:`NamespaceSummary` is
-the name of a namespace: the method gets that namespace, and is not called when there is none.
+a :class:`Header` is a header of the request; every other is a query parameter, with a
+:class:`QueryParameter` one of another name. Each is converted to its annotated type. A path parameter of
+type :class:`NamespaceSummary` is the name of a namespace: the method gets that namespace, and is not called
+when there is none.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ class Header(msgspec.Struct, frozen=True):
     """Capital letters do not count."""
 
 
-class Query(msgspec.Struct, frozen=True):
+class QueryParameter(msgspec.Struct, frozen=True):
     """The query parameter that a parameter takes, where its name is none of Python's:
-    ``report: Annotated[str | None, Query("report-id")] = None``.
+    ``report: Annotated[str | None, QueryParameter("report-id")] = None``.
     """
 
     name: str
@@ -226,6 +227,6 @@ def _split_marks(hint: Any) -> tuple[Any, str | None, str | None]:
         for each in hint.__metadata__:
             if isinstance(each, Header):
                 return hint.__origin__, each.name, None
-            if isinstance(each, Query):
+            if isinstance(each, QueryParameter):
                 return hint.__origin__, None, each.name
     return hint, None, None

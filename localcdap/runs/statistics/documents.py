@@ -166,6 +166,11 @@ def format_totals(totals: RunTotals) -> str:
     )
 
 
+def format_stage_time(milliseconds: int) -> str:
+    """Return the time that the code of a stage took, which may be far below a second."""
+    return f"{milliseconds} ms" if milliseconds < 1000 else format_duration(0, milliseconds)
+
+
 def format_rate(rate: float | None) -> str:
     """Return a share in percent: 100 % only when nothing failed, and 0 % only when nothing completed."""
     if rate is None:
@@ -214,8 +219,8 @@ def _list_stages(overview: RunOverview) -> tuple[Sequence[str], list[Sequence[st
             each.pipeline,
             each.stage,
             f"{each.runs:,}",
-            format_duration(0, each.average_ms),
-            format_duration(0, each.longest_ms),
+            format_stage_time(each.average_ms),
+            format_stage_time(each.longest_ms),
         )
         for each in overview.slow_stages
     ]

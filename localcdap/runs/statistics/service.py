@@ -9,6 +9,7 @@ from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.access import OF_RUN, get_run_entity
 from localcdap.runs.model import Run
@@ -23,8 +24,8 @@ from localcdap.runs.statistics.dashboard import (
 from localcdap.runs.statistics.model import OverviewRequest, RunOverview
 from localcdap.runs.statistics.overview import Overviews
 from localcdap.runs.statistics.workflow import (
+    ComparedRuns,
     PipelineStatistics,
-    RunComparison,
     WorkflowRun,
     WorkflowStatistics,
     compare,
@@ -51,11 +52,11 @@ class RunStatisticsService:
     def __init__(
         self,
         store: Store,
-        records: RunRecords,
+        topics: Topics,
         namespaces: NamespaceService,
         planned: PlannedRuns = NoPlannedRuns(),  # noqa: B008 - it has no state
     ) -> None:
-        self._records = records
+        self._records = RunRecords(store, topics, namespaces)
         self._namespaces = namespaces
         self._dashboard = Dashboard(store, planned)
         self._statistics = PipelineStatistics(store)
@@ -115,7 +116,7 @@ class RunStatisticsService:
         return self._statistics.list_around(self._find(run, namespace), limit, interval)
 
     @requires(OF_RUN)
-    def compare(self, namespace: str, run: str, other: str) -> RunComparison:
+    def compare(self, namespace: str, run: str, other: str) -> ComparedRuns:
         """Return two runs of a pipeline beside each other, by stage.
 
         :raises NotFoundError: when there is no such run.
@@ -123,8 +124,9 @@ class RunStatisticsService:
         """
         first, second = self._find(run, namespace), self._find(other, namespace)
         if first.pipeline != second.pipeline:
+            # The other pipeline is not named: the caller may have no right to see it.
             raise BadRequestError(
-                f"Run '{second.run}' is of '{second.pipeline}', not of '{first.pipeline}'.",
+                f"Run '{second.run}' is not one of '{first.pipeline}'.",
                 "Compare runs of one pipeline.",
             )
         return compare(first, second)

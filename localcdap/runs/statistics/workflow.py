@@ -50,7 +50,7 @@ class WorkflowRun(msgspec.Struct, rename="camel"):
     time_taken: int
 
 
-class StageComparison(msgspec.Struct, rename="camel"):
+class ComparedStage(msgspec.Struct, rename="camel"):
     """A stage of two runs; what a run does not know, or a stage that it lacks, is None."""
 
     stage: str
@@ -60,12 +60,12 @@ class StageComparison(msgspec.Struct, rename="camel"):
     """Milliseconds."""
 
 
-class RunComparison(msgspec.Struct, rename="camel"):
+class ComparedRuns(msgspec.Struct, rename="camel"):
     """Two runs, by stage."""
 
     runs: list[WorkflowRun]
     statuses: list[str]
-    stages: list[StageComparison]
+    stages: list[ComparedStage]
     """In the order of the second run, then the stages of the first one only."""
     arguments: dict[str, list[str | None]]
     """The arguments that differ."""
@@ -145,11 +145,11 @@ class PipelineStatistics:
         return found[max(0, at - limit) : at + limit + 1]
 
 
-def compare(first: Run, second: Run) -> RunComparison:
+def compare(first: Run, second: Run) -> ComparedRuns:
     """Return two runs beside each other."""
     names = dict.fromkeys((*second.stages, *first.stages))
     stages = [
-        StageComparison(
+        ComparedStage(
             name,
             [
                 run.get_latest_counts(name) if name in run.stages else None
@@ -159,7 +159,7 @@ def compare(first: Run, second: Run) -> RunComparison:
         )
         for name in names
     ]
-    return RunComparison(
+    return ComparedRuns(
         [
             WorkflowRun(
                 run.run, run.starting // 1000, _to_seconds((run.end or run.starting) - run.starting)

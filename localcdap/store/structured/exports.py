@@ -26,7 +26,7 @@ from localcdap.store.structured.sql import SqlCondition, TableSql, match_all, ma
 _NUMBERS: Final = ("INTEGER", "LONG", "FLOAT", "DOUBLE")
 
 
-class TableExports:
+class StructuredExports:
     """Exports the rows of structured tables. Threads may share it."""
 
     def __init__(self, store: Store, admin: TableAdmin) -> None:
@@ -103,7 +103,7 @@ def _build_grouping(table: TableSql, grouping: Grouping, condition: SqlCondition
     for name in grouping.measured:
         if table.spec.fields[name] not in _NUMBERS:
             raise InvalidTableFieldError(
-                f"Field {name} of table {table.spec.table} cannot be measured: it is no number",
+                f"Field {name} of table {table.spec.table} cannot be measured: it has no numbers",
                 table=table.spec.table,
                 fields=[name],
             )

@@ -17,7 +17,7 @@ from localcdap.api.app import (
     BadRequestError,
     Header,
     NotFoundError,
-    Query,
+    QueryParameter,
     SparkService,
     SystemApplication,
     application,
@@ -41,8 +41,8 @@ _EXPIRY_S: Final = 2 * 86_400
 _EXPIRY: Final = "report.expiry.duration.seconds"
 _READ_LIMIT: Final = "readLimit"
 User = Annotated[str, Header("CDAP-UserId")]
-ReportId = Annotated[str | None, Query("report-id")]
-ShareId = Annotated[str | None, Query("share-id")]
+ReportId = Annotated[str | None, QueryParameter("report-id")]
+ShareId = Annotated[str | None, QueryParameter("share-id")]
 
 
 class ReportGenerationSpark(SparkService):

@@ -74,7 +74,7 @@ class RunTakeover:
         self._is_done = False
 
     def start(self) -> None:
-        """Take over in the background; whoever needs the history waits with :meth:`finish`."""
+        """Take over in the background; what needs the history waits with :meth:`finish`."""
         threading.Thread(target=self._try, name="run-takeover", daemon=True).start()
 
     def finish(self) -> None:

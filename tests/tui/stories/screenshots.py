@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import tempfile
 from pathlib import Path
@@ -35,6 +36,9 @@ async def _take(cdap: Cdap, home: Home, run: str) -> None:
         await driver.until(lambda: driver.app.current_mode == "runs")
         await asyncio.sleep(1)
         await _keep(driver, "runs")
+    async with studio(cdap, home, size=SIZE) as driver:
+        await driver.press("apostrophe")
+        await _keep(driver, "reports")
 
 
 async def _keep(driver: Driver, name: str) -> None:
@@ -46,6 +50,15 @@ async def _keep(driver: Driver, name: str) -> None:
     (FOLDER / f"{name}.svg").write_text(shown, encoding="utf-8")
 
 
+def _run(cdap: Cdap, file: Path, name: str, arguments: dict[str, str]) -> str:
+    """Run the sample pipeline under a name, and return the id of the run when it has ended."""
+    document = json.loads(file.read_text()) | {"name": name}
+    run = cdap.runs.start(RunRequest(document, arguments=arguments))
+    while not run.status.is_end:
+        run = cdap.runs.wait(run.run, run.version, 2)
+    return run.run
+
+
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="localcdap-") as folder:
@@ -53,14 +66,10 @@ def main() -> None:
         cdap = Cdap(home)
         try:
             file = demo.install_demo(home)
-            for _ in range(3):
-                request = RunRequest(
-                    file.read_text(), name=demo.NAME, arguments=demo.get_arguments(file)
-                )
-                run = cdap.runs.start(request)
-                while not run.status.is_end:
-                    run = cdap.runs.wait(run.run, run.version, 2)
-            asyncio.run(_take(cdap, home, run.run))
+            good = demo.get_arguments(file)
+            _run(cdap, file, "nightly", {"demo.folder": "/data/nightly"})  # there is no such folder
+            runs = [_run(cdap, file, demo.NAME, good) for _ in range(3)]
+            asyncio.run(_take(cdap, home, runs[-1]))
         finally:
             cdap.close()
 

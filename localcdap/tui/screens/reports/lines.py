@@ -6,7 +6,7 @@ from typing import Final
 
 from textual.content import Content
 
-from localcdap.runs.statistics.documents import draw_bars, format_rate
+from localcdap.runs.statistics.documents import draw_bars, format_rate, format_stage_time
 from localcdap.runs.statistics.model import FailureReason, PipelineOverview, RunOverview, SlowStage
 from localcdap.text import format_duration, plural
 from localcdap.tui.labels import RUN_MARKS
@@ -99,7 +99,8 @@ def format_failure(each: FailureReason, width: int) -> Content:
     """Return the two lines of a reason: what and how often, and where it happened last."""
     count = f"{each.runs:,}"
     where = sanitize_name(f"{each.pipeline} › {each.stage}" if each.stage else each.pipeline)
-    message = sanitize_lines(each.message or "").partition("\n")[0]
+    message = (each.message or "").removeprefix(f"Stage '{each.stage}': ")
+    message = sanitize_lines(message).partition("\n")[0]
     first = fit_to_width(f"✗ {each.reason}", max(8, width - len(count) - 1))
     return Content.assemble(
         (first, "$error"),
@@ -110,7 +111,7 @@ def format_failure(each: FailureReason, width: int) -> Content:
 
 def format_stage(each: SlowStage, width: int) -> Content:
     """Return the line of a slow stage."""
-    took = format_duration(0, each.average_ms)
+    took = format_stage_time(each.average_ms)
     name = sanitize_name(f"{each.pipeline} › {each.stage}")
     return Content.assemble(
         fit_to_width(f"  {name}", max(8, width - len(took) - 1)), (f" {took}", "bold")
