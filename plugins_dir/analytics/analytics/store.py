@@ -452,7 +452,9 @@ class ExperimentStore:
 
 
 def run_in_store(
-    transactions: TransactionRunner, namespace: NamespaceSummary, work: Callable[[ExperimentStore], T]
+    transactions: TransactionRunner,
+    namespace: NamespaceSummary,
+    work: Callable[[ExperimentStore], T],
 ) -> T:
     """Run work on the store of a namespace as one transaction."""
     return transactions.run(lambda tx: work(ExperimentStore(tx, namespace)))
@@ -474,6 +476,11 @@ def _check_outcome(experiment: Experiment, schema: Schema) -> None:
                 f"'{wanted.upper()}' in the experiment{space}, but is of non-{kind} type "
                 f"'{found.upper()}' in the split."
             )
+
+
+def decode_model(text: str) -> Model:
+    """Return a model of its row's ``info``."""
+    return _decode(text, Model)
 
 
 def _encode(value: Any) -> str:

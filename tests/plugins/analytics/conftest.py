@@ -124,5 +124,3 @@ def client(instance: TemporaryInstance) -> AnalyticsClient:
 @pytest.fixture(scope="session")
 def animals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_animals(tmp_path_factory.mktemp("animals") / "animals.csv")
-
-
