@@ -130,7 +130,7 @@ class DataSplitStats(DataSplit, rename="camel", kw_only=True):
     error: str | None = None
     """Why the split failed."""
     rows: dict[str, int] = {}
-    """The records that were ``read``, ``prepared`` by the directives, and that went to ``train`` and ``test``."""
+    """The records that were ``read``, ``prepared`` by the directives, and went to ``train`` and ``test``."""
 
 
 class Metrics(msgspec.Struct):
@@ -175,7 +175,7 @@ class Model(msgspec.Struct, rename="camel", kw_only=True):
     handle_invalid: str = SKIP
     """What becomes of records with categories that the training data does not have: ``skip`` or ``keep``."""
     skipped_rows: dict[str, int] = {}
-    """The records of ``train`` and ``test`` that were left out: without an outcome, or with an unknown category."""
+    """The records of ``test`` that were left out: without an outcome, or with an unknown category."""
     folder: str | None = None
     """The folder with the trained model."""
 

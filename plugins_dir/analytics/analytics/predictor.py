@@ -112,8 +112,8 @@ class MLPredictor(SparkCompute):
         algorithm = find_algorithm(str(model.algorithm))
         if algorithm is not None and algorithm.type == REGRESSION and self._is_text():
             raise ValueError(
-                f"Invalid type for prediction field '{config.prediction_field}'. Model '{config.model_id}' in "
-                f"experiment '{config.experiment_id}' is a regression model, which only supports double "
+                f"Invalid type for prediction field '{config.prediction_field}'. Model '{config.model_id}' "
+                f"in experiment '{config.experiment_id}' is a regression model, which only supports double "
                 "predictions."
             )
 

@@ -1,4 +1,4 @@
-"""The experiments, splits and models of namespaces: tables and transitions (mmds ``ExperimentStore``, ``ModelTable``).
+"""The experiments, splits and models of namespaces: tables and transitions (mmds ``ExperimentStore``).
 
 Its methods work inside a transaction, so that a service, a job and a listener share them.
 """
