@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from localcdap.apps.jobs.launcher import JobLauncher
+from localcdap.apps.jobs.service import JobService
 from localcdap.home import Home
+from localcdap.messaging.topics import Topics
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
@@ -58,3 +61,21 @@ def read_profiles(settings: Settings) -> Profiles:
         return found.profile if found is not None else None
 
     return Profiles(remotes, settings.engine_profile, of_namespace)
+
+
+def create_jobs(
+    store: Store,
+    topics: Topics,
+    namespaces: NamespaceService,
+    launcher: JobLauncher,
+    settings: Settings,
+) -> JobService:
+    """Return the jobs of system applications."""
+    return JobService(
+        store,
+        topics,
+        namespaces,
+        launcher,
+        at_once=settings.app_jobs_at_once,
+        memory_mb=settings.app_job_memory_mb,
+    )

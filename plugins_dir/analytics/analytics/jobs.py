@@ -77,7 +77,7 @@ class TrainModel(SystemJob):
     name = "train"
 
     def run(self, context: JobContext) -> Any:
-        from .training import train_model
+        from .model_trainer import train_model
 
         name, id = context.arguments["experiment"], context.arguments["model"]
 

@@ -210,6 +210,14 @@ def test_the_life_of_a_model(call, store):
     assert call("get", "experiments/re/splits") == []
     assert status() == "Preparing"
 
+
+def test_the_life_of_a_model_from_its_training_on(call, store):
+    put(call, "re")
+    model = load("model")
+    id = store(lambda s: s.add_model("re", model.CreateModelRequest("model1"))).id
+    request = model.TrainModelRequest("decision.tree.classifier")
+    status = lambda: str(store(lambda s: s.get_model("re", id)).status)  # noqa: E731
+    split = model.DataSplit(type="random", directives=["d"], schema=Schema.parse_record(SCHEMA))
     made = store(lambda s: s.add_split("re", split)).id
     store(lambda s: s.set_split("re", id, made))
     store(lambda s: s.finish_split("re", made, ("train", "test"), [], {}))
