@@ -218,10 +218,11 @@ class AppPlatform:
 
     def submit_job(self, app: str, request: JobRequest) -> str:
         """See :meth:`localcdap.api.app.SystemContext.submit`."""
-        found = next(
-            each for each in self._artifacts.list_applications() if each.application.name == app
-        )
-        return self._get_jobs().submit(found, request)
+        jobs = self._get_jobs()
+        for each in self._artifacts.list_applications():
+            if each.application.name == app:
+                return jobs.submit(each, request)
+        raise NotFoundError(f"There is no application '{app}' any more.")
 
     def get_job(self, app: str, namespace: str, id: str) -> JobDetail:
         """See :meth:`localcdap.api.app.SystemContext.get_job`."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from localcdap.api.errors import DiskFullError
+from localcdap.apps.jobs.launcher import JobLauncher
+from localcdap.apps.jobs.service import JobService
 from localcdap.apps.processes import AppProcesses
-from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.transactions import TransactionService
 from localcdap.home import Home
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.messaging.topics import Topics
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
@@ -93,22 +93,27 @@ def create_app_processes(
     )
 
 
-def make_artifact_resource(
-    artifacts: ArtifactService, directories: Sequence[Path], trash: Path
-) -> NamespaceResource:
-    """Return the resource that moves the plugin folders of a deleted namespace to the trash."""
-
-    def remove_files(namespace: str, generation: int) -> Sequence[str]:
-        kept = move_folders_to_trash(directories, namespace, trash / f"{namespace}-{generation}")
-        artifacts.sync()
-        return kept
-
-    return NamespaceResource("plugin folders", remove_files=remove_files)
-
-
 def sync_artifacts(artifacts: ArtifactService) -> None:
     """Bring the index up to date; on a full disk, what is stored can be read with the index as it is."""
     try:
         artifacts.sync()
     except DiskFullError as error:
         _LOG.warning("Changes of plugins are not noticed now. %s", error.full_message)
+
+
+def create_jobs(
+    store: Store,
+    topics: Topics,
+    namespaces: NamespaceService,
+    launcher: JobLauncher,
+    settings: Settings,
+) -> JobService:
+    """Return the jobs of system applications."""
+    return JobService(
+        store,
+        topics,
+        namespaces,
+        launcher,
+        at_once=settings.app_jobs_at_once,
+        memory_mb=settings.app_job_memory_mb,
+    )

@@ -16,7 +16,6 @@ from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
 from localcdap.apps.instances import RequestedInstances
 from localcdap.apps.jobs.launcher import JobLauncher
-from localcdap.apps.jobs.service import JobService
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.metadata import AppMetadata
 from localcdap.apps.platform import AppPlatform
@@ -41,10 +40,11 @@ from localcdap.datasets.transactions import TransactionService
 from localcdap.datasets.types import DatasetTypes
 from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home, find_shipped_plugins
+from localcdap.host.artifact_folders import make_artifact_resource
 from localcdap.host.configured_parts import (
     create_app_processes,
     create_destinations,
-    make_artifact_resource,
+    create_jobs,
     open_secure_keys,
     read_privileges,
     read_profiles,
@@ -161,7 +161,14 @@ class HostServices:
             self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
             sync_artifacts(self.artifacts)
-            self._open_jobs(store, home, settings, provisioners, engine)
+            self._app_files = AppFiles(home.app_files, self.namespaces)
+            launcher = JobLauncher(
+                *(self.namespaces, self.artifacts, self._resolver, provisioners, self._app_files),
+                home=home.path,
+                directory=home.jobs,
+                engine=engine.directory,
+            )
+            self.jobs = create_jobs(store, self._topics, self.namespaces, launcher, settings)
             undo.callback(self.jobs.close)
             self._open_apps(store, structured, worker, home, settings, undo)
             watcher = FolderWatcher(plugin_directories, self.artifacts, worker.close)
@@ -401,35 +408,6 @@ class HostServices:
         undo.callback(processes.close)
         self._app_listeners.start()
 
-    def _open_jobs(
-        self,
-        store: Store,
-        home: Home,
-        settings: Settings,
-        provisioners: Provisioners,
-        engine: EngineServer,
-    ) -> None:
-        """Build the jobs of system applications."""
-        self._app_files = AppFiles(home.app_files, self.namespaces)
-        launcher = JobLauncher(
-            self.namespaces,
-            self.artifacts,
-            self._resolver,
-            provisioners,
-            self._app_files,
-            home=home.path,
-            directory=home.jobs,
-            engine=engine.directory,
-        )
-        self.jobs = JobService(
-            store,
-            self._topics,
-            self.namespaces,
-            launcher,
-            at_once=settings.app_jobs_at_once,
-            memory_mb=settings.app_job_memory_mb,
-        )
-
     def _open_runs(
         self,
         store: Store,
@@ -504,14 +482,12 @@ class HostServices:
     def list_work(self, *, with_runs: bool = True) -> list[str]:
         """Return what is in progress, whether or not a client waits for it.
 
-        :param with_runs: whether active runs count, which outlive the host. A run that is being started
-            always counts.
+        :param with_runs: whether runs and jobs count that have begun: they outlive the host.
         """
         found = {
             "active runs": with_runs and self.runs.are_active(),
             "runs that are being started": self.runs.are_starting(),
-            "jobs of applications that wait": self.jobs.are_waiting(),
-            "jobs of applications": with_runs and self.jobs.are_active(),
+            "jobs": self.jobs.are_waiting() or (with_runs and self.jobs.are_active()),
             "previews": self.previews.are_active(),
             "tests of pipelines": self.cases.are_active(),
             "events for applications": self._app_listeners.is_busy(),

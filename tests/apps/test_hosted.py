@@ -28,6 +28,7 @@ from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.testing import TemporaryInstance
 
 HERE = Path(__file__).parent
+SHIPPED = ("dataprep", "ModelManagementApp", "ReportGenerationApp")
 _numbers = itertools.count()
 
 
@@ -82,8 +83,7 @@ def is_running(instance: Instance) -> bool:
 
 def list_own(instance: Instance) -> list[AppSummary]:
     """Return the applications that do not come along."""
-    shipped = ("dataprep", "ReportGenerationApp")
-    return [each for each in instance.cdap.apps.list_applications() if each.name not in shipped]
+    return [each for each in instance.cdap.apps.list_applications() if each.name not in SHIPPED]
 
 
 def test_it_is_deployed_started_and_called(instance, namespace):

@@ -25,6 +25,10 @@ from localcdap.testing import TemporaryInstance
 pytestmark = pytest.mark.spark
 HERE = Path(__file__).parent
 _numbers = itertools.count()
+KILLED = (
+    "The process of the run ended before the run did. It was killed by SIGKILL, as a user or a system "
+    "without free memory does."
+)
 
 
 class Instance(TemporaryInstance):
@@ -246,8 +250,7 @@ def test_a_killed_host_and_a_killed_process_leave_the_truth(tmp_path, lines, eng
 
             assert (killed.status, killed.error) == (
                 "FAILED",
-                "The process of the run ended before the run did. It was killed by SIGKILL, as a user or a "
-                "system without free memory does.",
+                KILLED,
             )
             assert cdap.jobs.wait(waiting, 60).status == "COMPLETED"
 

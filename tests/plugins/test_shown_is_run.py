@@ -97,6 +97,13 @@ NEEDS_A_SERVER = {
 }
 """They differ from Database by their URL alone; database/test_real_servers.py runs them at real servers."""
 
+NEEDS_A_MODEL = {
+    ("sparkcompute", "MLPredictor"),
+    ("sparkcompute", "NaiveBayesClassifier"),
+    ("sparksink", "NaiveBayesTrainer"),
+}
+"""They load or save models in an instance; analytics/test_pipelines.py runs them in one."""
+
 
 class Sample(msgspec.Struct):
     """A configuration of a plugin, with what it reads."""
@@ -384,7 +391,7 @@ SHIPPED = list_shipped_plugins()
 
 
 def test_every_shipped_plugin_has_a_sample():
-    assert set(SAMPLES) | NEEDS_A_SERVER == set(SHIPPED)
+    assert set(SAMPLES) | NEEDS_A_SERVER | NEEDS_A_MODEL == set(SHIPPED)
 
 
 Ran = Callable[[tuple[str, str]], "StageRun"]

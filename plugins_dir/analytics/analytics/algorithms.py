@@ -1,6 +1,6 @@
 """The algorithms, in the order of mmds ``Modelers``, with their parameters in order.
 
-Each description says what the parameter does in Spark's words; names, labels, defaults and ranges are those of mmds.
+Names, labels, defaults and ranges of parameters are those of mmds; the descriptions are our own.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ _PERCEPTRON: Final = [
         type=INT_ARRAY,
         name="layers",
         label="Layers",
-        description="The sizes of the layers: the first is that of the features, the last that of the classes. "
+        description="The sizes of the layers: first that of the features, last that of the classes. "
         "When it is not given, both are set to what the data has.",
         default_val="200,50,10",
     ),

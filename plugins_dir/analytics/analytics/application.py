@@ -1,4 +1,4 @@
-"""The application ``ModelManagementApp`` and the routes of its service (mmds ``ModelManagerServiceHandler``)."""
+"""The application ``ModelManagementApp`` and its routes (mmds ``ModelManagerServiceHandler``)."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class ModelManagerService(SystemService):
 
     @get(_MODEL + "/report", operation="Getting report")
     def get_report(self, context: NamespaceSummary, experiment: str, model: str) -> dict[str, Any]:
-        """Return what the training of a model has found: confusion matrix, residuals, importance, warnings."""
+        """Return what the training has found: confusion matrix, residuals, importance, warnings."""
         return self._run(context, lambda store: store.get_report(experiment, model))
 
     @get(_MODEL + "/job", operation="Getting job")

@@ -1,7 +1,7 @@
 """How good a model is on the test data: metrics, and what a person looks at.
 
-The counts of outcomes and predictions, or one sum over all records, give what Spark's evaluators compute in a pass
-each (``MulticlassMetrics``, ``RegressionMetrics``).
+The counts of outcomes and predictions, or one sum over all records, give what Spark's evaluators compute
+in a pass each (``MulticlassMetrics``, ``RegressionMetrics``).
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def _count_residuals(pairs: DataFrame, residual: Any, low: float, high: float) -
 
 
 _NO_RECORDS: Final = (
-    "No record of the test data is left to evaluate the model. String features should represent categories, with "
-    "multiple records for each category value; an ID should not be used as a feature."
+    "No record of the test data is left to evaluate the model. String features should represent categories, "
+    "with multiple records for each category value; an ID should not be used as a feature."
 )
 
 

@@ -1,7 +1,7 @@
-"""The features of a model, made of the columns of a table (mmds ``FeatureGenerator`` and ``FeatureGeneratorTrainer``).
+"""The features of a model, made of the columns of a table (mmds ``FeatureGenerator``).
 
-A copy ``_c_x`` of each column replaces nulls: by ``?`` in categories, by -1 in numbers. Categories get an index
-``_i_x``, and all enter the vector ``_features``. As in mmds a number enters the vector twice.
+A copy ``_c_x`` of each column replaces nulls: by ``?`` in categories, by -1 in numbers. Categories get an
+index ``_i_x``, and all enter the vector ``_features``. As in mmds a number enters the vector twice.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class FeatureColumns(msgspec.Struct):
         if odd:
             found = ", ".join(f"'{name}' ({types[name]})" for name in odd)
             raise ValueError(
-                f"Features are booleans, strings and numbers; the split has {found}. Drop them, or convert them "
-                "with directives."
+                f"Features are booleans, strings and numbers; the split has {found}. Drop them, or convert "
+                "them with directives."
             )
         return cls(names, [name for name in names if types[name] in CATEGORICAL])
 
@@ -83,7 +83,7 @@ class FeatureColumns(msgspec.Struct):
         return value.alias(f"_c_{name}")
 
     def to_sql(self) -> str:
-        """Return what :meth:`clean` does as a statement on ``__THIS__``, for a model that is used elsewhere."""
+        """Return what :meth:`clean` does as a statement on ``__THIS__``, for use elsewhere."""
         parts = ["*"]
         for name in self.names:
             quoted = _quote(name)

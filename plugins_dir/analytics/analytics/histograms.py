@@ -1,4 +1,4 @@
-"""Histograms and statistics of columns, as mmds has them (``stats/*``, ``ColumnStats``, ``ColumnSplitStats``)."""
+"""Histograms and statistics of columns (mmds ``stats/*``, ``ColumnStats``, ``ColumnSplitStats``)."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _round(value: float, digits: int, *, up: bool) -> float:
 
 
 def format_bound(value: float) -> str:
-    """Return a number as Java's ``DecimalFormat`` writes it: ``###.####``, or ``0.00E0`` for great and small ones."""
+    """Return a number in Java's ``DecimalFormat``: ``###.####``, or ``0.00E0`` for great and small ones."""
     size = abs(value)
     if size > 1000 or 0 < size < 0.001:
         exponent = Decimal(value).adjusted()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any, Final
 
 from localcdap.api import Schema
@@ -55,7 +56,7 @@ def create_pipeline(experiment: Experiment, split: DataSplit) -> dict[str, Any]:
         "artifact": {"name": "cdap-data-pipeline", "version": "6.10.1", "scope": "SYSTEM"},
         "config": {
             "stages": stages,
-            "connections": [{"from": a, "to": b} for a, b in zip(names, names[1:], strict=False)],
+            "connections": [{"from": a, "to": b} for a, b in pairwise(names)],
         },
     }
 

@@ -58,8 +58,8 @@ class SplitData(SystemJob):
         if not sizes["train"] or not sizes["test"]:
             empty = "training" if not sizes["train"] else "test"
             raise ValueError(
-                f"The split has no {empty} data: of {sizes['train'] + sizes['test']} records, {sizes['train']} "
-                f"are training and {sizes['test']} test data. Check the directives, or change the percentage."
+                f"The split has no {empty} data: of {sum(sizes.values())} records, {sizes['train']} are "
+                f"training and {sizes['test']} test data. Check the directives, or change the percentage."
             )
         rows = {**_count_rows(context), **sizes}
         _run(
@@ -77,7 +77,7 @@ class TrainModel(SystemJob):
     name = "train"
 
     def run(self, context: JobContext) -> Any:
-        from .training import train_model
+        from .model_trainer import train_model
 
         name, id = context.arguments["experiment"], context.arguments["model"]
 

@@ -130,7 +130,7 @@ class DataSplitStats(DataSplit, rename="camel", kw_only=True):
     error: str | None = None
     """Why the split failed."""
     rows: dict[str, int] = {}
-    """The records that were ``read``, ``prepared`` by the directives, and that went to ``train`` and ``test``."""
+    """The records that were ``read``, ``prepared`` by the directives, and went to ``train`` and ``test``."""
 
 
 class Metrics(msgspec.Struct):
@@ -175,7 +175,7 @@ class Model(msgspec.Struct, rename="camel", kw_only=True):
     handle_invalid: str = SKIP
     """What becomes of records with categories that the training data does not have: ``skip`` or ``keep``."""
     skipped_rows: dict[str, int] = {}
-    """The records of ``train`` and ``test`` that were left out: without an outcome, or with an unknown category."""
+    """The records of ``test`` that were left out: without an outcome, or with an unknown category."""
     folder: str | None = None
     """The folder with the trained model."""
 
@@ -299,3 +299,25 @@ def get_now() -> int:
 def get_type_name(schema: Schema) -> str:
     """Return the name of a type in lower case, of a nullable type that of its values."""
     return str(schema.non_nullable.type.value)
+
+
+def check_outcome(experiment: Experiment, schema: Schema) -> None:
+    """Check that a split has the outcome of its experiment, of the same kind.
+
+    :raises BadRequestError: when it has not.
+    """
+    field = schema.field(str(experiment.outcome))
+    if field is None:
+        raise BadRequestError(
+            "Invalid split schema. The split must contain the experiment outcome "
+            f"'{experiment.outcome}'."
+        )
+    found, wanted = get_type_name(field.schema), str(experiment.outcome_type).lower()
+    for kind, types in (("categorical", CATEGORICAL), ("numeric", NUMERIC)):
+        if wanted in types and found not in types:
+            space = " " if kind == "categorical" else ""  # as mmds writes it
+            raise BadRequestError(
+                f"Invalid split schema. Outcome field '{experiment.outcome}' is of {kind} type "
+                f"'{wanted.upper()}' in the experiment{space}, but is of non-{kind} type "
+                f"'{found.upper()}' in the split."
+            )

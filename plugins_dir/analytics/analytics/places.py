@@ -19,7 +19,7 @@ def get_split_folder(folder: Path, experiment: str, split: str) -> Path:
 
 
 def get_model_folder(folder: Path, experiment: str, model: str) -> Path:
-    """Return the folder of a trained model, with ``featuregen``, ``model``, ``targetindices`` and ``mlflow``."""
+    """Return the folder of a trained model and what belongs to it."""
     return folder / "models" / _escape(experiment) / model
 
 

@@ -1,6 +1,6 @@
 """How the data of an experiment is split into training and test data.
 
-``random`` is that of mmds (``RandomDatasetSplitter``), and the only one in its list; the others stand beside it.
+``random`` is that of mmds (``RandomDatasetSplitter``), and the only one in its list.
 """
 
 from __future__ import annotations
@@ -91,9 +91,12 @@ def split(
     if type == RANDOM:
         train, test = data.randomSplit([100.0 - percent, float(percent)], values.get("seed"))
         return train, test
-    is_test = {"stratified": _stratify, "time": _order, "key": _hash}[type](
-        data, values, outcome, percent
-    )
+    if type == "stratified":
+        is_test = _stratify(outcome, values.get("seed"), percent)
+    elif type == "time":
+        is_test = _order(data, values["column"], percent)
+    else:
+        is_test = _hash(values["column"], percent)
     marked = data.withColumn(_MARK, is_test)
     return (
         marked.filter(~marked[_MARK]).drop(_MARK),
@@ -104,31 +107,31 @@ def split(
 _MARK: Final = "_is_test"
 
 
-def _stratify(data: DataFrame, values: Mapping[str, Any], outcome: str, percent: int) -> Any:
+def _stratify(outcome: str, seed: int | None, percent: int) -> Any:
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
     of_class = Window.partitionBy(f.col(_quote(outcome)))
-    drawn = of_class.orderBy(f.rand(values.get("seed")))
+    drawn = of_class.orderBy(f.rand(seed))
     place = f.row_number().over(drawn)
     return place <= f.round(f.count(f.lit(1)).over(of_class) * f.lit(percent / 100))
 
 
-def _order(data: DataFrame, values: Mapping[str, Any], outcome: str, percent: int) -> Any:
+def _order(data: DataFrame, name: str, percent: int) -> Any:
     from pyspark.sql import functions as f
     from pyspark.sql.types import NumericType
 
-    column = f.col(_quote(values["column"]))
-    is_number = isinstance(data.schema[values["column"]].dataType, NumericType)
+    column = f.col(_quote(name))
+    is_number = isinstance(data.schema[name].dataType, NumericType)
     moment = (column if is_number else column.cast("timestamp")).cast("double")
     found = data.agg(f.percentile(moment, 1 - percent / 100)).collect()[0][0]
     return f.coalesce(moment > f.lit(found), f.lit(False))
 
 
-def _hash(data: DataFrame, values: Mapping[str, Any], outcome: str, percent: int) -> Any:
+def _hash(name: str, percent: int) -> Any:
     from pyspark.sql import functions as f
 
-    return f.pmod(f.xxhash64(f.col(_quote(values["column"]))), f.lit(100)) < f.lit(percent)
+    return f.pmod(f.xxhash64(f.col(_quote(name))), f.lit(100)) < f.lit(percent)
 
 
 def _quote(name: str) -> str:

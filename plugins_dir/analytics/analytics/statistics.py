@@ -28,7 +28,7 @@ _MOST_WORDS: Final = 1000
 def compute_statistics(
     train: DataFrame, test: DataFrame, schema: Schema
 ) -> tuple[list[ColumnSplitStats], dict[str, int]]:
-    """Return the statistics of each boolean, text or number, in the order of the schema, and the numbers of records."""
+    """Return the statistics of booleans, texts and numbers, in their order, and the numbers of records."""
     from pyspark.sql import functions as f
 
     types = {each.name: get_type_name(each.schema) for each in schema}
@@ -118,7 +118,7 @@ def _compare(
 
 
 def _count_words(both: DataFrame, names: Sequence[str]) -> dict[str, ColumnSplitStats]:
-    """Return the statistics of columns of words; the least frequent words of a column with many are left out."""
+    """Return the statistics of columns of words; the least frequent of very many are left out."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 

@@ -1,4 +1,4 @@
-"""The experiments, splits and models of namespaces: tables and transitions (mmds ``ExperimentStore``, ``ModelTable``).
+"""The experiments, splits and models of namespaces: tables and transitions (mmds ``ExperimentStore``).
 
 Its methods work inside a transaction, so that a service, a job and a listener share them.
 """
@@ -12,7 +12,6 @@ import msgspec
 
 from localcdap.api import Schema
 from localcdap.api.app import (
-    BadRequestError,
     ConflictError,
     FieldType,
     NamespaceSummary,
@@ -27,9 +26,7 @@ from localcdap.api.app import (
 from .algorithms import fill_hyperparameters
 from .histograms import BINS, ColumnSplitStats, ColumnStats, count_numbers, count_words
 from .model import (
-    CATEGORICAL,
     METRICS,
-    NUMERIC,
     CreateModelRequest,
     DataSplit,
     DataSplitStats,
@@ -43,8 +40,8 @@ from .model import (
     PageRequest,
     SplitStatus,
     TrainModelRequest,
+    check_outcome,
     get_now,
-    get_type_name,
     make_id,
 )
 
@@ -189,7 +186,7 @@ class ExperimentStore:
         """
         split.check()
         assert split.schema is not None
-        _check_outcome(self.get_experiment(experiment), split.schema)
+        check_outcome(self.get_experiment(experiment), split.schema)
         fields = {name: getattr(split, name) for name in DataSplit.__struct_fields__}
         made = DataSplitStats(**fields, id=make_id(), status=SplitStatus.SPLITTING, start=get_now())
         self._put_split(experiment, made)
@@ -460,22 +457,9 @@ def run_in_store(
     return transactions.run(lambda tx: work(ExperimentStore(tx, namespace)))
 
 
-def _check_outcome(experiment: Experiment, schema: Schema) -> None:
-    field = schema.field(str(experiment.outcome))
-    if field is None:
-        raise BadRequestError(
-            "Invalid split schema. The split must contain the experiment outcome "
-            f"'{experiment.outcome}'."
-        )
-    found, wanted = get_type_name(field.schema), str(experiment.outcome_type).lower()
-    for kind, types in (("categorical", CATEGORICAL), ("numeric", NUMERIC)):
-        if wanted in types and found not in types:
-            space = " " if kind == "categorical" else ""  # as mmds writes it
-            raise BadRequestError(
-                f"Invalid split schema. Outcome field '{experiment.outcome}' is of {kind} type "
-                f"'{wanted.upper()}' in the experiment{space}, but is of non-{kind} type "
-                f"'{found.upper()}' in the split."
-            )
+def decode_model(text: str) -> Model:
+    """Return a model of its row's ``info``."""
+    return _decode(text, Model)
 
 
 def _encode(value: Any) -> str:

@@ -31,7 +31,8 @@ def find_warnings(
     for name, weight in importance.items():
         if weight > _LEAKAGE and len(importance) > 1 and quality is not None and quality > _PERFECT:
             found.append(
-                f"Leakage: '{name}' predicts almost alone, and almost perfectly. Is it known before the outcome?"
+                f"Leakage: '{name}' predicts almost alone, and almost perfectly. Is it known before "
+                "the outcome?"
             )
     for each in stats:
         if each.field == outcome:

@@ -103,7 +103,7 @@ class _Training:
         return data.na.drop(subset=[f"`{self._outcome}`"])
 
     def _index_outcome(self, train: DataFrame, test: DataFrame) -> tuple[DataFrame, DataFrame]:
-        """Number the classes, the most frequent first; records of the test data with other classes are left out."""
+        """Number the classes, the most frequent first; test records of other classes are left out."""
         from pyspark.ml.feature import StringIndexer
         from pyspark.sql import functions as f
 
@@ -138,8 +138,8 @@ class _Training:
         labels = list(self._indexer.labels) if self._indexer is not None else None
         if labels is None:
             raise ValueError(
-                f"Algorithm '{self._model.algorithm}' predicts classes, but the outcome '{self._outcome}' is a "
-                "number. Use an algorithm of type REGRESSION, or make the outcome a string."
+                f"Algorithm '{self._model.algorithm}' predicts classes, but the outcome '{self._outcome}' "
+                "is a number. Use an algorithm of type REGRESSION, or make the outcome a string."
             )
         return evaluate_classes(predictions, self._label, labels)
 

@@ -1,0 +1,149 @@
+"""Models in pipelines: predictions of a model of the application, and Naive Bayes on texts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localcdap.runs.model import RunRequest
+from tests.plugins.analytics.conftest import SCHEMA, AnalyticsClient
+
+pytestmark = pytest.mark.spark
+
+
+def make_document(stages):
+    names = [name for name, *_ in stages]
+    return {
+        "name": "p",
+        "artifact": {"name": "cdap-data-pipeline", "version": "6.10.1", "scope": "SYSTEM"},
+        "config": {
+            "stages": [
+                {"name": name, "plugin": {"type": type, "name": plugin, "properties": properties}}
+                for name, type, plugin, properties in stages
+            ],
+            "connections": [{"from": a, "to": b} for a, b in zip(names, names[1:], strict=False)],
+        },
+    }
+
+
+def run(client, stages):
+    cdap = client.instance.cdap
+    started = cdap.runs.start(RunRequest(json.dumps(make_document(stages)), client.namespace))
+    while not started.status.is_end:
+        started = cdap.runs.wait(started.run, started.version, 5)
+    return started
+
+
+def read_source(file, fields):
+    schema = {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": name, "type": [type, "null"]} for name, type in fields.items()],
+    }
+    properties = {"path": str(file), "format": "csv", "referenceName": "r"}
+    return "read", "batchsource", "File", {**properties, "schema": json.dumps(schema)}, schema
+
+
+def test_a_model_predicts_in_a_pipeline(instance, animals, tmp_path):
+    instance.cdap.namespaces.create("predicts")
+    client = AnalyticsClient(instance, "predicts")
+    client.put_experiment(animals)
+    model = client.train(client.split(), "decision.tree.classifier")
+    fields = {"size": "double", "colour": "string", "legs": "int", "weight": "double"}
+    file = tmp_path / "new.csv"
+    file.write_text("9.5,red,4,30\n0.5,blue,2,3\n5,purple,2,17\n")
+    *source, schema = read_source(file, fields)
+    output = {
+        **schema,
+        "fields": [*schema["fields"], {"name": "guess", "type": ["string", "null"]}],
+    }
+    predictor = {
+        "experimentId": "e",
+        "modelId": model["id"],
+        "predictionField": "guess",
+        "schema": json.dumps(output),
+    }
+    target = tmp_path / "out"
+    sink = {"path": str(target), "format": "csv", "referenceName": "w"}
+
+    done = run(
+        client,
+        [
+            tuple(source),
+            ("predict", "sparkcompute", "MLPredictor", predictor),
+            ("write", "batchsink", "File", sink),
+        ],
+    )
+
+    assert (done.status.value, done.error) == ("COMPLETED", None)
+    lines = "".join(each.read_text() for each in sorted(target.glob("part-*"))).splitlines()
+    assert [line.rpartition(",")[2] for line in lines] == ["cat", "dog"]
+    # The record with a colour that the training data does not have is left out, and the counts show it.
+    assert (done.stages["predict"].records_in, done.stages["predict"].records_out) == (3, 2)
+
+
+def test_a_model_that_is_not_there_fails_before_the_first_record(client, animals, tmp_path):
+    *source, schema = read_source(
+        animals, {field["name"]: field["type"][0] for field in SCHEMA["fields"]}
+    )
+    output = {**schema, "fields": [*schema["fields"], {"name": "guess", "type": "double"}]}
+    predictor = {
+        "experimentId": "e",
+        "modelId": "nothing",
+        "predictionField": "guess",
+        "schema": json.dumps(output),
+    }
+
+    done = run(
+        client,
+        [
+            tuple(source),
+            ("predict", "sparkcompute", "MLPredictor", predictor),
+            ("end", "batchsink", "Trash", {}),
+        ],
+    )
+
+    assert done.status.value == "FAILED"
+    assert "Could not find model 'nothing' in experiment 'e'." in done.error.message
+
+
+def test_naive_bayes_learns_texts_and_classifies_them(client, tmp_path):
+    train = tmp_path / "train.csv"
+    train.write_text(
+        "1.0,buy cheap pills now\n1.0,cheap cheap offer\n0.0,see you at lunch\n0.0,lunch at noon\n"
+    )
+    texts = tmp_path / "texts.csv"
+    texts.write_text("cheap pills\nlunch now at noon\n")
+    bayes = {
+        "fileSetName": "spamModel",
+        "path": "a",
+        "fieldToClassify": "text",
+        "numFeatures": "1000",
+    }
+    *source, _ = read_source(train, {"spam": "double", "text": "string"})
+
+    trained = run(
+        client,
+        [
+            tuple(source),
+            ("train", "sparksink", "NaiveBayesTrainer", {**bayes, "predictionField": "spam"}),
+        ],
+    )
+
+    assert (trained.status.value, trained.error) == ("COMPLETED", None)
+    *source, _ = read_source(texts, {"text": "string"})
+    target = tmp_path / "out"
+    classifier = {**bayes, "predictionField": "spam"}
+    sink = {"path": str(target), "format": "csv", "referenceName": "w"}
+    done = run(
+        client,
+        [
+            tuple(source),
+            ("classify", "sparkcompute", "NaiveBayesClassifier", classifier),
+            ("write", "batchsink", "File", sink),
+        ],
+    )
+    assert (done.status.value, done.error) == ("COMPLETED", None)
+    lines = "".join(each.read_text() for each in sorted(target.glob("part-*"))).splitlines()
+    assert lines == ["cheap pills,1.0", "lunch now at noon,0.0"]
