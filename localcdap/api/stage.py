@@ -172,6 +172,12 @@ class PortEmitter(Protocol):
     def __call__(self, port: str, record: Record) -> None:
         """Emit a record to a port; records of an unconnected port are dropped."""
 
+    def error(self, record: Record, code: int, message: str) -> None:
+        """Emit an error record to the connected error transforms."""
+
+    def alert(self, payload: Mapping[str, str]) -> None:
+        """Emit an alert to the connected alert publishers."""
+
 
 class ErrorRecord(Protocol):
     """An error record as an error transform receives it."""

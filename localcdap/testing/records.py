@@ -88,15 +88,12 @@ class FakePreparationContext(MetadataAccess, WorkerStageContext):
         return StageError(text, corrective_action, stage=self.stage_name)
 
 
-class CollectingEmitter:
-    """A :class:`localcdap.api.stage.Emitter` that collects."""
+class CollectingSideOutputs:
+    """Collects error records and alerts."""
 
     def __init__(self, stage: str, output: StageOutput) -> None:
         self._stage = stage
         self._output = output
-
-    def __call__(self, record: Record) -> None:
-        self._output.records.append(record)
 
     def error(self, record: Record, code: int, message: str) -> None:
         rejected = {"record": record, "code": code, "message": message, "stage": self._stage}
@@ -106,11 +103,15 @@ class CollectingEmitter:
         self._output.alerts.append(dict(payload))
 
 
-class CollectingPorts:
-    """A :class:`localcdap.api.stage.PortEmitter` that collects, and drops records of undeclared ports."""
+class CollectingEmitter(CollectingSideOutputs):
+    """A :class:`localcdap.api.stage.Emitter` that collects."""
 
-    def __init__(self, output: StageOutput) -> None:
-        self._output = output
+    def __call__(self, record: Record) -> None:
+        self._output.records.append(record)
+
+
+class CollectingPorts(CollectingSideOutputs):
+    """A :class:`localcdap.api.stage.PortEmitter` that collects, and drops records of undeclared ports."""
 
     def __call__(self, port: str, record: Record) -> None:
         records = self._output.ports.get(port)
@@ -172,7 +173,7 @@ def _export_lookups(
 def _emit_all(plugin: Any, records: list[Record], stage: Stage, output: StageOutput) -> None:
     emit = CollectingEmitter(stage.name, output)
     if isinstance(plugin, SplitterTransform):
-        to_port = CollectingPorts(output)
+        to_port = CollectingPorts(stage.name, output)
         for record in records:
             plugin.transform(record, to_port)
     elif isinstance(plugin, BatchAggregator):

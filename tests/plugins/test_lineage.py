@@ -18,6 +18,10 @@ from core_plugins.projection import Projection
 from core_plugins.scripts.javascript import JavaScript
 from core_plugins.scripts.legacy_javascript import ScriptFilter
 from core_plugins.tables.key_values import KeyValueSink
+from date_transform.date_transform import DateTransform
+from hierarchy_to_relational.flattening import HierarchyToRelational
+from switch_plugins.routing_switch import RoutingSwitch
+from topn_plugins.top_n import TopN
 from transform_plugins.clone_record import CloneRecord
 from transform_plugins.codecs.compressor import Compressor, Decompressor
 from transform_plugins.codecs.encoder import Decoder, Encoder
@@ -32,6 +36,7 @@ from transform_plugins.value_mapper import ValueMapper
 from transform_plugins.xml.multi_parser import XMLMultiParser
 from transform_plugins.xml.parser import XMLParser
 from transform_plugins.xml.to_json import XMLToJSON
+from window_aggregator.window_aggregation import WindowAggregation
 
 from localcdap.api import Plugin, Schema
 from localcdap.api.lineage import EdgeKind, StageLineage
@@ -211,6 +216,52 @@ CASES: list[tuple[type[Plugin], dict[str, str], Any, dict[str, str]]] = [
         {"field": "body", "modifySchema": "false"},
         BODY,
         {"*": "body FILTER", "body": "body IDENTITY", "id": "id IDENTITY"},
+    ),
+    (
+        RoutingSwitch,
+        {"routingField": "id", "portSpecification": "one:number_equals(1)"},
+        BODY,
+        {"*": "id FILTER", "body": "body IDENTITY", "id": "id IDENTITY"},
+    ),
+    (
+        TopN,
+        {"field": "id", "size": "5"},
+        BODY,
+        {"*": "id SORT, id FILTER", "body": "body IDENTITY", "id": "id IDENTITY"},
+    ),
+    (
+        HierarchyToRelational,
+        {"parentField": "id", "childField": "age", "startWith": "id >= 0"},
+        make_schema(id="int", age="int"),
+        {
+            "*": "id JOIN, age JOIN, id FILTER, age FILTER",
+            **dict.fromkeys(("id", "age", "Level", "Bottom"), "id, age"),
+        },
+    ),
+    (
+        WindowAggregation,
+        {
+            "partitionFields": "id",
+            "partitionOrder": "body:Ascending",
+            "aggregates": "n:first(body,,true)",
+        },
+        BODY,
+        {
+            "n": "body, id WINDOW, body SORT",
+            "body": "body IDENTITY",
+            "id": "id IDENTITY",
+        },
+    ),
+    (
+        DateTransform,
+        {
+            "sourceFields": "id",
+            "targetFields": "date",
+            "targetFormat": "yyyy",
+            "schema": json.dumps(make_schema(date="string", body="string").to_json()),
+        },
+        make_schema(body="string", id="long"),
+        {"date": "id", "body": "body IDENTITY"},
     ),
     (
         ValueMapper,

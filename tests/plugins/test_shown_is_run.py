@@ -32,6 +32,7 @@ from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook
+from tests.plugins.hub.properties import HUB_PROPERTIES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,6 +87,9 @@ DATABASE = {
     "connectionString": f"jdbc:derby:memory:{uuid.uuid4().hex};create=true",
 }
 ON_WIDE = {"in": (WIDE, RECORDS)}
+DATES = {"sourceFields": "body", "targetFields": "body", "schema": ONE_TEXT} | dict.fromkeys(
+    ("sourceFormat", "targetFormat"), "yyyy"
+)
 NEEDS_A_SERVER = {
     (type, name)
     for type in ("batchsource", "batchsink")
@@ -236,6 +240,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"name": "t", "key.field": "raw", "value.field": "name"}, {"in": (WIDE, RECORDS[:1])}
     ),
     ("batchsink", "Trash"): Sample({"referenceName": "r"}, ON_WIDE),
+    ("batchsink", "FailPipeline"): Sample({"referenceName": "r"}, {"in": (WIDE, [])}),
     ("transform", "Projection"): Sample(
         {"drop": "raw", "convert": "id:long,price:string", "rename": "name:label"}, ON_WIDE
     ),
@@ -270,6 +275,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "CSVFormatter"): Sample({"format": "EXCEL", "schema": ONE_TEXT}, ON_WIDE),
     ("transform", "JSONFormatter"): Sample({"schema": ONE_TEXT}, ON_WIDE),
     ("transform", "Hasher"): Sample({"hash": "SHA256", "fields": "name"}, ON_WIDE),
+    ("transform", "DateTransform"): Sample(DATES, text("2026")),
     ("transform", "CloneRecord"): Sample({"copies": "3"}, ON_WIDE),
     ("transform", "Encoder"): Sample({"encode": "body:BASE64", "schema": ONE_TEXT}, text("x")),
     ("transform", "Decoder"): Sample({"decode": "body:HEX", "schema": ONE_TEXT}, text("78")),
@@ -328,6 +334,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
             )
         },
     ),
+    **{plugin: Sample(properties, ON_WIDE) for plugin, properties in HUB_PROPERTIES.items()},
     ("batchjoiner", "Joiner"): Sample(
         {
             "joinKeys": "left.id=right.id",

@@ -145,7 +145,8 @@ def list_pass_counts(
         if stage.type == SPLITTER:
             keys += [CountKey(stage.name, "out", port) for port in stage.port_schemas]
         else:
-            keys += [CountKey(stage.name, what) for what in ("out", "error", "alert")]
+            keys.append(CountKey(stage.name, "out"))
+        keys += [CountKey(stage.name, what) for what in ("error", "alert")]
     if grouped:
         keys.append(CountKey(stages[0].name, "groups"))
     return keys

@@ -43,10 +43,10 @@ def run_python_stage(stage: PassStage, feed: Schema, batch: pa.RecordBatch) -> P
 def _list_stream_schemas(stage: PassStage) -> dict[Stream, Schema]:
     """Return the schemas of all output streams of a stage."""
     data = stage.data
-    ports = {Stream(stage.name, port): schema for port, schema in data.port_schemas.items()}
     if stage.plugin.type == SPLITTER:
-        return ports
-    outputs = {} if data.output_schema is None else {Stream(stage.name): data.output_schema}
+        outputs = {Stream(stage.name, port): each for port, each in data.port_schemas.items()}
+    else:
+        outputs = {} if data.output_schema is None else {Stream(stage.name): data.output_schema}
     rejected = data.error_schema or next(iter(data.input_schemas.values()), None)
     errors = error_record_schema(rejected or Schema.record("empty", []))
     return {**outputs, Stream(stage.name, errors=True): errors}

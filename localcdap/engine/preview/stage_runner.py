@@ -297,12 +297,13 @@ class StageByStageRunner:
             return {Stream(stage.name): plugin.apply(inputs, context)}
         result = plugin.apply(self._create_frame(stage, plugin, streams), context)
         if isinstance(plugin, SplitterTransform):
-            return {
+            frames = {
                 Stream(stage.name, port): result[port]
                 for port in stage.port_schemas
                 if port in result
             }
-        frames = {Stream(stage.name): result}
+        else:
+            frames = {Stream(stage.name): result}
         return frames if context.errors is None else frames | {errors: context.errors}
 
     def _persist(self, df: DataFrame, _: Column) -> DataFrame:

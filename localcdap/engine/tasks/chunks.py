@@ -85,16 +85,10 @@ def join_chunks(chunks: list[tuple[Chunk, bool]]) -> Chunk:
     return Chunk(chunks[0][0].codec, records)
 
 
-class RecordEmitter(list[Record]):
-    """Collects what a stage emits: a list of output records that can be called.
-
-    It is a list so that emitting a record costs no Python frame.
-    """
-
-    __call__ = list.append
+class SideOutputs:
+    """Collects the error records and alerts that a stage emits beside its output."""
 
     def __init__(self, stage: str) -> None:
-        super().__init__()
         self._stage = stage
         self.errors: list[FailedRecord] = []
         self.alerts = 0
@@ -108,12 +102,26 @@ class RecordEmitter(list[Record]):
         self.alerts += 1
 
 
-class PortsEmitter:
+class RecordEmitter(list[Record], SideOutputs):
+    """Collects what a stage emits: a list of output records that can be called.
+
+    It is a list so that emitting a record costs no Python frame.
+    """
+
+    __call__ = list.append
+
+    def __init__(self, stage: str) -> None:
+        list.__init__(self)
+        SideOutputs.__init__(self, stage)
+
+
+class PortsEmitter(SideOutputs):
     """Collects what a splitter emits, by port; records for ports that the splitter does not have are
     dropped.
     """
 
-    def __init__(self, ports: Mapping[str, Any]) -> None:
+    def __init__(self, stage: str, ports: Mapping[str, Any]) -> None:
+        super().__init__(stage)
         self.ports: dict[str, list[Record]] = {port: [] for port in ports}
 
     def __call__(self, port: str, record: Record) -> None:

@@ -18,6 +18,7 @@ from localcdap.engine.tasks.chunks import (
     FailedRecord,
     PortsEmitter,
     RecordEmitter,
+    SideOutputs,
     conform,
 )
 from localcdap.engine.tasks.context import CountingMetrics, WorkerStageContext
@@ -81,12 +82,15 @@ class Runner(ABC):
     def collect_emitted(self, emit: RecordEmitter, codec: RecordCodec) -> Streams:
         """Return the streams of what was emitted, and count it."""
         self.count("out", len(emit))
+        return {self.output: Chunk(codec, emit), **self.collect_side_outputs(emit)}
+
+    def collect_side_outputs(self, emit: SideOutputs) -> Streams:
+        """Return the stream of error records, if there are any; count them and the alerts."""
         self.count("error", len(emit.errors))
         self.count("alert", emit.alerts)
-        streams = {self.output: Chunk(codec, emit)}
-        if emit.errors:
-            streams[self.errors] = Chunk(self._error_codec, [_to_record(e) for e in emit.errors])
-        return streams
+        if not emit.errors:
+            return {}
+        return {self.errors: Chunk(self._error_codec, [_to_record(e) for e in emit.errors])}
 
 
 def _to_record(failed: FailedRecord) -> dict[str, Any]:
@@ -186,7 +190,7 @@ class SplitterRunner(Runner):
 
     def run(self, chunk: Chunk, *, last: bool) -> Streams:
         """See :meth:`Runner.run`."""
-        emit = PortsEmitter(self._codecs)
+        emit = PortsEmitter(self.name, self._codecs)
         record: Any = None
         try:
             for record in chunk.get_records() if last else chunk.copy_records():
@@ -195,7 +199,8 @@ class SplitterRunner(Runner):
             raise to_failure(self.name, error, record) from None
         for port, records in emit.ports.items():
             self.count("out", len(records), port)
-        return {
+        by_port = {
             Stream(self.name, port): Chunk(self._codecs[port], records)
             for port, records in emit.ports.items()
         }
+        return {**by_port, **self.collect_side_outputs(emit)}

@@ -1,0 +1,1 @@
+"""The splitter RoutingSwitch, which later versions call Router."""

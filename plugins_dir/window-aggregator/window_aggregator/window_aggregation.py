@@ -1,0 +1,288 @@
+"""The computation WindowAggregation: window functions over partitions of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    EdgeKind,
+    Field,
+    LineageRecorder,
+    PluginConfig,
+    Schema,
+    SparkCompute,
+    SparkContext,
+    StageConfigurer,
+    Type,
+    field,
+    plugin,
+)
+from localcdap.java.numbers import parse_long
+from localcdap.plugin_lib.spark.columns import get_column, to_spark_type
+
+from .functions import (
+    NOT_SUPPORTED,
+    REQUIRED,
+    CallError,
+    WindowCall,
+    build_aggregate,
+    find_argument_problem,
+    parse_call,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, WindowSpec
+
+_NUMBERS: Final = (Type.INT, Type.DOUBLE, Type.LONG, Type.FLOAT)
+_NONE: Final = "NONE"
+
+
+@plugin(
+    name="WindowAggregation",
+    description="Adds fields with window functions over partitions: ranks, percentiles, earlier and later "
+    "values, running sums.",
+)
+class WindowAggregation(SparkCompute):
+    """Applies the rules of ``WindowAggregation`` of CDAP's artifact window-aggregator 1.1.
+
+    The fields that are made may be null: a partition may have no such record. A sum has the type of its
+    field, and fails the run where it does not fit.
+    """
+
+    class Config(PluginConfig, macros=True, rename="camel"):
+        partition_fields: list[str] = field(
+            "Fields whose values make a partition.", form="{input-field},"
+        )
+        partition_order: list[str] = field(
+            "Order of the records of a partition, as 'field:Ascending' or 'field:Descending'.",
+            default=[],
+            form="{input-field}:{order:Ascending|Descending},",
+        )
+        window_frame_type: str = field(
+            "What a frame is counted in: records (ROW), or values of the field of the order (RANGE).",
+            default=_NONE,
+            choices=("ROW", "RANGE", _NONE),
+        )
+        unbounded_preceding: bool = field("Whether frames begin with the partition.", default=False)
+        unbounded_following: bool = field("Whether frames end with the partition.", default=False)
+        preceding: str | None = field(
+            "The first record of a frame, as -2 for the second before, or the value to add.",
+            default=None,
+        )
+        following: str | None = field(
+            "The last record of a frame, as 3 for the third after, or the value to add.",
+            default=None,
+        )
+        aggregates: str = field(
+            "Functions, one a line, as 'output field:function(field,argument,ignore nulls)'. They are rank, "
+            "dense_rank, percent_rank, n_tile, row_number, median, continuous_percentile, "
+            "discrete_percentile, lead, lag, first, last, cumulative_distribution and accumulate."
+        )
+        number_of_partitions: int | None = field(
+            "Into how many partitions Spark divides the result.", default=None
+        )
+        schema: Schema | None = field(
+            "Without effect: the output schema follows from the functions.",
+            default=None,
+            macro=False,
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        calls = self._parse_calls(stage)
+        self._check_bounds(stage)
+        for call in calls:
+            self._check_clauses(stage, call)
+            problem = find_argument_problem(call)
+            if problem is not None:
+                _report(stage, call, *problem)
+        schema = stage.input_schema
+        if schema is None or self.config.macros & {"aggregates", "partitionFields"}:
+            return
+        self._check_fields(stage, schema)
+        for call in calls:
+            _check_field(stage, call, schema)
+        if not len(stage.failures):
+            made = [_make_field(call, schema) for call in calls]
+            stage.output_schema = Schema.record(f"{schema.name}.window", [*schema, *made])
+
+    def _parse_calls(self, stage: StageConfigurer) -> list[WindowCall]:
+        calls: dict[str, WindowCall] = {}
+        if self.config.contains_macro("aggregates") or not self.config.aggregates:
+            return []
+        for text in self.config.aggregates.split("\n"):
+            try:
+                call = parse_call(text.strip())
+            except CallError as error:
+                stage.failures.add(error.message, error.corrective_action).with_config_property(
+                    "aggregates", element=text
+                )
+                continue
+            if call.alias in calls:
+                message = f"Cannot create multiple aggregate functions with the same alias '{call.alias}'."
+                _report(stage, call, message, "Provided aliases must be unique.")
+            calls.setdefault(call.alias, call)
+        return list(calls.values())
+
+    def _check_clauses(self, stage: StageConfigurer, call: WindowCall) -> None:
+        config, function = self.config, call.function
+        if not config.contains_macro("partitionOrder"):
+            if function.order is REQUIRED and not config.partition_order:
+                stage.failures.add(
+                    f"partitionOrder is missing. It is a required clause for function : {call.name}.",
+                    "Please add at least 1 field",
+                ).with_config_property("partitionOrder")
+            if function.order is NOT_SUPPORTED and config.partition_order:
+                stage.failures.add(
+                    f"partitionOrder is not supported for function : {call.name}.",
+                    "Please remove this clause.",
+                ).with_config_property("partitionOrder")
+        has_frame = config.window_frame_type != _NONE
+        if config.contains_macro("windowFrameType") or not has_frame:
+            return
+        if function.frame is NOT_SUPPORTED:
+            stage.failures.add(
+                f"windowFrameType is not supported for function : {call.name}.",
+                f"Please change to {_NONE}",
+            ).with_config_property("windowFrameType")
+
+    def _check_bounds(self, stage: StageConfigurer) -> None:
+        for key, text in (
+            ("preceding", self.config.preceding),
+            ("following", self.config.following),
+        ):
+            if text and not self.config.contains_macro(key):
+                try:
+                    parse_long(text)
+                except ValueError:
+                    stage.failures.add(
+                        f"'{text}' is no whole number.", "Write a number such as -2."
+                    ).with_config_property(key)
+
+    def _check_fields(self, stage: StageConfigurer, schema: Schema) -> None:
+        for name in self.config.partition_fields:
+            if schema.field(name) is None:
+                stage.failures.add(
+                    f"Partition field '{name}' must exist in input schema."
+                ).with_config_property("partitionFields", element=name)
+        order = self._list_order()
+        for text, (name, direction) in zip(self.config.partition_order, order, strict=True):
+            if not name or not direction:
+                stage.failures.add(
+                    f"Column name for order or order type value is missing for the field {text} "
+                ).with_config_property("partitionOrder", element=text)
+            elif schema.field(name) is None:
+                stage.failures.add(
+                    f"Can not order by field '{name}' because it does not exist in input schema"
+                ).with_config_property("partitionOrder", element=text)
+        if self._has_range_bounds():
+            found = [schema.field(name) for name, _ in order]
+            if len(found) != 1 or (found[0] is not None and not _is_number(found[0].schema)):
+                stage.failures.add(
+                    "A frame of the type RANGE with bounds needs an order by exactly one numeric field.",
+                    "Order by one numeric field, or make the frame unbounded.",
+                ).with_config_property("partitionOrder")
+
+    def _has_range_bounds(self) -> bool:
+        config = self.config
+        is_open = config.macros & {"windowFrameType", "partitionOrder", "unboundedPreceding"}
+        return (
+            not is_open
+            and config.window_frame_type == "RANGE"
+            and not (config.unbounded_preceding and config.unbounded_following)
+        )
+
+    def _list_order(self) -> list[tuple[str, str]]:
+        parts = (text.partition(":") for text in self.config.partition_order)
+        return [(name.strip(), direction.strip()) for name, _, direction in parts]
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        config = self.config
+        for call in self._list_calls():
+            fields = [call.field] if call.field else []
+            lineage.derive(call.alias, fields, f"Window function {call.name} for {call.alias}")
+            lineage.influence(EdgeKind.WINDOW, config.partition_fields, call.alias)
+            lineage.influence(EdgeKind.SORT, [name for name, _ in self._list_order()], call.alias)
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        window, made = self._build_window(), []
+        for call in self._list_calls():
+            output = _make_field(call, context.input_schema).schema.non_nullable
+            function, finish = build_aggregate(call)
+            value = finish(function.over(window)).cast(to_spark_type(output))
+            made.append(value.alias(call.alias))
+        kept = [get_column(name) for name in context.input_schema.field_names]
+        result = df.select(*kept, *made)
+        if self.config.number_of_partitions:
+            return result.repartition(self.config.number_of_partitions)
+        return result
+
+    def _list_calls(self) -> Iterator[WindowCall]:
+        return (parse_call(text.strip()) for text in self.config.aggregates.split("\n"))
+
+    def _build_window(self) -> WindowSpec:
+        from pyspark.sql import Window
+
+        config = self.config
+        window = Window.partitionBy(*map(get_column, config.partition_fields))
+        order = [_order(name, direction) for name, direction in self._list_order()]
+        if order:
+            window = window.orderBy(*order)
+        if config.window_frame_type == _NONE:
+            return window
+        first = parse_long(config.preceding) if config.preceding else 0
+        last = parse_long(config.following) if config.following else 0
+        begin = Window.unboundedPreceding if config.unbounded_preceding else first
+        end = Window.unboundedFollowing if config.unbounded_following else last
+        if config.window_frame_type == "ROW":
+            return window.rowsBetween(begin, end)
+        return window.rangeBetween(begin, end)
+
+
+def _order(name: str, direction: str) -> Column:
+    column = get_column(name)
+    return column.asc() if direction.lower() == "ascending" else column.desc()
+
+
+def _is_number(schema: Schema) -> bool:
+    inner = schema.non_nullable
+    return inner.logical_type is None and inner.type in _NUMBERS
+
+
+def _report(stage: StageConfigurer, call: WindowCall, message: str, advice: str) -> None:
+    stage.failures.add(message, advice).with_config_property("aggregates", element=call.text)
+
+
+def _check_field(stage: StageConfigurer, call: WindowCall, schema: Schema) -> None:
+    if schema.field(call.alias) is not None:
+        message = f"The input has a field '{call.alias}' already."
+        _report(stage, call, message, "Choose another name for the output field.")
+    if not call.field:
+        if call.function.needs_field:
+            _report(stage, call, f"Function {call.name} needs a field.", "Write it first.")
+        return
+    found = schema.field(call.field)
+    if found is None:
+        _report(
+            stage,
+            call,
+            f"Invalid aggregate {call.text}: Field '{call.field}' does not exist in input schema.",
+            f"Field '{call.field}' must exist in input schema.",
+        )
+    elif call.function.needs_number and not _is_number(found.schema):
+        _report(
+            stage,
+            call,
+            f"Invalid input schema type '{found.schema.non_nullable.display_name}' for field "
+            f"'{call.field}' in function '{call.name}'.",
+            f"Allowed input types for function '{call.name}' are 'int,double,long,float'.",
+        )
+
+
+def _make_field(call: WindowCall, schema: Schema) -> Field:
+    found = schema.field(call.field)
+    output = call.function.output or (found.schema if found is not None else None)
+    assert output is not None
+    return Field(call.alias, output.as_nullable)

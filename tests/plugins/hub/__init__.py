@@ -1,0 +1,1 @@
+"""Plugins of the CDAP Hub that are artifacts of their own."""
