@@ -19,7 +19,7 @@ from core_plugins.scripts.javascript import JavaScript
 from core_plugins.scripts.legacy_javascript import ScriptFilter
 from core_plugins.tables.key_values import KeyValueSink
 from date_transform.date_transform import DateTransform
-from hierarchy_to_relational.flattening import HierarchyToRelational
+from hierarchy_to_relational.hierarchy import HierarchyToRelational
 from switch_plugins.routing_switch import RoutingSwitch
 from topn_plugins.top_n import TopN
 from transform_plugins.clone_record import CloneRecord

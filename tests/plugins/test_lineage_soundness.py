@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hierarchy_to_relational.flattening import HierarchyToRelational
+from hierarchy_to_relational.hierarchy import HierarchyToRelational
 
 from localcdap.api import BatchSink, ErrorTransform, Plugin, Schema, Type
 from localcdap.api.lineage import StageLineage

@@ -102,7 +102,7 @@ class WindowCall(NamedTuple):
 
 
 class CallError(ValueError):
-    """A text that is no call."""
+    """A text that is not a call."""
 
     def __init__(self, message: str, corrective_action: str) -> None:
         super().__init__(message)

@@ -158,7 +158,7 @@ class WindowAggregation(SparkCompute):
                     parse_long(text)
                 except ValueError:
                     stage.failures.add(
-                        f"'{text}' is no whole number.", "Write a number such as -2."
+                        f"'{text}' is not a whole number.", "Write a number such as -2."
                     ).with_config_property(key)
 
     def _check_fields(self, stage: StageConfigurer, schema: Schema) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hierarchy_to_relational.flattening import HierarchyToRelational
+from hierarchy_to_relational.hierarchy import HierarchyToRelational
 
 from localcdap.api import Schema
 from localcdap.api.errors import StageError

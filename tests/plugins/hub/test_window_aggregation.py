@@ -169,7 +169,7 @@ def test_the_output_schema():
             {"aggregates": "s:accumulate(age,,true)", "windowFrameType": "RANGE"},
             ["A frame of the type RANGE with bounds needs an order by exactly one numeric field."],
         ),
-        ({"preceding": "two"}, ["'two' is no whole number."]),
+        ({"preceding": "two"}, ["'two' is not a whole number."]),
     ],
 )
 def test_failures(changes: dict[str, str], expected: list[str]):

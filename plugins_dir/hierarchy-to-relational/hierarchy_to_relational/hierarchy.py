@@ -48,7 +48,7 @@ class HierarchyToRelational(SparkCompute):
             "Output field for the level, 1 for those that begin a hierarchy.", default="Level"
         )
         bottom_field: str = field(
-            "Output field for whether the child is no parent.", default="Bottom"
+            "Output field for whether the child has no children.", default="Bottom"
         )
         max_depth: int = field(
             f"The largest level; a hierarchy that is deeper, or has more than {_MOST_RECORDS:,} records, "
