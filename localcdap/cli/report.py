@@ -115,7 +115,6 @@ def _print(found: RunOverview) -> None:
     from localcdap.runs.statistics.documents import (
         draw_bars,
         format_rate,
-        format_stage_time,
         format_totals,
     )
     from localcdap.text import format_duration
@@ -151,6 +150,11 @@ def _print(found: RunOverview) -> None:
     hidden = found.pipeline_count - len(found.pipelines)
     if hidden:
         echo(f"and {hidden:,} more pipelines")
+    _print_failures(found)
+    _print_stages(found)
+
+
+def _print_failures(found: RunOverview) -> None:
     if found.failures:
         echo("")
         failures = [
@@ -159,6 +163,11 @@ def _print(found: RunOverview) -> None:
         ]
         head = ("failed", "because", "category", "last pipeline", "stage", "run")
         print_table(head, failures, numbers="failed")
+
+
+def _print_stages(found: RunOverview) -> None:
+    from localcdap.runs.statistics.documents import format_stage_time
+
     if found.slow_stages:
         echo("")
         stages = [

@@ -8,6 +8,27 @@ from reports.request import ReportRequest, decode_request
 from localcdap.namespaces.preferences import PreferenceLevel
 from tests.plugins.reports.conftest import BEGIN, HOUR, make_request
 
+FIRST = {
+    "namespace": "ns1",
+    "artifactScope": "USER",
+    "artifactName": "TestArtifact",
+    "artifactVersion": "1.0.0",
+    "applicationName": "Pipeline",
+    "applicationVersion": "-SNAPSHOT",
+    "programType": "WORKFLOW",
+    "program": "SmartWorkflow_1",
+    "run": "ns1-0-1",
+    "status": "FAILED",
+    "start": BEGIN,
+    "end": BEGIN + 300,
+    "duration": 300,
+    "user": "alice",
+    "startMethod": "TRIGGERED",
+    "runtimeArgs": {"k1": "v1", "k2": "v2"},
+    "numLogWarnings": 1,
+    "numLogErrors": 2,
+}
+
 
 def check_summary(summary):
     assert summary["namespaces"] == [
@@ -44,27 +65,7 @@ def test_1_to_4_one_report_from_its_request_to_its_deletion(client):
     assert summary["expirationTimeMillis"] - summary["creationTimeMillis"] == 2 * 86_400_000
     assert summary["creationTimeMillis"] // 1000 >= info["created"]
     check_details(client.download(id))
-    first = client.download(id).body["details"][0]
-    assert first == {
-        "namespace": "ns1",
-        "artifactScope": "USER",
-        "artifactName": "TestArtifact",
-        "artifactVersion": "1.0.0",
-        "applicationName": "Pipeline",
-        "applicationVersion": "-SNAPSHOT",
-        "programType": "WORKFLOW",
-        "program": "SmartWorkflow_1",
-        "run": "ns1-0-1",
-        "status": "FAILED",
-        "start": BEGIN,
-        "end": BEGIN + 300,
-        "duration": 300,
-        "user": "alice",
-        "startMethod": "TRIGGERED",
-        "runtimeArgs": {"k1": "v1", "k2": "v2"},
-        "numLogWarnings": 1,
-        "numLogErrors": 2,
-    }
+    assert client.download(id).body["details"][0] == FIRST
 
     # 2
     shared = client.post(f"/reports/{id}/share").body["shareId"]
