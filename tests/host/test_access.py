@@ -85,7 +85,7 @@ CHECKED = {
     "any on application of {run}": (
         "runs.drain_spool runs.find_in_log runs.find_log_row runs.get runs.get_document "
         "runs.get_log_line runs.read_log runs.read_log_outline runs.read_log_page "
-        "runs.summarize_log runs.wait runs.wait_for_log statistics.classify statistics.compare "
+        "runs.read_profiles runs.summarize_log runs.wait runs.wait_for_log statistics.classify statistics.compare "
         "statistics.list_around"
     ),
     "any on application {namespace}/{pipeline}": "statistics.read_statistics",
@@ -104,7 +104,7 @@ CHECKED = {
     "any on namespace {namespace}": (
         "artifacts.find_dataset_type artifacts.list_dataset_types artifacts.list_modules "
         "dataset-modules.list_modules "
-        "artifacts.find_plugin artifacts.get_plugin artifacts.get_plugin_folder "
+        "jobs.list_jobs artifacts.find_plugin artifacts.get_plugin artifacts.get_plugin_folder "
         "artifacts.list_artifacts artifacts.list_capabilities "
         "artifacts.list_capability_warnings artifacts.list_hidden artifacts.list_plugins "
         "artifacts.read_documentation connections.list_connections connectors.list_types datasets.list_types "
@@ -117,6 +117,8 @@ CHECKED = {
         "applications.list_applications datasets.list_datasets lineage.list_datasets runs.list_runs "
         "tables.list_tables"
     ),
+    "EXECUTE on namespace of job {id}": "jobs.stop",
+    "any on namespace of job {id}": "jobs.get jobs.read_log jobs.wait",
     "any on namespace {name}": "namespaces.describe",
     "any on namespace {request.namespace}": (
         "editing.open impact.assess impact.trace_field sql.query studio.validate_pipeline "
@@ -136,6 +138,11 @@ INTERNAL = {
     "cases.close",
     "editing.close_all",
     "editing.refresh_soon",
+    "jobs.are_active",
+    "jobs.are_waiting",
+    "jobs.close",
+    "jobs.resume",
+    "jobs.submit",
     "metadata.apply_emitted",
     "metadata.check_emitted",
     "namespaces.exists_in_transaction",

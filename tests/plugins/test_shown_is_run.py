@@ -97,11 +97,8 @@ NEEDS_A_SERVER = {
 }
 """They differ from Database by their URL alone; database/test_real_servers.py runs them at real servers."""
 
-NEEDS_A_MODEL = {
-    ("sparkcompute", "MLPredictor"),
-    ("sparkcompute", "NaiveBayesClassifier"),
-    ("sparksink", "NaiveBayesTrainer"),
-}
+_ON_MODELS = ("MLPredictor", "NaiveBayesClassifier")
+NEEDS_A_MODEL = {("sparksink", "NaiveBayesTrainer"), *(("sparkcompute", n) for n in _ON_MODELS)}
 """They load or save models in an instance; analytics/test_pipelines.py runs them in one."""
 
 
@@ -491,10 +488,9 @@ def test_a_stage_that_is_debugged_gives_what_it_gives_in_a_run(
     run = ran(plugin)
     output = answer.output.records if answer.output else []
     errors = [(e.record, e.code, e.message) for e in answer.error_records]
+    ports = {port: each.records for port, each in answer.ports.items()}
     assert in_any_order(output) == in_any_order(encode_json_record(run.records))
-    assert {port: each.records for port, each in answer.ports.items()} == encode_json_record(
-        run.ports
-    )
+    assert ports == encode_json_record(run.ports)
     assert errors == [
         (encode_json_record(e["record"]), e["code"], e["message"]) for e in run.errors
     ]
