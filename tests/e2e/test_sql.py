@@ -12,6 +12,20 @@ def test_a_query_is_read_from_stdin_and_more_rows_are_reported(command):
     assert "Only the first 2 rows are shown" in err
 
 
+def test_a_result_is_written_into_a_file(command, tmp_path):
+    file = tmp_path / "out.csv"
+    query = "SELECT range AS n, NULL AS nothing FROM range(3)"
+    code, out, _ = command("sql", query, "--output", str(file))
+    assert (code, out) == (0, f"3 rows in {file}\n")
+    assert file.read_text() == "n,nothing\n0,\n1,\n2,\n"
+    code, _, err = command("sql", query, "-o", str(tmp_path / "out.xml"))
+    assert code == 2
+    assert "'out.xml' does not end with .csv, .json, .parquet" in err
+    code, out, err = command("sql", query, "-o", str(file), "--limit", "2", "--json")
+    assert json.loads(out) == {"file": str(file), "rows": 2, "truncated": True}
+    assert "found more rows than 2" in err
+
+
 def test_values_are_plain_json(command):
     query = "SELECT DATE '2026-01-02' d, 1.50 AS money, NULL AS nothing, [1, 2] AS list, 'ä' AS t"
     code, out, _ = command("sql", query, "--json")

@@ -12,11 +12,11 @@ from typing import Final
 
 import msgspec
 
+from localcdap.atomic_files import replace_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import STRETCH, LogFilter, LogOutline, LogSummary
 from localcdap.runs.model import StoredLogLine
 from localcdap.tui.log.layout import format_plain_line
-from localcdap.tui.system.atomic_files import replace_file
 
 _MOST_PAGES: Final = 12
 """The most loaded pages, of ``STRETCH`` rows each. It limits the memory for a log of any length."""

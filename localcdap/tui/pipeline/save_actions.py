@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from localcdap.api.errors import ConflictError, LocalcdapError
+from localcdap.atomic_files import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.impact_service import ImpactReport, ImpactRequest
 from localcdap.metadata.lineage.impact_text import describe_impact, summarize_impact
@@ -18,7 +19,6 @@ from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.source import DocumentSource, read_stamp
 from localcdap.tui.routes import DeployedTarget, DraftTarget, PipelineFileTarget
 from localcdap.tui.studio import StudioNode, get_studio
-from localcdap.tui.system.atomic_files import write_file
 
 Save = Callable[[Cdap, str, bool], DocumentSource]
 """Saves a text; True overwrites a newer version."""

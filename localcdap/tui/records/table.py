@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from localcdap.api.schema import Schema
+from localcdap.datasets.result_files import format_plain, to_csv, to_json
 from localcdap.text import plural
 from localcdap.tui.records.arrangement import (
     RecordArrangement,
@@ -31,14 +32,7 @@ from localcdap.tui.records.grid import RecordGrid
 from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile_column
 from localcdap.tui.records.row_numbers import RowNumbers
 from localcdap.tui.records.value_dialog import ValueDialog
-from localcdap.tui.records.values import (
-    build_table,
-    format_cell,
-    format_plain,
-    format_type,
-    to_csv,
-    to_json,
-)
+from localcdap.tui.records.values import build_table, format_cell, format_type
 from localcdap.tui.service_calls import deliver
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
+from localcdap.datasets.result_files import format_plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,16 +43,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def format_plain(value: Any) -> str:
-    """Return a value as it is copied: a null as nothing; arrays, maps and records as JSON."""
-    plain = encode_json_record(value)
-    if plain is None:
-        return ""
-    if isinstance(plain, str):
-        return plain
-    return json.dumps(plain, ensure_ascii=False)
-
-
 def format_full(value: Any) -> str:
     """Return a value with all its lines, and JSON indented."""
     plain = encode_json_record(value)
@@ -63,28 +54,6 @@ def format_full(value: Any) -> str:
                 return plain
         return plain
     return json.dumps(plain, indent=2, ensure_ascii=False)
-
-
-def to_csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return comma-separated lines. An empty text is quoted; a null is an empty field."""
-    return "".join(",".join(map(_format_csv_field, row)) + "\n" for row in (names, *rows))
-
-
-def _format_csv_field(value: Any) -> str:
-    if value is None:
-        return ""
-    text = format_plain(value)
-    is_plain = text and not any(mark in text for mark in ',"\r\n')
-    return text if is_plain else '"' + text.replace('"', '""') + '"'
-
-
-def to_json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a JSON array of objects, one object on each line."""
-    objects = (
-        json.dumps(dict(zip(names, map(encode_json_record, row), strict=True)), ensure_ascii=False)
-        for row in rows
-    )
-    return "[\n" + ",\n".join(objects) + "\n]"
 
 
 def _escape_line(text: str) -> str:

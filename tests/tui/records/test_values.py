@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localcdap.datasets.result_files import to_csv, to_json
 from localcdap.tui.records.values import (
     escape_unprintable,
     format_cell,
     format_full,
-    to_csv,
-    to_json,
 )
 
 

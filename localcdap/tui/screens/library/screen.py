@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import MetadataEntity
+from localcdap.atomic_files import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Application
 from localcdap.pipeline.library.draft_model import Draft
@@ -27,7 +28,6 @@ from localcdap.tui.screens.library import items as library
 from localcdap.tui.screens.library.actions import duplicate, rename, upgrade
 from localcdap.tui.screens.library.comparison import compare_with_another, compare_with_file
 from localcdap.tui.screens.library.list_screen import LibraryListScreen
-from localcdap.tui.system.atomic_files import write_file
 
 
 class LibraryScreen(LibraryListScreen):

@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.metadata import MetadataEntity
+from localcdap.atomic_files import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.field_answers import Direction, LineageField
@@ -42,7 +43,6 @@ from localcdap.tui.screens.lineage.impact import ImpactDialog, read_impact
 from localcdap.tui.screens.lineage.node_canvas import LineageCanvas
 from localcdap.tui.screens.lineage.panel import format_facts
 from localcdap.tui.studio import Choice
-from localcdap.tui.system.atomic_files import write_file
 
 _NEEDS_FOCUS: Final = ("mode", "hops", "indirect", "direction", "export", "field")
 _NEEDS_NODE: Final = ("expand", "collapse", "impact", "open_node", "copy")

@@ -10,6 +10,7 @@ from textual import on, work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import BadRequestError
+from localcdap.atomic_files import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.tui.dialogs.lines import LinesDialog
@@ -21,7 +22,6 @@ from localcdap.tui.screens.prep.facet_keys import FacetKeys
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.source import PrepRequest, read_records, read_view
 from localcdap.tui.studio import Choice
-from localcdap.tui.system.atomic_files import write_file
 
 _TESTED: Final = 20
 """Records of a test."""

@@ -12,6 +12,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
+from localcdap.atomic_files import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.model import get_now
 from localcdap.runs.statistics.documents import ENDINGS, format_document
@@ -36,7 +37,6 @@ from localcdap.tui.screens.reports.lines import (
 )
 from localcdap.tui.screens.runs.timeline import RunTimeline
 from localcdap.tui.studio import Choice
-from localcdap.tui.system.atomic_files import write_file
 
 _HOUR_MS: Final = 3_600_000
 _WINDOWS: Final = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -12,13 +12,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from localcdap.api.errors import BadRequestError, QueryError
+from localcdap.datasets.result_files import SUFFIXES, write_result
 from localcdap.datasets.sql import SqlTable
 from localcdap.tui.dialogs.chooser import Chooser
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.editor import QueryEditor
 from localcdap.tui.screens.tables.query_status import QueryStatus
 from localcdap.tui.studio import Choice, StudioNode
-from localcdap.tui.system.atomic_files import replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,20 +101,12 @@ class SqlConsole(StudioNode, Vertical):
         if table is None:
             return
         file = await self.studio.pick_file(
-            "Save the result: .csv, .json or .parquet", suffixes=tuple(_WRITERS), for_saving=True
+            "Save the result: .csv, .json or .parquet", suffixes=SUFFIXES, for_saving=True
         )
         if file is None:
             return
-        write = _WRITERS.get(file.suffix.lower())
-        if write is None:
-            self.studio.show_notice(
-                f"'{file.name}' does not end with {', '.join(_WRITERS)}.",
-                "Choose another name.",
-                "error",
-            )
-            return
         self.call(
-            lambda _: _write_file(write, table, file),
+            lambda _: _save(table, file),
             on_result=lambda problem: self.studio.show_notice(
                 problem or f"Saved {table.num_rows:,} rows.",
                 str(file),
@@ -172,44 +164,10 @@ class SqlConsole(StudioNode, Vertical):
         return table if table is not None and table.num_columns else None
 
 
-def _write_file(write: Callable[[Any, Path], None], table: pa.Table, file: Path) -> str:
+def _save(table: pa.Table, file: Path) -> str:
     """Write a file; return the error message, empty when there was none."""
-    import pyarrow as pa
-
     try:
-        with replace_file(file) as place:
-            write(table, place)
+        write_result(table, file)
     except BadRequestError as error:
         return error.full_message
-    except pa.ArrowException as error:
-        return f"'{file}' cannot be written: {error}"
     return ""
-
-
-def _write_csv(table: pa.Table, file: Path) -> None:
-    from localcdap.tui.records.values import to_csv
-
-    file.write_text(to_csv(table.column_names, _iterate_rows(table)), encoding="utf-8")
-
-
-def _write_json(table: pa.Table, file: Path) -> None:
-    from localcdap.tui.records.values import to_json
-
-    file.write_text(to_json(table.column_names, _iterate_rows(table)), encoding="utf-8")
-
-
-def _write_parquet(table: pa.Table, file: Path) -> None:
-    import pyarrow.parquet as pq
-
-    pq.write_table(table, file)
-
-
-def _iterate_rows(table: pa.Table) -> Any:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
-
-
-_WRITERS: Final[dict[str, Callable[[Any, Path], None]]] = {
-    ".csv": _write_csv,
-    ".json": _write_json,
-    ".parquet": _write_parquet,
-}
