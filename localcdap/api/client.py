@@ -21,13 +21,15 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``applications``, ``drafts``, ``templates``: deployed and unfinished pipelines, plugin templates
         - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records
         - ``statistics``: dashboards and overviews of runs, and why they fail
-        - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications
+        - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications;
+          ``jobs``: what they compute on Spark
         - ``datasets``: typed tables and file sets; ``dataset_modules``: artifacts with types of yours;
           ``tables``, ``sql``: their rows; ``paths``: files that properties name
         - ``metadata``, ``lineage``, ``audit``: tags and properties of entities; which programs read and write
           datasets, and where their fields come from and go to; who did what
         - ``impact``: what a change of a pipeline breaks; ``openlineage``: events for other tools
-        - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain
+        - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain;
+          ``connectors``: a look into connections
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges
         - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them
 

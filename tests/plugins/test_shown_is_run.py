@@ -379,7 +379,7 @@ def list_shipped_plugins() -> dict[tuple[str, str], Path]:
     for place in find_system_artifacts(PLUGINS):
         for cls in load_artifact(str(place.path), compute_digest(place.path)):
             type, name, _ = cls.__localcdap_plugin__  # type: ignore[attr-defined]
-            if type not in ("action", "condition", "postaction"):
+            if type not in ("action", "condition", "postaction", "connector"):
                 found[type, name] = place.path
     return found
 

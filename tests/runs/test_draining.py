@@ -162,7 +162,7 @@ def test_a_recovery_that_takes_long_keeps_no_other_run_from_its_messages(
         if folder == folders["slow"]:
             may_go_on.wait()
 
-    monkeypatch.setattr("localcdap.runs.watcher.stop_spark_work", stop_spark_work)
+    monkeypatch.setattr("localcdap.engine.driver.recovery.stop_spark_work", stop_spark_work)
     found = {name: write_run(instance.cdap, status=RunStatus.RUNNING).run for name in folders}
 
     def get_status(name: str) -> RunStatus:

@@ -39,12 +39,12 @@ def terminal(tmp_path):
 
 def test_it_opens_at_once_and_is_left_with_a_key(terminal):
     opened = terminal()
-    opened.until("Namespaces")
+    opened.until("new pipeline")
     opened.until("plugins")  # it is connected
     opened.suspend()
     assert opened.is_restored
     opened.resume()
-    opened.until("Namespaces")  # drawn again, as the shell has written over it
+    opened.until("new pipeline")  # drawn again, as the shell has written over it
     opened.type(QUIT)
 
     assert opened.end() == 0
@@ -55,7 +55,7 @@ def test_it_opens_at_once_and_is_left_with_a_key(terminal):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_signals_end_it_in_order(terminal, number):
     opened = terminal()
-    opened.until("Namespaces")
+    opened.until("new pipeline")
     os.kill(opened.process.pid, number)
 
     assert opened.end() == 128 + number

@@ -217,7 +217,7 @@ async def test_new_tables_are_listed_and_the_highlight_stays(open_studio, cdap, 
         await driver.until(lambda: '"default"."a_new_one"' in listing.keys)
         assert listing.key == before
         await driver.press("slash")
-        await driver.type("newone")
+        await driver.type("a_new_one")
         assert listing.keys == ['"default"."a_new_one"']
         await driver.press("escape")
         assert sorted(listing.keys) == sorted([*keys, '"default"."a_new_one"'])
