@@ -159,8 +159,10 @@ class _Driver:
         self._thread.start()
 
     def is_busy(self) -> bool:
-        """Return whether there are events to handle on which the listener did not fail the last time."""
-        if self.tries:
+        """Return whether there are events that a host stays for, because the listener is not patient and did
+        not fail on them the last time.
+        """
+        if self.tries or self._listener.patience_s:
             return False
         try:
             at = self._at if self._at is not None else self._position()
@@ -199,6 +201,8 @@ class _Driver:
             if not messages:
                 break
             if any(map(self._is_handled, messages)):
+                if self._stopping.wait(self._listener.patience_s):
+                    break
                 self._at = self._deliver()
             else:
                 self._at = messages[-1].id

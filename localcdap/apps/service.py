@@ -78,6 +78,7 @@ class AppService:
                 each.events,
                 each.topics,
                 each.entity_types,
+                each.patience_s,
                 *self._listeners.get_failure(name, each.name),
             )
             for each in app.application.listeners

@@ -162,9 +162,6 @@ def list_calls_about_the_instance() -> list[tuple[str, ...]]:
         ("audit", f"{HOSTILE}/{HOSTILE}"),
         ("audit", "--user", HOSTILE),
         ("lineage", HOSTILE),
-        ("expectations", HOSTILE),
-        ("report",),
-        ("report", HOSTILE),
         ("openlineage",),
         ("openlineage", "--export", f"missing/{HOSTILE}"),
         ("lineage", "t", "--field", HOSTILE),
@@ -210,6 +207,9 @@ def list_calls_about_pipelines(documents: dict[str, str]) -> list[tuple[str, ...
 def list_calls_about_runs(documents: dict[str, str]) -> list[tuple[str, ...]]:
     invalid = documents["invalid"]
     return [
+        ("expectations", HOSTILE),
+        ("report",),
+        ("report", HOSTILE),
         ("run", invalid),
         ("run", HOSTILE),
         ("preview", invalid),

@@ -15,7 +15,6 @@ import pytest
 
 from localcdap.engine.driver import recovery
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.messages.orders import WorkOrder, write_order
 from localcdap.engine.messages.spool import Failed, RunStatus
@@ -145,7 +144,7 @@ def test_a_sink_that_fails_ends_the_others(engine, run_directory, tmp_path, leas
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 class TestOwnServer:
-    """On a server whose ``chmod`` takes three seconds for the directories of a job."""
+    """On a server whose ``chmod`` takes three seconds for the directories of a job; Spark must not run it."""
 
     @pytest.fixture
     def log(self, tmp_path: Path) -> Path:
@@ -167,24 +166,6 @@ class TestOwnServer:
             yield server
         finally:
             server.stop()
-
-    def stop_in_chmod(self, server: EngineServer, run_directory: Path, log: Path) -> None:
-        """Stop a run while Spark has ``chmod`` run, whose interrupt Hadoop loses."""
-        endpoint = server.ensure()
-        process, _ = start_run(run_directory, endpoint, endless(), sink(), leases=server.leases)
-        wait_until(log.exists, "chmod runs")
-
-        process.send_signal(signal.SIGTERM)
-
-        assert process.wait(120) == 143
-
-    def test_an_interrupt_during_chmod(self, server, run_directory, log, tmp_path):
-        with hold_lease(server.leases):
-            self.stop_in_chmod(server, run_directory, log)
-
-            assert statuses(said(run_directory))[-1] == "KILLED"
-            require_no_output(tmp_path)
-            assert server.get_status().running
 
     def test_a_sink_written_by_spark_needs_no_chmod(self, server, run_directory, log, tmp_path):
         endpoint = server.ensure()

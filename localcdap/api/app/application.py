@@ -111,6 +111,8 @@ class ListenerDetail(msgspec.Struct, rename="camel"):
     topics: list[str]
     entity_types: list[str] = []
     """Of events about entities, only those about entities of these types; empty: all."""
+    patience_s: float = 0
+    """See :class:`localcdap.api.app.events.BatchListener`."""
 
 
 class ApplicationClass(msgspec.Struct, rename="camel"):
@@ -221,5 +223,9 @@ def _describe_listener(cls: Listener) -> ListenerDetail:
         raise TypeError(f"listener {cls.__qualname__} declares no events.")
     kinds = [each.__struct_config__.tag for each in events]
     return ListenerDetail(
-        cls.name, kinds, sorted({each.topic for each in events}), sorted(cls.entity_types)
+        cls.name,
+        kinds,
+        sorted({each.topic for each in events}),
+        sorted(cls.entity_types),
+        getattr(cls, "patience_s", 0),
     )

@@ -225,6 +225,10 @@ class SystemEventListener(Generic[Tx]):
 class BatchListener(SystemEventListener[Tx]):
     """A listener that handles several events at once, where that is faster."""
 
+    patience_s: ClassVar[float] = 0
+    """Seconds that events may wait for others before the process of an application is started for them. No
+    host stays for events of a patient listener: they wait for the next one, or for ``deliver_events``."""
+
     def on_events(self, events: Sequence[Any], tx: Tx) -> None:
         """Handle events in their order.
 

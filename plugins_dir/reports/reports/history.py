@@ -53,6 +53,9 @@ class RunListener(BatchListener[TransactionContext]):
     """Keeps the history up to date."""
 
     name = "run-history"
+    patience_s = (
+        10  # a run has about ten events, and the process of the application takes a second to start
+    )
     events = (RunStatusChanged,)
 
     def on_event(self, event: RunStatusChanged, tx: TransactionContext) -> None:

@@ -6,9 +6,11 @@ import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reports.application import ReportGenerationApp
 from reports.history import _merge
 
 from localcdap.api.app import RunStatusChanged
+from localcdap.api.app.application import describe_application
 from localcdap.apps.model import AppRequest
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import StageCounts
@@ -121,3 +123,8 @@ def test_many_events_after_having_been_away(empty):
         ]
         == 700
     )
+
+
+def test_its_process_is_not_started_for_each_event():
+    detail = describe_application(ReportGenerationApp, "ReportGenerationApp")
+    assert [each.patience_s for each in detail.listeners] == [10]
