@@ -135,7 +135,7 @@ class AppContext(MetadataWriter):
         return self._platform.list_runs(after, limit)
 
     def submit(self, request: JobRequest) -> str:
-        return self._platform.submit_job(self._app, request)
+        return self._platform.submit_job(self._app, request, get_current_user() or "")
 
     def get_job(self, namespace: str, id: str) -> JobDetail:
         return self._platform.get_job(self._app, namespace, id)

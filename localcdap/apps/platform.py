@@ -216,12 +216,15 @@ class AppPlatform:
         """See :meth:`localcdap.api.app.SystemContext.list_runs`."""
         return self._data.list_runs(after, limit)
 
-    def submit_job(self, app: str, request: JobRequest) -> str:
-        """See :meth:`localcdap.api.app.SystemContext.submit`."""
+    def submit_job(self, app: str, request: JobRequest, user: str) -> str:
+        """See :meth:`localcdap.api.app.SystemContext.submit`.
+
+        :param user: who calls the application; "" for localcdap itself.
+        """
         jobs = self._get_jobs()
         for each in self._artifacts.list_applications():
             if each.application.name == app:
-                return jobs.submit(each, request)
+                return jobs.submit(each, request, user)
         raise NotFoundError(f"There is no application '{app}' any more.")
 
     def get_job(self, app: str, namespace: str, id: str) -> JobDetail:

@@ -18,8 +18,11 @@ import pytest
 
 from localcdap.api.app import JobDetail
 from localcdap.api.client import connect
+from localcdap.api.security import Principal
 from localcdap.apps.model import AppAnswer, AppRequest
+from localcdap.engine.messages.host import StatementBatch
 from localcdap.rpc.host_record import read_host_record
+from localcdap.security.principals import act_as
 from localcdap.testing import TemporaryInstance
 
 pytestmark = pytest.mark.spark
@@ -93,6 +96,19 @@ def make_pipeline(file: Path) -> dict[str, Any]:
             "connections": [{"from": "file", "to": "prepare"}, {"from": "prepare", "to": "end"}],
         },
     }
+
+
+def make_table_pipeline(table: str) -> dict[str, Any]:
+    fields = [{"name": "n", "type": ["int", "null"]}]
+    schema = json.dumps({"type": "record", "name": "row", "fields": fields})
+    source = {"type": "batchsource", "name": "Table"}
+    source["properties"] = {"name": table, "schema": schema}  # type: ignore[assignment]
+    stages = [
+        {"name": "table", "plugin": source},
+        {"name": "end", "plugin": {"type": "batchsink", "name": "Trash", "properties": {}}},
+    ]
+    config = {"stages": stages, "connections": [{"from": "table", "to": "end"}]}
+    return make_pipeline(Path("unused")) | {"config": config}
 
 
 @pytest.fixture(scope="module")
@@ -263,3 +279,38 @@ def find_job_processes(directory: Path) -> list[psutil.Process]:
             if any(file.path == str(directory / "spool") for file in each.open_files()):
                 found.append(each)
     return found
+
+
+PRIVILEGES = """
+[security]
+enabled = true
+
+[security.privileges.alice]
+"namespaces/default" = ["WRITE"]
+"namespaces/system" = ["EXECUTE"]
+
+[security.privileges.bob]
+"namespaces/default" = ["READ", "WRITE"]
+"namespaces/system" = ["EXECUTE"]
+
+[security.privileges.root]
+"*" = ["READ", "WRITE", "EXECUTE", "ADMIN"]
+"""
+
+
+def test_the_input_is_read_as_its_user_may(tmp_path: Path):
+    """An application may do everything, but lends that to nobody who calls it."""
+    with Instance(tmp_path / "home") as instance:
+        instance.put_application()
+        instance.settings(PRIVILEGES)
+        jobs, batch = Client(instance, "default"), "CREATE TABLE people AS SELECT 1 AS n"
+        with act_as(Principal("root")):
+            instance.cdap.table_statements.carry_out(StatementBatch("default", [batch], ["people"]))
+        ends = {}
+        for user in ("alice", "bob"):
+            with act_as(Principal(user)):
+                id = jobs.submit("count", name=user, pipeline=make_table_pipeline("people"))
+            with act_as(Principal("root")):
+                ends[user] = jobs.wait(id)
+    assert (ends["alice"].status, ends["bob"].status) == ("FAILED", "COMPLETED")
+    assert "'READ' on entity 'dataset:default.people'" in str(ends["alice"].error)

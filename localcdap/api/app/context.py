@@ -275,6 +275,8 @@ class SystemContext(Protocol):
     def submit(self, request: JobRequest) -> str:
         """Put a job of this application into the queue, and return its id.
 
+        Its input is read as :attr:`caller` may.
+
         :raises NotFoundError: when the application has no such job, or there is no such namespace or profile.
         :raises InvalidPipelineError: when the pipeline of the job has failures.
         """

@@ -160,6 +160,7 @@ class JobLauncher:
                 job.memory_mb,
                 str(self._files.open_folder(detail.application, detail.namespace)),
                 summary,
+                job.user,
             ),
         )
 

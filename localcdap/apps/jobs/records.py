@@ -31,6 +31,8 @@ class StoredJob(msgspec.Struct):
     memory_mb: int
     document: str
     """The pipeline of its input, JSON text; empty for a job without one."""
+    user: str = ""
+    """Who submitted it, through the application; empty for localcdap itself."""
 
 
 class QueuedJob(msgspec.Struct):

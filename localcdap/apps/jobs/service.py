@@ -72,9 +72,10 @@ class JobService:
             NamespaceResource("jobs", release=self._end_all, remove=self._records.remove_all)
         )
 
-    def submit(self, app: ApplicationRef, request: JobRequest) -> str:
+    def submit(self, app: ApplicationRef, request: JobRequest, user: str = "") -> str:
         """Put a job into the queue, and return its id.
 
+        :param user: as whom its input is read; "" for localcdap itself.
         :raises NotFoundError: when the application has no such job, or there is no such namespace or profile.
         :raises DocumentError: when its pipeline is none.
         :raises InvalidPipelineError: when its pipeline has failures.
@@ -104,7 +105,7 @@ class JobService:
             request.arguments,
         )
         memory_mb = request.memory_mb or self._memory_mb
-        self._records.add(StoredJob(detail, namespace.generation, memory_mb, document))
+        self._records.add(StoredJob(detail, namespace.generation, memory_mb, document, user))
         self._announce()
         return detail.id
 

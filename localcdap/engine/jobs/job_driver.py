@@ -9,6 +9,7 @@ from typing import Final
 
 from localcdap.api.app.jobs import SystemJob
 from localcdap.api.errors import LocalcdapError, NotFoundError, PluginError
+from localcdap.api.security import Principal
 from localcdap.artifacts.loading import load_application
 from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.engine.driver.progress_report import ProgressReport, create_status
@@ -22,6 +23,7 @@ from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.resolution import ResolvedFlow
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.sandbox.process_limits import limit_memory
+from localcdap.security.principals import act_as
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 
@@ -43,7 +45,8 @@ class JobDriver(RunDriver):
         run.spark.registerProgressHandler(progress)
         with self._listen_to_tasks(run, spool, progress):
             if self._resolved is not None:
-                self._input = JobInput(self._resolved, run)
+                with act_as(Principal(job.user) if job.user else None):
+                    self._input = JobInput(self._resolved, run)
             spool.append(create_status(RunStatus.RUNNING))
             transactions = self._transactions.open(job.job)
             context = JobRunContext(self._order, job, run, transactions, self._input, spool)

@@ -111,6 +111,8 @@ class JobOrder(msgspec.Struct):
     folder: str
     """The application's folder of the namespace."""
     namespace: NamespaceSummary
+    user: str = ""
+    """As whom the input is read; empty for localcdap itself."""
 
 
 class WorkOrder(msgspec.Struct):
