@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,35 @@ from localcdap.runs.processes import RunProcess, is_alive
 from localcdap.runs.provisioners import Provisioner, Provisioners
 from localcdap.runs.records import ProcessIdentity
 from localcdap.runs.watcher import WatchedRun
+
+
+class OrderThreads:
+    """The threads that wait for engines and send orders. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._running: Final[set[threading.Thread]] = set()
+
+    def start(self, send: Callable[[], None]) -> None:
+        """Call a function in a thread of its own."""
+
+        def work() -> None:
+            try:
+                send()
+            finally:
+                self._running.discard(thread)
+
+        thread = threading.Thread(target=work, name="order")
+        self._running.add(thread)
+        thread.start()
+
+    def are_active(self) -> bool:
+        """Whether an order was not sent yet: it would be lost with this process."""
+        return bool(self._running)
+
+    def finish(self) -> None:
+        """Wait until all orders were sent."""
+        for thread in list(self._running):
+            thread.join()
 
 
 class RunLauncher:
@@ -54,7 +84,7 @@ class RunLauncher:
         self._counts = counts
         self._profiles = profiles
         self._on_launch = on_launch
-        self._starting: Final[set[threading.Thread]] = set()
+        self.threads: Final = OrderThreads()
 
     def launch(
         self,
@@ -80,19 +110,7 @@ class RunLauncher:
         text, _ = environment.write_out_templates(document)
         order = create_order(run, text, resolved.plugins, self._home)
         order.counts, order.profiles = self._counts, self._profiles
-        arguments = (process, order, provisioner, watched)
-        thread = threading.Thread(target=self._send_order, args=arguments)
-        self._starting.add(thread)
-        thread.start()
-
-    def are_starting(self) -> bool:
-        """Whether a run waits for its engine: it would end with this process."""
-        return bool(self._starting)
-
-    def finish_starting(self) -> None:
-        """Wait until no run waits for its engine."""
-        for thread in list(self._starting):
-            thread.join()
+        self.threads.start(partial(self._send_order, process, order, provisioner, watched))
 
     def _send_order(
         self,
@@ -112,8 +130,6 @@ class RunLauncher:
             process.cancel()
         else:
             self._on_launch(order.namespace)
-        finally:
-            self._starting.discard(threading.current_thread())
 
     def _wait_for_its_lease(self, run: str, process: RunProcess) -> None:
         """Wait until the run process holds a lease of its own, which it does before its first report."""

@@ -379,11 +379,11 @@ class RunService(RunReports):
 
     def are_starting(self) -> bool:
         """Whether a run waits for its engine: it would end with this process."""
-        return self._launcher.are_starting()
+        return self._launcher.threads.are_active()
 
     def finish_starting(self) -> None:
         """Wait until no run waits for its engine."""
-        self._launcher.finish_starting()
+        self._launcher.threads.finish()
 
     def close(self) -> None:
         """Stop watching; runs go on, and a run that is being started is waited for."""

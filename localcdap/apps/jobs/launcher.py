@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,7 @@ from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
-from localcdap.runs.launcher import send_order
+from localcdap.runs.launcher import OrderThreads, send_order
 from localcdap.runs.model import get_now
 from localcdap.runs.new_run import create_error_for_run
 from localcdap.runs.processes import RunProcess, is_alive
@@ -59,7 +59,7 @@ class JobLauncher:
         self._home = home
         self._directory = directory
         self._engine = engine
-        self._starting: Final[set[threading.Thread]] = set()
+        self.threads: Final = OrderThreads()
 
     def choose_profile(self, namespace: str, asked: str | None) -> str:
         """Return the compute profile of a job.
@@ -94,20 +94,7 @@ class JobLauncher:
         has_begun: Callable[[str], bool],
     ) -> None:
         """Let a thread send the order of a job to its process."""
-        thread = threading.Thread(
-            target=self._send_order, args=(job, process, watched, has_begun), name="job-start"
-        )
-        self._starting.add(thread)
-        thread.start()
-
-    def are_starting(self) -> bool:
-        """Whether a job waits for Spark."""
-        return bool(self._starting)
-
-    def finish_starting(self) -> None:
-        """Wait until no job waits for Spark."""
-        for thread in list(self._starting):
-            thread.join()
+        self.threads.start(partial(self._send_order, job, process, watched, has_begun))
 
     def _send_order(
         self,
@@ -128,8 +115,6 @@ class JobLauncher:
             process.cancel()
         except FileNotFoundError:  # the job was stopped meanwhile, and its directory removed
             process.cancel()
-        finally:
-            self._starting.discard(threading.current_thread())
 
     def _create_order(self, job: StoredJob) -> WorkOrder:
         """Return the order of a job, in which the engine's address is missing.

@@ -185,7 +185,7 @@ class JobService:
 
     def are_waiting(self) -> bool:
         """Whether a job waits in the queue, or for Spark: only a host can start it."""
-        return self._launcher.are_starting() or any(
+        return self._launcher.threads.are_active() or any(
             each.process is None for each in self._records.list_active()
         )
 
@@ -200,7 +200,7 @@ class JobService:
             self._changed.notify_all()
         if self._thread.is_alive():
             self._thread.join()
-        self._launcher.finish_starting()
+        self._launcher.threads.finish()
         self._watch.close()
 
     def _work(self) -> None:

@@ -6,11 +6,11 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from localcdap.api.errors import BadRequestError
+from localcdap.engine.driver.execution import prepare_plans
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.resolution import ResolvedFlow
-from localcdap.engine.plan.schema_checks import check_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,7 +35,7 @@ class JobInput:
         if len(self._plan.sinks) != 1:
             self.release()
             raise BadRequestError("The pipeline of a job's input has several sinks.", "Use one.")
-        check_schemas(self._plan.checks)
+        prepare_plans([self._plan], self._plan.checks)
 
     @property
     def frame(self) -> DataFrame:
