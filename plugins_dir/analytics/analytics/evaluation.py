@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from localcdap.plugin_lib.spark.columns import get_column
+
 from .features import NUMERIC_PREDICTION, PREDICTION
 from .histograms import BINS, make_bins
 from .model import Metrics
@@ -95,7 +97,7 @@ def evaluate_numbers(predictions: DataFrame, outcome: str) -> tuple[Metrics, dic
     """
     from pyspark.sql import functions as f
 
-    label, found = f.col(f"`{outcome}`").cast("double"), f.col(PREDICTION).cast("double")
+    label, found = get_column(outcome).cast("double"), f.col(PREDICTION).cast("double")
     pairs = predictions.select(label.alias("y"), found.alias("p"))
     residual = f.col("y") - f.col("p")
     row = pairs.agg(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.app import JobContext
+from localcdap.plugin_lib.spark.columns import get_column, quote_name
 
 from .algorithms import REGRESSION, create_estimator, find_algorithm
 from .evaluation import evaluate_classes, evaluate_numbers, weigh_features
@@ -100,15 +101,14 @@ class _Training:
 
     def _read(self, path: str | None) -> DataFrame:
         data = self._context.spark.read.parquet(str(path))
-        return data.na.drop(subset=[f"`{self._outcome}`"])
+        return data.na.drop(subset=[quote_name(self._outcome)])
 
     def _index_outcome(self, train: DataFrame, test: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Number the classes, the most frequent first; test records of other classes are left out."""
         from pyspark.ml.feature import StringIndexer
-        from pyspark.sql import functions as f
 
         text = f"_c_{self._outcome}"
-        value = f.col(f"`{self._outcome}`").cast("string")
+        value = get_column(self._outcome).cast("string")
         train, test = train.withColumn(text, value), test.withColumn(text, value)
         indexer = StringIndexer(inputCol=text, outputCol=self._label, handleInvalid="skip")
         self._indexer = indexer.fit(train)
@@ -168,7 +168,7 @@ class _Training:
                 inputCol=NUMERIC_PREDICTION, outputCol=PREDICTION, labels=labels
             )
             shown = reverse.transform(predictions)
-        columns = [f"`{name}`" for name in (PREDICTION, *self._split.schema.field_names)]
+        columns = [quote_name(name) for name in (PREDICTION, *self._split.schema.field_names)]
         place = self._context.open_folder() / "predictions" / self._model.predictions_dataset
         path = place / f"model={self._model.id}" / f"experiment={self._experiment.name}"
         shown.select(*columns).write.mode("overwrite").csv(str(path))

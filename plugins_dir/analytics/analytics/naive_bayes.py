@@ -21,6 +21,7 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.plugin_lib.spark.columns import get_column, quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,7 +63,7 @@ def _count_words(df: DataFrame, config: NaiveBayesConfig) -> DataFrame:
     from pyspark.ml.feature import HashingTF
     from pyspark.sql import functions as f
 
-    words = f.split(f.col(f"`{config.field_to_classify}`"), " ")
+    words = f.split(get_column(config.field_to_classify), " ")
     counter = HashingTF(inputCol=_WORDS, outputCol=_FEATURES, numFeatures=config.num_features)
     counted: DataFrame = counter.transform(
         df.withColumn(_WORDS, f.coalesce(words, f.array().cast("array<string>")))
@@ -97,9 +98,8 @@ class NaiveBayesTrainer(SparkSink):
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         from pyspark.ml.classification import NaiveBayes
-        from pyspark.sql import functions as f
 
-        label = f.col(f"`{self.config.prediction_field}`")
+        label = get_column(self.config.prediction_field)
         data = _count_words(df, self.config).select(label.cast("double").alias(_LABEL), _FEATURES)
         model = NaiveBayes(featuresCol=_FEATURES, labelCol=_LABEL, smoothing=1.0).fit(data)
         files = context.create_dataset(self.config.file_set_name, "fileSet", {})
@@ -149,5 +149,5 @@ class NaiveBayesClassifier(SparkCompute):
         )
         model = NaiveBayesModel.load(str(folder))
         predicted: DataFrame = model.transform(_count_words(df, self.config))
-        columns = [f"`{each}`" for each in df.columns]
+        columns = [quote_name(each) for each in df.columns]
         return predicted.select(*columns, f.col(model.getPredictionCol()).alias(name))

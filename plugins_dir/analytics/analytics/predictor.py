@@ -17,6 +17,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.app import Range
+from localcdap.plugin_lib.spark.columns import get_column
 
 from .algorithms import REGRESSION, find_algorithm, get_model_class
 from .features import PREDICTION, FeatureColumns, load_pipeline_model
@@ -138,7 +139,7 @@ class MLPredictor(SparkCompute):
             predicted = _name_classes(predicted, fitted.getPredictionCol(), str(model.folder))
             number = f.col(PREDICTION)
         shown = [
-            number.alias(name) if each == name else f.col(f"`{each}`")
+            number.alias(name) if each == name else get_column(each)
             for each in self.config.schema.field_names
         ]
         result: DataFrame = predicted.select(*shown)
