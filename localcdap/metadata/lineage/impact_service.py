@@ -144,6 +144,19 @@ class ImpactService:
             self._list_unwritten(request.namespace, after),
         )
 
+    @requires(of_namespace("namespace"))
+    def find_readers(
+        self, namespace: str, dataset: str, fields: Collection[str]
+    ) -> list[FieldReader]:
+        """Return the pipelines that read fields of a dataset, and those behind them.
+
+        Deployed pipelines are found by the schemas of their sources, others by what their runs recorded.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        changed = {(dataset, each) for each in fields}
+        return list(dict.fromkeys(self._find_readers(namespace, (), changed)))
+
     @requires(of_namespace("request.namespace"))
     def trace_field(self, request: ImpactRequest, stage: str, field: str) -> StageFieldLineage:
         """Return where a field of a stage of a pipeline comes from, and where it goes.

@@ -29,7 +29,7 @@ def describe_impact(report: ImpactReport) -> list[tuple[str, list[str]]]:
         ("Fields of datasets", [_describe_dataset(each) for each in report.datasets]),
         (
             "Pipelines that depend on these fields",
-            [_describe_reader(each) for each in report.readers],
+            [describe_reader(each) for each in report.readers],
         ),
         (
             "Fields of datasets that the pipeline reads and does not use",
@@ -79,7 +79,8 @@ def _describe_dataset(change: DatasetFieldChange) -> str:
     return f"{change.dataset} {verb} '{change.field}'"
 
 
-def _describe_reader(reader: FieldReader) -> str:
+def describe_reader(reader: FieldReader) -> str:
+    """Return what depends on a field, as one line."""
     read = f"{reader.pipeline} reads {reader.dataset}.{reader.field}"
     if reader.target is None:
         return f"{read} in stage '{reader.stage}'"

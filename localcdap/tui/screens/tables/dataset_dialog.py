@@ -14,10 +14,13 @@ from textual.content import Content
 from textual.widgets import Footer, Static, TextArea
 
 from localcdap.api.dataset.declaration import DatasetChange
+from localcdap.api.dataset.schema_evolution import ChangeKind, find_field_changes
 from localcdap.api.dataset.specification import SCHEMA
 from localcdap.api.errors import ConflictError, IncompatibleUpdateError, LocalcdapError
+from localcdap.api.schema import Schema
 from localcdap.datasets.model import DatasetDetail, DatasetUpdate
 from localcdap.host.cdap import Cdap
+from localcdap.metadata.lineage.impact_text import describe_reader
 from localcdap.metadata.lineage.relations import AccessType
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.debouncer import Debouncer
@@ -38,6 +41,8 @@ class DatasetAnswer(msgspec.Struct, frozen=True):
     """Why it is refused."""
     users: list[str] = []
     """The pipelines that read or write the dataset, each with how."""
+    readers: list[str] = []
+    """What depends on the fields that the change drops or whose type it changes."""
 
 
 class DatasetDialog(DialogScreen[bool]):
@@ -124,7 +129,10 @@ class DatasetDialog(DialogScreen[bool]):
             self.discard_results("dataset-change")
             self._show(DatasetAnswer(None, problems))
             return
-        self.call(lambda cdap: _assess(cdap, update), on_result=self._show, group="dataset-change")
+        schema = self._detail.schema
+        self.call(
+            lambda cdap: _assess(cdap, update, schema), on_result=self._show, group="dataset-change"
+        )
 
     def _build_update(self, problems: list[str]) -> DatasetUpdate | None:
         """Return the update; None when a line is wrong.
@@ -158,20 +166,44 @@ class DatasetDialog(DialogScreen[bool]):
         lines = [Content.styled(each, "$text-error") for each in _clean(answer.problems)]
         if answer.change is not None:
             lines += map(Content, _clean(_describe(answer.change)))
-            if answer.change.fields and answer.users:
-                lines.append(Content.styled("used by", "$text-accent"))
-                lines += map(Content, _clean(answer.users))
+        for title, found in (
+            ("depends on these fields", answer.readers),
+            ("used by", answer.users),
+        ):
+            if found:
+                lines.append(Content.styled(title, "$text-accent"))
+                lines += [Content(f"  {each}") for each in _clean(found)]
         self.query_one("#dataset-effect", Static).update(Content("\n").join(lines))
 
 
-def _assess(cdap: Cdap, update: DatasetUpdate) -> DatasetAnswer:
+def _assess(cdap: Cdap, update: DatasetUpdate, before: Schema | None) -> DatasetAnswer:
+    """Return what an update would do, also what depends on the fields that it would break.
+
+    :param before: the schema that the dataset has.
+    """
+    changed = _list_changed_fields(before, update)
+    found = cdap.impact.find_readers(update.namespace, update.name, changed) if changed else []
+    readers = list(map(describe_reader, found))
     try:
         change = cdap.datasets.check_update(update)
     except LocalcdapError as error:
-        return DatasetAnswer(None, _list_reasons(error))
+        return DatasetAnswer(None, _list_reasons(error), readers=readers)
     usage = cdap.datasets.list_usage(update.namespace, update.name) if change.fields else []
-    users = [f"  {each.program.application}  {_describe_access(each.access)}" for each in usage]
-    return DatasetAnswer(change, users=users)
+    users = [f"{each.program.application}  {_describe_access(each.access)}" for each in usage]
+    return DatasetAnswer(change, users=users, readers=readers)
+
+
+def _list_changed_fields(before: Schema | None, update: DatasetUpdate) -> list[str]:
+    """Return the fields that the update drops, or whose type it changes."""
+    given = (update.properties or {}).get(SCHEMA)
+    if before is None or given is None:
+        return []
+    after = Schema.parse(given)
+    return [
+        each.field
+        for each in find_field_changes(before, after)
+        if each.kind not in (ChangeKind.ADDED, ChangeKind.RELAXED)
+    ]
 
 
 def _save(cdap: Cdap, update: DatasetUpdate, before: int) -> DatasetChange:

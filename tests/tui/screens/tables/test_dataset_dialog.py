@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from textual.widgets import Static, TextArea
 
@@ -13,9 +15,11 @@ from localcdap.metadata.lineage.relations import (
     ProgramId,
     Relation,
 )
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.store.table_catalog import create_view
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.screens.tables.dataset_dialog import DatasetDialog
+from tests.e2e.pipelines import pipeline, schema, stage
 
 PEOPLE = Schema.record("r", [("id", Schema.INT), ("name", Schema.STRING)])
 RUN = "5d0c1e2e-e77f-11f1-a9b9-02fc00000001"
@@ -64,6 +68,7 @@ async def test_a_schema_is_changed_after_its_effect_was_shown(open_studio, peopl
         await driver.settled()
         assert read_effect(dialog).startswith("people adds 'note' (string or null)")
         assert "report  reads it" in read_effect(dialog)
+        assert "depends on these fields" not in read_effect(dialog)
         await write(driver, dialog, "#dataset-schema", "id long\nname int\n")
         assert "'name'" in read_effect(dialog)
         assert "string" in read_effect(dialog)
@@ -85,6 +90,30 @@ async def test_a_schema_is_changed_after_its_effect_was_shown(open_studio, peopl
         assert [str(each.schema.type) for each in found.schema][:1] == [str(Schema.LONG.type)]
         assert found.schema.field_names == ["id", "name", "note"]
         assert found.properties["conflict.level"] == "ROW"
+
+
+async def test_what_reads_a_dropped_or_retyped_field_is_named(open_studio, people, cdap):
+    stages = [
+        stage("in", "batchsource", "Table", name="people", schema=schema(id="int", name="string")),
+        stage("clean", "transform", "Projection", drop="id"),
+        stage("out", "batchsink", "File", referenceName="o", path="/data/out", format="csv"),
+    ]
+    document = pipeline(stages, ("in", "clean"), ("clean", "out")) | {"name": "names"}
+    answer = cdap.applications.deploy(DeployRequest(json.dumps(document)))
+    assert answer.application is not None, answer.errors
+    async with open_studio() as driver:
+        dialog = await open_dialog(driver)
+        await write(driver, dialog, "#dataset-schema", "id int")
+        effect = read_effect(dialog)
+        assert "drop" in effect.lower(), "the change is refused"
+        assert "names reads people.name in stage 'in'" in effect
+        assert "people.id" not in effect
+        await write(driver, dialog, "#dataset-schema", "id long\nname string")
+        effect = read_effect(dialog)
+        assert "changes 'id' from int to long" in effect
+        assert "names reads people.id in stage 'in'" in effect
+        assert "people.name" not in effect
+    cdap.applications.delete("default", "names")
 
 
 async def test_a_dataset_that_has_changed_meanwhile_is_not_overwritten(open_studio, people):
