@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
+import statistics
+import time
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from benchmarks.measure import Row, at_most, within
 from benchmarks.structured import alternate
+
+if TYPE_CHECKING:
+    from localcdap.api.app.transactions import TransactionContext
 
 OPERATIONS: Final = 300
 ROWS: Final = 1_000_000
 INDEXED_ROWS: Final = 100_000
 PARTITIONS: Final = 10_000
 FILES: Final = 20
+TRIP_S: Final = 0.00015
+"""One round trip between two processes, as the target of operations from another process counts it."""
 
 
 def datasets(folder: Path, rounds: int) -> Iterator[Row]:
@@ -49,8 +58,27 @@ def datasets(folder: Path, rounds: int) -> Iterator[Row]:
     # Each query has a DuckDB of its own, without access to files, for which it pays once.
     name = f"SQL on {INDEXED_ROWS} rows in {FILES} files, one partition"
     yield within(name, ours_s, 0.15, "read_parquet, hive partitioning", raw_s)
+    yield from _measure_other_process(ours, raw, rounds)
     ours.close()
     raw.close()
+
+
+def _measure_other_process(ours: _Ours, raw: _Raw, rounds: int) -> Iterator[Row]:
+    """Operations of a dataset class in a process that is a client of the host, in one transaction."""
+    with _OtherProcess(ours.place / "home") as other:
+        for name, reference, operation in (
+            (f"{OPERATIONS} reads by key from another process", "SELECT", "read"),
+            (f"{OPERATIONS} writes by key from another process", "INSERT … ON CONFLICT", "write"),
+        ):
+            times: list[list[float]] = [[], []]
+            for turn in range(rounds + 1):
+                pair = other.measure(operation), raw.measure(operation)
+                if turn:
+                    for kept, taken in zip(times, pair, strict=True):
+                        kept.append(taken)
+            ours_s, raw_s = map(statistics.median, times)
+            limit_s = 1.3 * raw_s + OPERATIONS * TRIP_S
+            yield within(name, ours_s, round(limit_s, 3), reference, raw_s)
 
 
 def write_files(folder: Path) -> None:
@@ -73,6 +101,7 @@ class _Ours:
         from localcdap.home import Home
         from localcdap.host import open_in_process
 
+        self.place = place
         self._open = open_in_process(Home(place / "home"))
         self._cdap = self._open.__enter__()
         schema = Schema.record(
@@ -134,6 +163,49 @@ class _Ours:
         self._open.__exit__(None, None, None)
 
 
+class _OtherProcess:
+    """A process that opens datasets of an instance as a client of its host."""
+
+    def __init__(self, home: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, end = context.Pipe()
+        self._process = context.Process(target=_serve_measures, args=(str(home), end))
+        self._process.start()
+
+    def __enter__(self) -> _OtherProcess:
+        return self
+
+    def measure(self, operation: str) -> float:
+        """Return the seconds that operations in one transaction took there."""
+        self._connection.send(operation)
+        taken: float = self._connection.recv()
+        return taken
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.send(None)
+        self._process.join()
+
+
+def _serve_measures(home: str, connection: Connection) -> None:
+    from localcdap.home import Home
+    from localcdap.host.cdap import connect
+
+    def perform(tx: TransactionContext, operation: str) -> None:
+        values = tx.dataset("kv")
+        for number in range(OPERATIONS):
+            key = str(number * 7).encode()
+            if operation == "read":
+                values.read(key)
+            else:
+                values.write(key, b"value")
+
+    with connect(Home(Path(home))) as cdap:
+        for operation in iter(connection.recv, None):
+            start = time.perf_counter()
+            cdap.transactions.run(lambda tx, operation=operation: perform(tx, operation))
+            connection.send(time.perf_counter() - start)
+
+
 class _Raw:
     def __init__(self, path: Path) -> None:
         import duckdb
@@ -157,6 +229,23 @@ class _Raw:
         write_files(self._files)
         execute.execute("CREATE INDEX by_city ON indexed (city)")
         execute.execute("CHECKPOINT")
+
+    def measure(self, operation: str) -> float:
+        """Return the seconds of operations in one transaction."""
+        values = {
+            "read": ("SELECT value FROM kv WHERE key = ?", lambda key: [key]),
+            "write": (
+                "INSERT INTO kv VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                lambda key: [key, b"value"],
+            ),
+        }
+        sql, list_values = values[operation]
+        start = time.perf_counter()
+        self._connection.begin()
+        for number in range(OPERATIONS):
+            self._connection.execute(sql, list_values(str(number * 7).encode())).fetchall()
+        self._connection.commit()
+        return time.perf_counter() - start
 
     def read(self, number: int) -> bytes:
         found: bytes = self._select("SELECT value FROM kv WHERE key = ?", str(number).encode())[0][
