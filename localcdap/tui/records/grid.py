@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+import pyarrow as pa
 from rich.align import Align
 from rich.text import Text
 from textual.actions import SkipAction
@@ -17,7 +18,6 @@ from localcdap.tui.records.values import EMPTY, NULL, format_cell, format_type, 
 from localcdap.tui.textual_internals.data_table import TallHeaderTable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from rich.console import RenderableType
 
 _WIDEST: Final = 40
@@ -79,7 +79,10 @@ class RecordGrid(TallHeaderTable):
     """The number of each record that is shown, counted from 1 in the order in which they came."""
 
     def __init__(self) -> None:
-        super().__init__(data=None, max_column_content_width=_WIDEST, render_markup=False)
+        # Without a backend, the table looks for pandas' types, and fails while another thread imports pandas.
+        backend = _Backend(pa.table({}))
+        super().__init__(backend=backend, max_column_content_width=_WIDEST, render_markup=False)
+        self.backend = None
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._scroll_cursor_into_view)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
+import types
 
 import pyarrow as pa
 import pytest
@@ -53,6 +55,12 @@ async def shown(records=RECORDS, schema=SCHEMA, **more):
         table.grid.focus()
         await pilot.pause()
         yield app, table, pilot
+
+
+async def test_it_is_made_while_a_thread_imports_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", types.ModuleType("pandas"))
+    async with shown() as (_, table, _pilot):
+        assert table.note == "4 records · 3 columns"
 
 
 async def test_cells_and_note():
