@@ -249,7 +249,10 @@ def main(events: int, seed: int) -> None:
     click.echo(f"seed {seed}")
     started = time.monotonic()
     with (
-        tempfile.TemporaryDirectory(prefix="localcdap-monkey-") as folder,
+        tempfile.TemporaryDirectory(
+            prefix="localcdap-monkey-",
+            ignore_cleanup_errors=True,  # a watcher may still write
+        ) as folder,
         cage(Path(folder)) as home,
     ):
         corpus = Path(__file__).resolve().parents[4] / "shared" / "corpus"
