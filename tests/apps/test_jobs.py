@@ -232,6 +232,7 @@ def test_the_queue_and_a_running_job_outlive_their_host(tmp_path, lines, engine_
         assert instance.cdap.jobs.wait(waiting, 60).status == "COMPLETED"
 
 
+@pytest.mark.slow
 def test_a_killed_host_and_a_killed_process_leave_the_truth(tmp_path, lines, engine_directory):
     with Instance(tmp_path / "home") as instance:
         instance.put_application()

@@ -86,6 +86,7 @@ def test_an_artifact_with_a_dataset_type(tmp_path: Path):
     ]
 
 
+@pytest.mark.slow
 def test_artifacts_are_formatted_linted_and_typed(tmp_path: Path):
     tools = Path(sys.executable).parent
     rules = "A,ANN,ARG,B,C4,D2,D3,E,F,I,N,PERF,PIE,PT,PTH,RET,RUF,S,SIM,T20,UP,W"

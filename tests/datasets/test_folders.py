@@ -77,6 +77,7 @@ def change(store: Store, root: Path) -> None:
         tx.execute("INSERT INTO dataset_folder_changes VALUES ('mark')")
 
 
+@pytest.mark.slow
 def test_a_kill_at_each_step_leaves_all_changes_or_none(killer: Killer, tmp_path: Path):
     outcomes = []
     with Store(tmp_path / "x.duckdb") as store:

@@ -190,4 +190,4 @@ def to_text(fields: dict[str, Schema]) -> str:
 
 
 TestUpdates = Updates.TestCase
-TestUpdates.settings = settings(max_examples=12, stateful_step_count=15, deadline=None)
+TestUpdates.settings = settings(max_examples=6, stateful_step_count=15, deadline=None)

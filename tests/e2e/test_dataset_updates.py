@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.e2e.program import Answer, Program
 
 
@@ -27,6 +29,7 @@ def show(program: Program) -> Any:
     return program("datasets", "show", "items", "--json").json
 
 
+@pytest.mark.slow
 def test_processes_that_update_one_dataset_take_turns(program: Program, tmp_path: Path) -> None:
     create = ["datasets", "create", "items", "table", "-p", "schema.row.field=id"]
     assert program(*create, "--schema", write_schema(tmp_path, "name")).code == 0

@@ -228,6 +228,7 @@ def list_calls_about_runs(documents: dict[str, str]) -> list[tuple[str, ...]]:
     ]
 
 
+@pytest.mark.slow
 def test_no_command_lets_a_text_control_the_terminal(
     home: Path,
     documents: dict[str, str],

@@ -7,6 +7,8 @@ import signal
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from localcdap.home import Home
 from localcdap.host import connect
 from localcdap.pipeline.library.application_model import DeployRequest
@@ -26,6 +28,7 @@ def deploy(home: Path, name: str) -> None:
         os.kill(cdap.host_pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_each_deployment_has_one_event_although_the_host_is_killed(program: Program) -> None:
     file = program.home / "lineage" / "events.jsonl"
     settings = '[openlineage]\nfile = "lineage/events.jsonl"\n'

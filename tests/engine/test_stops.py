@@ -85,6 +85,7 @@ def start_run(
     return start(run_directory), given
 
 
+@pytest.mark.slow
 def test_spark_forgets_the_operations_of_stopped_runs(engine, tmp_path):
     """4 of 5 runs on a server that had run such a stage before were still running for Spark."""
     for number in range(3):

@@ -186,6 +186,7 @@ def read_number(host: Host, entity: MetadataEntity) -> str:
         return host.metadata.read(tx, entity).get(MetadataScope.USER).properties["n"]
 
 
+@pytest.mark.slow
 def test_the_host_is_killed_at_every_step(tmp_path: Path) -> None:
     Host(tmp_path).close()
     for place, step in enumerate(STEPS.values()):

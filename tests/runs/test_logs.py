@@ -35,7 +35,7 @@ LINES = st.lists(
 FILTERS = st.builds(LogFilter, st.sampled_from(LEVELS), st.sampled_from([None, "", "a", "c"]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(LINES, FILTERS, st.text(st.sampled_from("abA%_'"), min_size=1, max_size=2), st.data())
 def test_filter_and_search_find_what_python_finds(cdap: Cdap, lines, filter, text, data) -> None:
     run = write_run(cdap).run
@@ -70,6 +70,7 @@ def test_filter_and_search_find_what_python_finds(cdap: Cdap, lines, filter, tex
     assert (hit.place, hit.hits) == (hits.index(wanted) + 1, len(hits))
 
 
+@pytest.mark.slow
 def test_any_row_of_a_million_is_found(cdap: Cdap) -> None:
     run = write_run(cdap).run
     write_long_log(cdap, run, 1_000_000)

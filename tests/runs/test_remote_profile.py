@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import open_in_process
@@ -18,6 +20,7 @@ from tests.runs.cluster import cluster
 ROW = schema(id="int")
 
 
+@pytest.mark.slow
 def test_files_of_a_run_on_a_cluster_appear_there_at_its_end(tmp_path: Path):
     home = tmp_path / "home"
     home.mkdir()

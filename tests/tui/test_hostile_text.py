@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
@@ -24,6 +26,7 @@ def find_controls(driver: Driver) -> list[str]:
     return [text for text in texts if not text.isprintable()]
 
 
+@pytest.mark.slow
 async def test_no_screen_paints_a_control_character(tmp_path: Path):
     source = stage("In" + HOSTILE, "batchsource", "File", path="/nowhere" + HOSTILE, format="text")
     sink = stage(HOSTILE, "batchsink", HOSTILE, HOSTILE, **{HOSTILE: HOSTILE})

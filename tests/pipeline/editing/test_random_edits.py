@@ -168,7 +168,7 @@ class Editing(RuleBasedStateMachine):
 
 
 TestEditing = Editing.TestCase
-TestEditing.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
+TestEditing.settings = settings(max_examples=8, stateful_step_count=20, deadline=None)
 
 
 @settings(max_examples=100, deadline=None)

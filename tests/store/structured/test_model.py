@@ -234,7 +234,7 @@ class Model(RuleBasedStateMachine):
 
 
 Model.TestCase.settings = settings(
-    max_examples=8,
+    max_examples=4,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

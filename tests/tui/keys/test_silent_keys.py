@@ -31,6 +31,10 @@ DOCUMENT = pipeline(
 EMPTY = {"name": "p", "config": {"stages": [], "connections": []}}
 SPENDING = Schema.record("r", [("id", Schema.LONG), ("city", Schema.STRING.as_nullable)])
 OTHERS = [area for area in AREAS if area.name != "studio"]
+SOME_EMPTY = [
+    area if area.name in ("home", "data") else pytest.param(area, marks=pytest.mark.slow)
+    for area in OTHERS
+]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +79,7 @@ async def sweep_area(driver, area) -> list[str]:
     return await find_silent_keys(driver, create_reset(driver, area.name), set())
 
 
-@pytest.mark.parametrize("area", OTHERS, ids=lambda area: area.name)
+@pytest.mark.parametrize("area", SOME_EMPTY, ids=lambda area: area.name)
 async def test_in_an_empty_area(cdap, open_studio, area):
     cdap.namespaces.create(f"empty_{area.name}")
     async with open_studio(namespace=f"empty_{area.name}") as driver:

@@ -95,6 +95,7 @@ async def test_every_line_can_be_reached(cdap: Cdap, open_log) -> None:
         assert log.view.cursor <= 40
 
 
+@pytest.mark.slow
 async def test_only_pages_of_a_million_lines_are_loaded(cdap: Cdap, open_log) -> None:
     run = write_run(cdap).run
     write_long_log(cdap, run, 1_000_000)

@@ -31,6 +31,7 @@ def document():
     return large()
 
 
+@pytest.mark.slow
 async def test_an_edit_of_200_stages_is_seen_at_once(open_studio, cdap, document):
     async with open_studio(target=DocumentTarget("large", json.dumps(document))) as driver:
         editor = await driver.editor()

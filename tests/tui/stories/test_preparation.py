@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import openpyxl
+import pytest
 from textual.widgets import Input
 
 from localcdap.tui.routes import PrepTarget
@@ -31,6 +32,7 @@ async def write(newcomer: Newcomer, directive: str) -> None:
     await newcomer.press("enter")
 
 
+@pytest.mark.slow
 async def test_a_messy_file_becomes_a_clean_one(open_studio, tmp_path: Path) -> None:
     path, output = tmp_path / "messy.csv", tmp_path / "clean.json"
     path.write_text(CONTENT)
@@ -83,6 +85,7 @@ ORDERS = """Order No.,Customer Name,City,Price,Day
 KEYS_FOR_ORDERS = 46
 
 
+@pytest.mark.slow
 async def test_three_forms_of_dates_and_of_prices(open_studio, tmp_path: Path) -> None:
     path = tmp_path / "orders.csv"
     path.write_text(ORDERS)
@@ -132,6 +135,7 @@ async def by_example(newcomer: Newcomer, value: str, wanted: str) -> None:
     await newcomer.press("enter", "enter")
 
 
+@pytest.mark.slow
 async def test_nested_json_becomes_columns(open_studio, tmp_path: Path) -> None:
     path = tmp_path / "users.json"
     lines = [

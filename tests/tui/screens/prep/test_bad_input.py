@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from localcdap.tui.routes import PrepTarget
 from localcdap.tui.screens.prep.recipe import PrepStep, read_step
 from localcdap.tui.system.user_state import read_user_state
@@ -20,6 +22,7 @@ async def look_around(driver) -> None:
     assert not driver.app._exception
 
 
+@pytest.mark.slow
 async def test_files_that_are_no_tables(open_studio, tmp_path):
     binary, mixed, one_line, odd = (tmp_path / f"{name}.csv" for name in ("b", "m", "o", "n"))
     binary.write_bytes(bytes(range(256)) * 40)
@@ -42,6 +45,7 @@ async def test_files_that_are_no_tables(open_studio, tmp_path):
         assert screen.recipe.directives == ["set-type :b double"]
 
 
+@pytest.mark.slow
 async def test_steps_without_end(open_studio, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("text,n\n" + f"{'a' * 60}!,1\n")
@@ -62,6 +66,7 @@ async def test_steps_without_end(open_studio, tmp_path):
         assert column(driver, 1) == ["1"]
 
 
+@pytest.mark.slow
 async def test_a_studio_that_is_killed_keeps_the_accepted_steps(open_studio, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("text,n\na,1\n")
