@@ -110,10 +110,15 @@ class LineageTarget:
 
 @dataclass(frozen=True)
 class PrepTarget:
-    """Data to prepare, shown in the prep area: a file, or a table of the current namespace."""
+    """Data to prepare, shown in the prep area: a file, a table of the current namespace, or what is at a path
+    of a connection.
+
+    :param path: of the file, or of the connection; a folder of the connection is browsed.
+    """
 
     path: str = ""
     table: str = ""
+    connection: str = ""
 
 
 @dataclass(frozen=True)

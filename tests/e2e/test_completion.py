@@ -85,3 +85,11 @@ def test_bash_completes_with_the_script(tmp_path: Path):
     )
 
     assert answered.stdout == "templates\n", answered.stderr
+
+
+def test_data_to_prepare_are_completed(complete, command):
+    assert command("connections", "put", "shared", "--type", "File")[0] == 0
+    assert complete("prep", "sh") == ["plain,shared:/"]
+    assert complete("prep", "open", "sh") == ["plain,shared:/"]
+    assert complete("prep", "app") == ["plain,apply", "file,app"]
+    assert complete("prep", "apply", "x") == ["file,x"]

@@ -104,6 +104,9 @@ class WorkspaceView(msgspec.Struct):
     """Of the data from which the sample comes; None when it is not known."""
     format: FileFormat | None = None
     """How the file was read; None for records."""
+    description: str = ""
+    """What the caller said of its records, as :attr:`SampleSource.description` and ``reading``."""
+    reading: dict[str, str] = {}
     schema: Schema | None = None
     """Of the rows after the step; None without columns."""
     steps: list[StepCounts] = []

@@ -66,6 +66,12 @@ class SampleSource(msgspec.Struct):
     limit: int = 1000
     seed: int | None = None
     """Takes random records of the whole file; None takes the first ones."""
+    description: str = ""
+    """What the records are a sample of, such as ``1,000 of 2.4 M records``."""
+    reading: dict[str, str] = {}
+    """How the caller read the records, such as the format that it found."""
+    unreadable: list[str] = []
+    """Why records were left out."""
 
 
 class ValueCluster(msgspec.Struct):
@@ -105,7 +111,8 @@ class Workspace:
     """
 
     def __init__(self, source: SampleSource, first: tuple[str, bool] | None = None) -> None:
-        self._unreadable: list[str] = []
+        self._unreadable: list[str] = list(source.unreadable)
+        self._description, self._reading = source.description, source.reading
         self._format: FileFormat | None = None
         self._total = source.total
         if source.file is not None:
@@ -135,6 +142,8 @@ class Workspace:
             has_rows=is_complete or engine is self._head or _has_run(engine, request.step),
             record_count=len(self._engine.sample),
             total_count=self._total,
+            description=self._description,
+            reading=self._reading,
             format=self._format,
             steps=engine.counts,
             problems=self._list_problems(recipe, engine),

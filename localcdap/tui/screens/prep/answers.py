@@ -102,6 +102,8 @@ class PrepView(msgspec.Struct):
     :param is_complete: whether all is there; otherwise more follows.
     :param has_rows: whether there are rows to show yet.
     :param head_count: the rows are those of so many first records; None for those of all.
+    :param description: of what the records of a connection are a sample.
+    :param reading: how the connection read them, such as the format that it found.
     """
 
     is_open: bool
@@ -124,6 +126,8 @@ class PrepView(msgspec.Struct):
     facet_kinds: dict[str, list[str]] = {}
     changes: list[PrepChange] = []
     format: PrepFormat | None = None
+    description: str = ""
+    reading: dict[str, str] = {}
     schema: Any = None
 
     @property

@@ -19,6 +19,7 @@ from localcdap.tui.screens.prep.facets import (
     build_directives,
     choose_bin,
 )
+from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.source import PrepFacet
 from localcdap.tui.studio import Choice
@@ -46,7 +47,7 @@ class FacetKeys(RecipeScreen):
 
     def explain_disabled(self, action: str) -> str | None:
         if action == "duplicates" and self.view is None:
-            return "no data are open; o opens a file, t a table"
+            return NO_DATA
         if action in ("values", "facet") and self.column is None:
             return "the rows have no columns"
         if action == "close_facets" and not self.facets:

@@ -15,6 +15,7 @@ from localcdap.tui.screens.prep.library import (
     read_recipes,
     save_recipe,
 )
+from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.recipe import PrepStep, read_step, write_step
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.steps import StepList
@@ -37,7 +38,7 @@ class RecipeKeys(RecipeScreen):
 
     def explain_disabled(self, action: str) -> str | None:
         if action in ("insert", "steps", "versions", "library") and self.source is None:
-            return "no data are open; o opens a file, t a table"
+            return NO_DATA
         match action:
             case "undo" if not self.recipe.can_undo:
                 return "the recipe has not been changed"

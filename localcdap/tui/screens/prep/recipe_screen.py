@@ -115,6 +115,8 @@ class RecipeScreen(AreaScreen):
         self._directives: Sequence[str] = ()
         self._cursor: tuple[str, int, int] | None = None
         """The name and the place of the column and the row under the cursor before something was tried."""
+        self._earlier: PrepSource | None = None
+        """How the data were read before another way was tried; None when that way works."""
         self._reading = 0
         """The number of the newest reading; older ones end at their next part."""
 
@@ -196,13 +198,18 @@ class RecipeScreen(AreaScreen):
         kept = recipe
         if kept is None:
             kept = self.studio.user_state.find_recipe(self.studio.namespace, source.key)
-        self.source, self.view = source, None
+        self.source, self.view, self._earlier = source, None, None
         self.sorting = self.step = self.editing = None
         self.facets, self.first_column, self.compares, self.arguments = (), 0, False, {}
         self.recipe = PrepRecipe() if recipe is None else PrepRecipe(map(PrepStep, recipe))
         if kept and recipe is None:
             self.recipe.restore(map(read_step, kept))
         self.line.clear()
+        self.read()
+
+    def change_source(self, source: PrepSource) -> None:
+        """Show the same data, read in another way; without success, as before."""
+        self._earlier, self.source = self.source, source
         self.read()
 
     def make_request(self, directives: Sequence[str] | None = None) -> PrepRequest:
@@ -265,7 +272,7 @@ class RecipeScreen(AreaScreen):
         if is_trial and self._cursor is None and column is not None:
             at = self.table.grid.cursor_coordinate
             self._cursor = column.name, at.column, at.row
-        self.view = view
+        self.view, self._earlier = view, None
         self.line.show_problem(format_problems(view, directives), is_error=bool(view.errors))
         self.line.know([each.name for each in view.columns], self._directives)
         self._update(is_trial=is_trial)
@@ -280,6 +287,8 @@ class RecipeScreen(AreaScreen):
         self.table.grid.move_cursor(row=row, column=max(0, min(place, len(names) - 1)))
 
     def _show_error(self, error: LocalcdapError) -> None:
+        if self._earlier is not None:
+            self.source, self._earlier = self._earlier, None
         if self.view is None:
             self.source = None
             self._update()

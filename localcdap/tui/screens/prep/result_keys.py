@@ -17,8 +17,14 @@ from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.prep.all_rows import AllRowsDialog
 from localcdap.tui.screens.prep.answers import PrepView
-from localcdap.tui.screens.prep.exports import build_pipeline, build_stage_text, write_test
+from localcdap.tui.screens.prep.exports import (
+    build_pipeline,
+    build_stage_text,
+    read_prepared,
+    write_test,
+)
 from localcdap.tui.screens.prep.facet_keys import FacetKeys
+from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.source import PrepRequest, read_records, read_view
 from localcdap.tui.studio import Choice
@@ -38,7 +44,7 @@ class ResultKeys(RecipeScreen):
 
     def explain_disabled(self, action: str) -> str | None:
         if action in ("export", "count") and self.view is None:
-            return "no data are open; o opens a file, t a table"
+            return NO_DATA
         if action == "count" and self._explain_no_file() is not None:
             return self._explain_no_file()
         return super().explain_disabled(action)
@@ -112,8 +118,7 @@ class ResultKeys(RecipeScreen):
         return replace(self.make_request(), facets=(), compares=False, first_column=0)
 
     def _build_pipeline(self, cdap: Cdap, request: PrepRequest, duplicates: str | None) -> str:
-        before = read_view(cdap, replace(request, step=0))
-        return build_pipeline(request, before, read_view(cdap, request), duplicates)
+        return build_pipeline(read_prepared(cdap, request), duplicates)
 
     def _open_pipeline(self, duplicates: str | None = None) -> None:
         request = self._request_all()
