@@ -126,7 +126,9 @@ class PrepStageTarget:
     """The records that reach a Wrangler stage, with its recipe, shown in the prep area.
 
     :param records: as JSON.
-    :param take: gets the recipe and the schema of its rows, a JSON document, when they are for the stage.
+    :param expectations: the rules of the stage, as JSON.
+    :param take: gets the recipe, the schema of its rows, a JSON document, and the rules, when they are for
+        the stage.
     """
 
     pipeline: str
@@ -135,7 +137,8 @@ class PrepStageTarget:
     records: Sequence[Any]
     directives: Sequence[str]
     arguments: Mapping[str, str]
-    take: Callable[[str, str | None], object]
+    take: Callable[[str, str | None, list[Any]], object]
+    expectations: Sequence[Any] = ()
 
 
 NavigationTarget = (

@@ -17,6 +17,9 @@ from textual.widgets import ProgressBar, Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.decoders import convert
+from localcdap.expectations.reader import to_json
+from localcdap.expectations.results import RuleResult, describe_result
+from localcdap.expectations.rules import RuleAction
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.recipe_files import apply_recipe
 from localcdap.text import plural, sanitize_for_terminal
@@ -114,11 +117,18 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
         """Apply the recipe, in a thread; None when it was stopped."""
         given = self._request.source
         names = ("path", "format", "delimiter", "header", "encoding", "sheet")
+        rules = list(self._request.rules)
+        if self._output is None:  # what makes a result fail is only counted where there is none
+            rules = [
+                msgspec.structs.replace(each, action=RuleAction.COUNT, allowed_percent=0)
+                for each in rules
+            ]
         task = {
             "input": {name: getattr(given, name) for name in names},
             "output": None if self._output is None else str(self._output),
             "skips_failures": True,
             "counts": True,
+            "expectations": to_json(rules),
         }
         recipe = "\n".join(self._request.directives)
         job = apply_recipe(
@@ -158,8 +168,10 @@ def format_counts(progress: dict[str, Any]) -> str:
         parts.append(f"{progress['failed']:,} failed")
     if progress["sent"]:
         parts.append(f"{progress['sent']:,} sent to error")
+    results = convert(progress["expectations"], list[RuleResult])
+    expected = [f"{each.label}: {describe_result(each)}" for each in results]
     problems = [f"row {each['row']:,}: {each['message']}" for each in progress["problems"][:3]]
-    return "\n".join([" · ".join(parts), *map(sanitize_for_terminal, problems)])
+    return "\n".join([" · ".join(parts), *map(sanitize_for_terminal, [*problems, *expected])])
 
 
 def format_comparison(sample: Sequence[PrepColumn], columns: Sequence[PrepTotals]) -> Content:

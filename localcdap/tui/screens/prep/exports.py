@@ -11,6 +11,9 @@ from typing import Any, Final
 
 from localcdap.api.connector import SpecificationRequest
 from localcdap.api.errors import BadRequestError
+from localcdap.expectations.reader import to_json
+from localcdap.expectations.rules import KEY as EXPECTATIONS
+from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
 from localcdap.tui.screens.prep.answers import PrepRecords, PrepView
 from localcdap.tui.screens.prep.source import PrepRequest, read_view
@@ -148,7 +151,9 @@ def _build_wrangler(request: PrepRequest, after: PrepView, name: str) -> dict[st
         "directives": "\n".join(request.directives),
         "schema": schema,
     }
-    return _build_stage(name, "Wrangler", "transform", properties, schema)
+    stage = _build_stage(name, "Wrangler", "transform", properties, schema)
+    rules = to_json(list(request.rules))
+    return stage | {EXPECTATIONS: rules} if rules else stage
 
 
 def _clean_name(request: PrepRequest) -> str:
@@ -231,6 +236,14 @@ def _build_stage(
         "plugin": described,
         "outputSchema": [{"name": "etlSchemaBody", "schema": schema}],
     }
+
+
+def write_recipe(directives: Sequence[str], rules: Sequence[Expectation]) -> str:
+    """Return a recipe as a file: directives as text, or with rules a document in JSON."""
+    if not rules:
+        return "\n".join(directives) + "\n"
+    document = {"directives": list(directives), EXPECTATIONS: to_json(list(rules))}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def write_test(pipeline: Path, found: PrepRecords) -> str:

@@ -13,7 +13,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.prep.answers import PrepMatch
 from localcdap.tui.screens.prep.exports import build_joined_pipeline, read_prepared
-from localcdap.tui.screens.prep.recipe import read_step
+from localcdap.tui.screens.prep.recipe import PrepRecipe, read_lines
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.source import PrepRequest, PrepSource, read_matches
 from localcdap.tui.studio import Choice
@@ -41,9 +41,11 @@ class JoinKeys(RecipeScreen):
             return
         self.step = None
         left = replace(self.make_request(), facets=(), compares=False, first_column=0)
-        kept = map(read_step, self.studio.user_state.find_recipe(left.namespace, other.key))
-        directives = [each.directive for each in kept if each.is_on]
-        right = PrepRequest(other, left.session, left.namespace, directives)
+        kept = self.studio.user_state.find_recipe(left.namespace, other.key)
+        recipe = PrepRecipe(*read_lines(kept))
+        right = PrepRequest(
+            other, left.session, left.namespace, recipe.directives, rules=recipe.expectations
+        )
         matches = await self.call_and_wait(lambda cdap: read_matches(cdap, left, right))
         if not matches:
             reason = f"no column has values that are in a column of {other.name}, too"

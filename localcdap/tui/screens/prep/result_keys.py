@@ -21,6 +21,7 @@ from localcdap.tui.screens.prep.exports import (
     build_pipeline,
     build_stage_text,
     read_prepared,
+    write_recipe,
     write_test,
 )
 from localcdap.tui.screens.prep.facet_keys import FacetKeys
@@ -72,7 +73,7 @@ class ResultKeys(RecipeScreen):
             Choice("Copy it as text", "copy"),
         ]
         what = await self.studio.choose(choices, title="Use the recipe")
-        if what is not None and self.recipe.steps:
+        if what is not None and self.recipe.lines:
             self.keep_version(f"used: {what}")
         if what in ("apply", "save", "test"):
             await self._write_result(what, source.name)
@@ -166,10 +167,10 @@ class ResultKeys(RecipeScreen):
         self.read(then=start, is_whole=True)
 
     def _save_recipe(self, path: Path) -> None:
-        text = "\n".join(self.recipe.directives)
+        text = write_recipe(self.recipe.directives, self.recipe.expectations)
 
         def write(_: object) -> Path:
-            write_file(path, text + "\n")
+            write_file(path, text)
             return path
 
         self.call(write, lambda saved: self.studio.show_notice(f"Saved {saved}."))

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from localcdap.expectations.reader import to_json
 from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.screens.prep.answers import PrepFailure, PrepView
 from localcdap.tui.screens.prep.column_keys import ColumnKeys
@@ -16,11 +17,12 @@ from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.protection_keys import ProtectionKeys
 from localcdap.tui.screens.prep.recipe_keys import RecipeKeys
 from localcdap.tui.screens.prep.result_keys import ResultKeys
+from localcdap.tui.screens.prep.rule_keys import RuleKeys
 from localcdap.tui.screens.prep.source_keys import SourceKeys
 
 
 class PrepScreen(
-    SourceKeys, FacetKeys, ColumnKeys, RecipeKeys, JoinKeys, ProtectionKeys, ResultKeys
+    SourceKeys, FacetKeys, ColumnKeys, RecipeKeys, RuleKeys, JoinKeys, ProtectionKeys, ResultKeys
 ):
     """The keys of the prep area: those of columns, facets, the recipe and its results, and of the data."""
 
@@ -90,7 +92,7 @@ class PrepScreen(
                 self.studio.explain_no_effect("the recipe has mistakes; correct them first", "give")
                 return
             schema = None if view.schema is None else json.dumps(view.schema)
-            stage.take("\n".join(directives), schema)
+            stage.take("\n".join(directives), schema, to_json(self.recipe.expectations))
 
         self.read(then=give, is_whole=True)
 

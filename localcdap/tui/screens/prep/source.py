@@ -13,6 +13,8 @@ from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.datasets.sql import SqlRequest
 from localcdap.decoders import convert, decode_json
+from localcdap.expectations.reader import to_json
+from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.tui.screens.prep.answers import (
@@ -40,7 +42,7 @@ class StageRecordsSource:
     """The records that reach a stage.
 
     :param records: as JSON.
-    :param take: gets the recipe and the schema of its rows, a JSON document.
+    :param take: gets the recipe, the schema of its rows, a JSON document, and the rules for them, as JSON.
     """
 
     pipeline: str
@@ -48,7 +50,7 @@ class StageRecordsSource:
     schema: Schema
     records: Sequence[Any]
     arguments: Mapping[str, str]
-    take: Callable[[str, str | None], object]
+    take: Callable[[str, str | None, list[Any]], object]
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,8 @@ class PrepRequest:
     compares: bool = False
     arguments: Mapping[str, str] = field(default_factory=dict)
     """Values of the macros of the recipe."""
+    rules: Sequence[Expectation] = ()
+    """For the rows after all steps."""
 
 
 def read_parts(cdap: Cdap, request: PrepRequest) -> Iterator[PrepView]:
@@ -273,6 +277,7 @@ def _call(cdap: Cdap, request: PrepRequest, source: dict[str, Any] | None) -> Pr
             "first_column": request.first_column,
             "nearest": request.nearest,
             "compares": request.compares,
+            "rules": to_json(list(request.rules)),
             "seconds": _PART_S,
             "profile_seconds": _PROFILE_S,
         },

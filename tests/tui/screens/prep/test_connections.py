@@ -92,7 +92,7 @@ async def test_kinds_of_samples(open_studio, connections):
 
         await driver.press("w")
         await driver.type("each value")
-        await driver.press("enter", *["backspace"] * 6)
+        await driver.press("enter", "ctrl+u")
         await driver.type("region\n")
         assert screen.source.kind is SampleType.STRATIFIED
         values = [row[1] for row in screen.view.rows]
@@ -111,7 +111,7 @@ async def test_kinds_of_samples(open_studio, connections):
         await driver.press("w")
         await driver.type("fails")
         await driver.press("enter")
-        await driver.press(*["backspace"] * 40)
+        await driver.press("ctrl+u")
         await driver.type("send-to-error exp:{id > 2490}\n")
         assert [row[0] for row in screen.view.rows][:2] == ["2491", "2492"]
 
