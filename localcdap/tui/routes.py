@@ -141,6 +141,20 @@ class PrepStageTarget:
     expectations: Sequence[Any] = ()
 
 
+@dataclass(frozen=True)
+class InsertionTarget:
+    """Stages to put into a pipeline, at a place that the user chooses in the studio.
+
+    :param pipeline: None for the one that is open.
+    :param stage: a stage as the clipboard has it, see ``stage_clipboard``.
+    :param branch: the same after a source; "" for none.
+    """
+
+    pipeline: PipelineFileTarget | DraftTarget | DeployedTarget | None
+    stage: str
+    branch: str = ""
+
+
 NavigationTarget = (
     PipelineFileTarget
     | DraftTarget
@@ -154,6 +168,7 @@ NavigationTarget = (
     | LineageTarget
     | PrepTarget
     | PrepStageTarget
+    | InsertionTarget
 )
 
 

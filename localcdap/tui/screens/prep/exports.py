@@ -134,6 +134,12 @@ def build_stage_text(request: PrepRequest, after: PrepView) -> str:
     return json.dumps({"stages": [_build_wrangler(request, after, "Wrangler")], "connections": []})
 
 
+def build_branch_text(data: PreparedData) -> str:
+    """Return the source and the Wrangler stage of a recipe as the canvas of a pipeline takes them."""
+    branch = _build_branch(data, "")
+    return json.dumps({"stages": branch, "connections": _chain(branch)})
+
+
 def _build_branch(data: PreparedData, suffix: str) -> list[dict[str, Any]]:
     plugin, type, properties = data.reader
     schema = json.dumps(data.before.schema)

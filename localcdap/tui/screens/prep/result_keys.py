@@ -14,10 +14,17 @@ from localcdap.atomic_files import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.tui.dialogs.lines import LinesDialog
-from localcdap.tui.routes import DocumentTarget
+from localcdap.tui.routes import (
+    DeployedTarget,
+    DocumentTarget,
+    DraftTarget,
+    InsertionTarget,
+    PipelineFileTarget,
+)
 from localcdap.tui.screens.prep.all_rows import AllRowsDialog
 from localcdap.tui.screens.prep.answers import PrepView
 from localcdap.tui.screens.prep.exports import (
+    build_branch_text,
     build_pipeline,
     build_stage_text,
     read_prepared,
@@ -33,6 +40,8 @@ from localcdap.tui.studio import Choice
 _TESTED: Final = 20
 """Records of a test."""
 _WAIT_S: Final = 5.0
+_Pipeline = tuple[PipelineFileTarget | DraftTarget | DeployedTarget | None]
+"""A pipeline to choose; None is the one that is open."""
 
 
 class ResultKeys(RecipeScreen):
@@ -64,6 +73,7 @@ class ResultKeys(RecipeScreen):
         no_source = None if source.stage is None else "the stage has a pipeline"
         choices = [
             Choice("Open a pipeline with it", "pipeline", reason=no_source),
+            Choice("Insert it into a pipeline", "insert", reason=no_source),
             Choice("Apply it to all rows, into a file", "apply", reason=no_file),
             Choice("Run it on all rows, and compare them with the sample", "count", reason=no_file),
             Choice("Save it as a file of directives", "save"),
@@ -77,6 +87,8 @@ class ResultKeys(RecipeScreen):
             self.keep_version(f"used: {what}")
         if what in ("apply", "save", "test"):
             await self._write_result(what, source.name)
+        elif what == "insert":
+            await self._insert()
         else:
             self._use(what)
 
@@ -120,6 +132,40 @@ class ResultKeys(RecipeScreen):
 
     def _build_pipeline(self, cdap: Cdap, request: PrepRequest, duplicates: str | None) -> str:
         return build_pipeline(read_prepared(cdap, request), duplicates)
+
+    async def _insert(self) -> None:
+        """Put the recipe, with or without its source, into a pipeline that is there."""
+        request, namespace = self._request_all(), self.studio.namespace
+
+        drafts = await self.call_and_wait(lambda cdap: cdap.drafts.list_drafts(namespace))
+        deployed = await self.call_and_wait(
+            lambda cdap: cdap.applications.list_applications(namespace)
+        )
+        choices: list[Choice[_Pipeline]] = [
+            Choice("The pipeline that is open in the studio", (None,))
+        ]
+        known: list[tuple[str, _Pipeline, str]] = [
+            *((each.name, (DraftTarget(each.id),), "draft") for each in drafts),
+            *((each.name, (DeployedTarget(each.name),), "deployed") for each in deployed),
+        ]
+        choices += [Choice(name, pipeline, hint=hint) for name, pipeline, hint in known]
+        choices.append(Choice("A file …", (PipelineFileTarget(Path()),)))
+        chosen = await self.studio.choose(choices, title="Into which pipeline?")
+        if chosen is None:
+            return
+        pipeline = chosen[0]
+        if isinstance(pipeline, PipelineFileTarget):
+            path = await self.studio.pick_file("Insert into a pipeline")
+            if path is None:
+                return
+            pipeline = PipelineFileTarget(path.absolute())
+
+        def build(cdap: Cdap) -> InsertionTarget:
+            data = read_prepared(cdap, request)
+            stage = build_stage_text(request, data.after)
+            return InsertionTarget(pipeline, stage, build_branch_text(data))
+
+        self.call(build, self.studio.navigate)
 
     def _open_pipeline(self, duplicates: str | None = None) -> None:
         request = self._request_all()

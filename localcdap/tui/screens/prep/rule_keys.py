@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import ClassVar, Final
 
 import msgspec
@@ -23,7 +24,17 @@ _ACTIONS: Final = {
     RuleAction.FAIL: "A run fails for it",
     RuleAction.ERROR: "A run sends what violates it to error",
 }
-_BEGINNING: Final = '{"rule": "row", "condition": ""}'
+_TEMPLATES: Final = (
+    ("a condition is true", '{"rule": "row", "condition": ""}'),
+    ("values are in a range", '{"rule": "range", "column": {c}, "min": 0, "max": 100}'),
+    ("texts match a pattern", '{"rule": "regex", "column": {c}, "pattern": ""}'),
+    ("values are some of these", '{"rule": "in-set", "column": {c}, "values": []}'),
+    ("values are in a table", '{"rule": "reference", "column": {c}, "table": "", "key": ""}'),
+    ("there is no null", '{"rule": "not-null", "column": {c}}'),
+    ("values are unique", '{"rule": "unique", "columns": [{c}]}'),
+    ("there are enough rows", '{"rule": "row-count", "min": 1}'),
+)
+"""Beginnings of rules; ``{c}`` stands for the name of the column."""
 
 
 class RuleKeys(RecipeScreen):
@@ -49,9 +60,10 @@ class RuleKeys(RecipeScreen):
         choices: list[Choice[Expectation | str]] = [
             Choice(rule.description, rule, detail=write_rule(rule)) for rule in rules
         ]
-        choices.append(
-            Choice("Another rule …", _BEGINNING, detail="as JSON, such as " + _BEGINNING)
-        )
+        name = column.name if column is not None else ""
+        for label, template in _TEMPLATES:
+            text = template.replace("{c}", json.dumps(name, ensure_ascii=False))
+            choices.append(Choice(f"{label} …", text, group="to be written", detail=text))
         chosen = await self.studio.choose(choices, title="Expect of the rows that …")
         rule = await self._ask(chosen) if isinstance(chosen, str) else chosen
         if rule is not None:

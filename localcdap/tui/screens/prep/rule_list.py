@@ -41,6 +41,9 @@ class RuleList(StudioOptionList):
             self.what = what
             self.number = number
 
+    def on_mount(self) -> None:
+        self.border_title = "expectations"
+
     def show(self, rules: Sequence[PrepRule], checks: Sequence[PrepCheck]) -> None:
         """Show rules; the highlight stays at its place.
 

@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from localcdap.cli.files import read_pipeline
+from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline_tests.case_orders import create_case_request
 from localcdap.pipeline_tests.reader import read_test
 from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate
 from localcdap.pipeline_tests.service import run_cases
-from localcdap.tui.routes import PrepTarget
+from localcdap.tui.routes import DocumentTarget, PrepTarget
 from localcdap.tui.screens.prep.all_rows import PrepTotals, describe_surprises
 from localcdap.tui.screens.prep.answers import PrepColumn, PrepProfile
-from tests.tui.screens.prep.test_screen import opened, shown, write
+from localcdap.tui.screens.prep.source import PrepSource
+from tests.tui.inspector.bench import pipeline
+from tests.tui.screens.prep.test_screen import get_screen, opened, shown, write
 
 
 def make_file(folder: Path, rows: int) -> Path:
@@ -106,3 +109,58 @@ def test_what_the_sample_did_not_show(totals, surprises):
     known = PrepTotals("n", empty=0, has_more=False, lowest="0", **column)
     assert describe_surprises(sample, known) == surprises
     assert describe_surprises(None, known) == ["the sample does not have it"]
+
+
+async def test_a_recipe_is_inserted_into_pipelines(open_studio, tmp_path, cdap):
+    path = make_file(tmp_path, 5)
+    document = pipeline("Lines:batchsource Out:batchsink")
+    target = DocumentTarget("open", json.dumps(document))
+    async with open_studio(target=target) as driver:
+        editor = await driver.editor()
+        await driver.press("semicolon")
+        get_screen(driver).open_source(PrepSource(path=str(path)))
+        await opened(driver)
+        await write(driver, "trim :city")
+        await driver.press("x")
+        await driver.type("insert it\n")
+        await driver.press("enter")
+        await driver.until(lambda: driver.app.current_mode == "studio")
+        await driver.settled()
+        assert "In the connection Lines → Out" in shown(driver)
+        await driver.press("enter")
+        assert [(c.source, c.target) for c in editor.document.connections] == [
+            ("Lines", "Wrangler"),
+            ("Wrangler", "Out"),
+        ]
+        assert editor.get_properties("Wrangler")["directives"] == "trim :city"
+        editor.undo()
+        assert editor.stages == ["Lines", "Out"]
+        await driver.press("semicolon", "x")
+        await driver.type("insert it\n")
+        await driver.press("enter")
+        await driver.until(lambda: driver.app.current_mode == "studio")
+        await driver.settled()
+        await driver.type("source, into out\n")
+        assert [(c.source, c.target) for c in editor.document.connections] == [
+            ("Lines", "Out"),
+            ("Source", "Wrangler"),
+            ("Wrangler", "Out"),
+        ]
+
+    cdap.drafts.save("default", DraftRequest(json.dumps(document), name="kept"))
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        await opened(driver)
+        await driver.press("x")
+        await driver.type("insert it\n")
+        await driver.press("enter")
+        await driver.settled()
+        notice = next(iter(driver.app.notices.newest_first))
+        assert "no pipeline is open" in notice.title
+        await driver.press("semicolon", "x")
+        await driver.type("insert it\n")
+        await driver.type("kept\n")
+        await driver.until(lambda: "After Lines" in shown(driver))
+        await driver.type("after lines\n")
+        editor = await driver.editor()
+        assert editor.is_changed
+        assert ("Lines", "Wrangler") in [(c.source, c.target) for c in editor.document.connections]
