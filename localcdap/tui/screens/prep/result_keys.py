@@ -60,9 +60,9 @@ class ResultKeys(RecipeScreen):
         return super().explain_disabled(action)
 
     def _explain_no_file(self) -> str | None:
-        if self.source is None or self.source.path:
+        if self.source is None or self.source.stage is None:
             return None
-        return "the data do not come from a file; run a pipeline instead"
+        return "the records are those that reach the stage; run the pipeline instead"
 
     @work(group="prep-dialog", exclusive=True)
     async def action_export(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.cli.files import read_pipeline
+from localcdap.engine.messages.host import StatementBatch
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline_tests.case_orders import create_case_request
 from localcdap.pipeline_tests.reader import read_test
@@ -164,3 +165,58 @@ async def test_a_recipe_is_inserted_into_pipelines(open_studio, tmp_path, cdap):
         editor = await driver.editor()
         assert editor.is_changed
         assert ("Lines", "Wrangler") in [(c.source, c.target) for c in editor.document.connections]
+
+
+async def test_all_rows_of_a_table_and_of_a_connection(open_studio, tmp_path, cdap):
+    batch = StatementBatch(
+        "default",
+        ["CREATE TABLE many AS SELECT range AS id, 'x' || range AS t FROM range(120000)"],
+        ["many"],
+    )
+    cdap.table_statements.carry_out(batch)
+    async with open_studio(target=PrepTarget(table="many")) as driver:
+        await opened(driver)
+        await write(driver, "filter-row exp:{id >= 119990} false")
+        await driver.press("R")
+        await driver.until(lambda: "did not show" in shown(driver))
+        assert "120,000 rows read · 10 in the result" in shown(driver)
+        await driver.press("enter")
+
+        path = make_file(tmp_path, 1500)
+        plugin = {"name": "File", "properties": {"root": str(tmp_path)}}
+        cdap.connections.load("default", {"name": "here", "plugin": plugin})
+        target = tmp_path / "out.csv"
+        get_screen(driver).open_source(PrepSource(connection="here", place=f"/{path.name}"))
+        await opened(driver)
+        get_screen(driver).run_on_all(target)
+        await driver.until(target.exists)
+        await driver.settled()
+        assert "1,501 rows read · 1,501 in the result" in shown(driver)
+        await driver.press("enter")
+        cdap.connections.delete("default", "here")
+
+
+async def test_the_mouse(open_studio, tmp_path):
+    path = make_file(tmp_path, 5)
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        screen = await opened(driver)
+        await write(driver, "trim :city")
+        await write(driver, "uppercase :city")
+        await driver.press("P", "enter")
+        await driver.pilot.click("#prep-rows RecordGrid", offset=(20, 5))
+        await driver.settled()
+        assert screen.column.name == "city"
+        await driver.pilot.click("#prep-steps", offset=(6, 0))
+        await driver.settled()
+        assert screen.line.input.value == "trim :city"
+        await driver.press("escape")
+        await driver.pilot.click("#prep-rules", offset=(6, 1))
+        await driver.settled()
+        assert "A run fails for it" in shown(driver)
+        await driver.press("escape", "v")
+        await driver.pilot.click("#prep-facets", offset=(12, 1))
+        await driver.settled()
+        assert "Keep only these rows" in shown(driver)
+        await driver.pilot.click("#chooser-list", offset=(6, 0))
+        await driver.settled()
+        assert len(screen.recipe.directives) == 3
