@@ -63,6 +63,9 @@ def add_values(name: str, command: click.Command) -> click.Command:
 
     :param name: the name of the command.
     """
+    if isinstance(command, click.Group):
+        for child, each in command.commands.items():
+            add_values(f"{name} {child}", each)
     for parameter in command.params:
         values = _VALUES.get((name, parameter.name or "")) or _COMMON.get(parameter.name or "")
         if values is not None:
@@ -148,6 +151,13 @@ def _list_runs(cdap: Cdap, _: click.Context, namespace: str) -> Iterable[tuple[s
     return [*last, *((each.run, f"{each.pipeline} {each.status}") for each in runs)]
 
 
+def _list_prepared(cdap: Cdap, _: click.Context, namespace: str) -> Iterable[str]:
+    """Return the tables, and the connections with the colon that precedes their paths."""
+    connections = cdap.connections.list_connections(namespace)
+    tables = [each.name for each in cdap.tables.list_tables(namespace)]
+    return [*tables, *(f"{each.name}:/" for each in connections)]
+
+
 def _list_plugin_types(cdap: Cdap, _: click.Context, namespace: str) -> Iterable[str]:
     return sorted({each.type for each in cdap.artifacts.list_plugins(namespace)})
 
@@ -214,6 +224,9 @@ _VALUES: Final[dict[tuple[str, str], _Complete]] = {
     ("connections", "name"): _complete(
         lambda cdap, _, ns: [e.name for e in cdap.connections.list_connections(ns)], files=True
     ),
+    ("prep open", "data"): _complete(_list_prepared, files=True),
+    ("prep apply", "recipe"): _complete_files,
+    ("prep apply", "input_"): _complete_files,
     ("drafts", "target"): _complete(
         lambda cdap, _, ns: [e.name for e in cdap.drafts.list_drafts(ns)], files=True
     ),

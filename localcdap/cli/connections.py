@@ -10,11 +10,10 @@ import click
 from localcdap.cli.files import read_json
 from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import echo, print_json, print_table, secho
-from localcdap.text import format_size, format_time
+from localcdap.text import format_time
 
 if TYPE_CHECKING:
     from localcdap.api.app.connections import Connection
-    from localcdap.api.connector import BrowseEntity
 
 _ACTIONS = (
     "list",
@@ -198,6 +197,7 @@ def _browse(
     instance: Instance, name: str, path: str, limit: int | None, search: str | None
 ) -> None:
     from localcdap.api.connector import BrowseRequest
+    from localcdap.connectors.entities import format_property
 
     with instance.connect() as cdap:
         request = BrowseRequest(path, limit, search)
@@ -213,27 +213,13 @@ def _browse(
         (
             each.path + ("/" if each.can_browse and not each.path.endswith("/") else ""),
             each.type,
-            *(_format_property(each, header) for header in found.property_headers),
+            *(format_property(each.properties.get(name)) for name in found.property_headers),
         )
         for each in found.entities
     ]
     print_table(headers, rows)
     if found.total_count > len(found.entities):
         echo(f"{len(found.entities):,} of {found.total_count:,} are shown.", err=True)
-
-
-def _format_property(entity: BrowseEntity, name: str) -> str:
-    found = entity.properties.get(name)
-    if found is None:
-        return ""
-    match found.type:
-        case "SIZE_BYTES":
-            return format_size(int(found.value))
-        case "TIMESTAMP_MILLIS":
-            return format_time(int(found.value))
-        case "NUMBER":
-            return f"{int(found.value):,}"
-    return found.value
 
 
 def _sample(

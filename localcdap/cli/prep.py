@@ -9,21 +9,25 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
 from localcdap.cli.output import echo, is_terminal, print_json, secho
 from localcdap.cli.records import print_results
+from localcdap.connectors.entities import find_connection
 from localcdap.decoders import convert
 from localcdap.expectations.reader import parse_rules, to_json
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import KEY, Expectation
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.recipe_files import apply_recipe
-from localcdap.text import plural
+from localcdap.text import format_available, plural
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _CLEAR: Final = "\r\x1b[K"
 """Moves the cursor to the beginning of the line, and clears it."""
@@ -40,23 +44,34 @@ class _PrepGroup(click.Group):
             return "open", self.commands["open"], args
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands, and the data that can be opened without naming one."""
+        data = self.commands["open"].params[0]
+        return [
+            *super().shell_complete(ctx, incomplete),
+            *data.shell_complete(ctx, incomplete),
+        ]
+
 
 @click.group("prep", cls=_PrepGroup)
 def command() -> None:
     """Prepare data with recipes of directives, without a pipeline.
 
-    'localcdap prep FILE' opens a file, or a table of the namespace, in the terminal studio. There you write
-    the recipe, directive by directive, and its effect on a sample shows at once.
+    'localcdap prep FILE' opens a file, a table of the namespace, or data of a connection in the terminal
+    studio. There you write the recipe, directive by directive, and its effect on a sample shows at once.
     """
 
 
 @command.command(
-    "open", short_help="Open a file or a table in the studio; the word open can be left out."
+    "open",
+    short_help="Open a file, a table or data of a connection in the studio; the word open can be left out.",
 )
-@click.argument("data", metavar="FILE|TABLE")
+@click.argument("data", metavar="FILE|TABLE|CONNECTION:PATH")
 @instance_options
 def open_data(instance: Instance, data: str) -> int:
-    """Open a file, or a table of the namespace, in the prep area of the terminal studio.
+    """Open a file, a table of the namespace, or data of a connection in the prep area of the terminal studio.
+
+    A connection, or a folder of it, is browsed: localcdap prep files:/2026/
 
     The recipe that was written last for the data is there again.
     """
@@ -64,12 +79,34 @@ def open_data(instance: Instance, data: str) -> int:
     from localcdap.tui.routes import PrepTarget
 
     path = Path(data)
+    if not path.exists() and ":" in data:
+        connection, place = _find_connection(instance, data)
+        return open_target(instance, PrepTarget(path=place, connection=connection))
     if not path.exists() and ("/" in data or path.suffix):
         raise click.UsageError(f"There is no file at '{data}'.")
     if path.is_dir():
         raise click.UsageError(f"'{data}' is a folder; name one file.")
     target = PrepTarget(path=str(path.absolute())) if path.exists() else PrepTarget(table=data)
     return open_target(instance, target)
+
+
+def _find_connection(instance: Instance, data: str) -> tuple[str, str]:
+    """Return the connection that a text begins with, as in ``files:/2026``, and the path after it.
+
+    :raises NotFoundError: when there is no such connection.
+    """
+    with instance.connect() as cdap:
+        names = [each.name for each in cdap.connections.list_connections(instance.namespace)]
+    name = find_connection(data, names)
+    if name is None:
+        wanted = data.partition(":")[0]
+        raise NotFoundError(
+            f"There is no file at '{data}', and no connection '{wanted}'.",
+            f"The connections are: {format_available(wanted, names)}."
+            if names
+            else "Create one: localcdap connections put NAME --type TYPE -p K=V",
+        )
+    return name, data[len(name) + 1 :]
 
 
 @command.command("apply", short_help="Apply a recipe to a file.")

@@ -110,10 +110,15 @@ class LineageTarget:
 
 @dataclass(frozen=True)
 class PrepTarget:
-    """Data to prepare, shown in the prep area: a file, or a table of the current namespace."""
+    """Data to prepare, shown in the prep area: a file, a table of the current namespace, or what is at a path
+    of a connection.
+
+    :param path: of the file, or of the connection; a folder of the connection is browsed.
+    """
 
     path: str = ""
     table: str = ""
+    connection: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,9 @@ class PrepStageTarget:
     """The records that reach a Wrangler stage, with its recipe, shown in the prep area.
 
     :param records: as JSON.
-    :param take: gets the recipe and the schema of its rows, a JSON document, when they are for the stage.
+    :param expectations: the rules of the stage, as JSON.
+    :param take: gets the recipe, the schema of its rows, a JSON document, and the rules, when they are for
+        the stage.
     """
 
     pipeline: str
@@ -130,7 +137,22 @@ class PrepStageTarget:
     records: Sequence[Any]
     directives: Sequence[str]
     arguments: Mapping[str, str]
-    take: Callable[[str, str | None], object]
+    take: Callable[[str, str | None, list[Any]], object]
+    expectations: Sequence[Any] = ()
+
+
+@dataclass(frozen=True)
+class InsertionTarget:
+    """Stages to put into a pipeline, at a place that the user chooses in the studio.
+
+    :param pipeline: None for the one that is open.
+    :param stage: a stage as the clipboard has it, see ``stage_clipboard``.
+    :param branch: the same after a source; "" for none.
+    """
+
+    pipeline: PipelineFileTarget | DraftTarget | DeployedTarget | None
+    stage: str
+    branch: str = ""
 
 
 NavigationTarget = (
@@ -146,6 +168,7 @@ NavigationTarget = (
     | LineageTarget
     | PrepTarget
     | PrepStageTarget
+    | InsertionTarget
 )
 
 

@@ -33,6 +33,7 @@ def complete(command: Command, program: Program, tmp_path: Path, monkeypatch, ca
     ]
     file = write(pipeline(stages, ("In", "Out file")), tmp_path / "orders.json")
     assert command("import", file, "--name", "orders")[0] == 0
+    assert command("connections", "put", "shared", "--type", "File")[0] == 0
     monkeypatch.setenv("LOCALCDAP_HOME", str(program.home))
     monkeypatch.setenv(COMPLETION, "bash_complete")
 
@@ -85,3 +86,10 @@ def test_bash_completes_with_the_script(tmp_path: Path):
     )
 
     assert answered.stdout == "templates\n", answered.stderr
+
+
+def test_data_to_prepare_are_completed(complete):
+    assert complete("prep", "sh") == ["plain,shared:/"]
+    assert complete("prep", "open", "sh") == ["plain,shared:/"]
+    assert complete("prep", "app") == ["plain,apply", "file,app"]
+    assert complete("prep", "apply", "x") == ["file,x"]

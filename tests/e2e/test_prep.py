@@ -138,3 +138,14 @@ def test_rules_are_obeyed(shell: Shell) -> None:
     shell.recipe.write_text(json.dumps(recipe))
     code, output, errors = shell.apply(str(shell.recipe), str(shell.input))
     assert "✓ at least 3 rows: held, 3 rows" in errors
+
+
+def test_what_is_neither_a_file_nor_a_connection(shell: Shell, capsys) -> None:
+    home = ("--home", str(shell.folder / "home"))
+    assert run(["prep", "nowhere:/x.csv", *home]) == 1
+    assert "no connection 'nowhere'" in capsys.readouterr().err
+    assert run(["connections", "put", "files", "--type", "File", *home]) == 0
+    assert run(["prep", "nowhere:/x.csv", *home]) == 1
+    assert "The connections are: files." in capsys.readouterr().err
+    assert run(["prep", "files:/x.csv", *home]) == 2
+    assert "needs a terminal" in capsys.readouterr().err

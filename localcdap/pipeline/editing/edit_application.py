@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.expectations.rules import KEY as EXPECTATIONS
 from localcdap.pipeline.document.values import as_text, describe_kind
 from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.pipeline.editing.edits import (
@@ -18,6 +19,7 @@ from localcdap.pipeline.editing.edits import (
     Redo,
     RemoveStage,
     RenameStage,
+    SetExpectations,
     SetNote,
     SetPlugin,
     SetProperties,
@@ -76,10 +78,19 @@ def _set_property(config: _Config, edit: SetProperty) -> _Config:
 
 
 def _set_note(config: _Config, edit: SetNote) -> _Config:
-    key, index = _find(config, edit.stage)
+    return _set_key(config, edit.stage, "description", edit.text)
+
+
+def _set_expectations(config: _Config, edit: SetExpectations) -> _Config:
+    return _set_key(config, edit.stage, EXPECTATIONS, edit.rules or None)
+
+
+def _set_key(config: _Config, stage: str, name: str, value: Any) -> _Config:
+    """Set a key of a stage; None removes it."""
+    key, index = _find(config, stage)
     nodes = list(_require_list(config, key))
-    node = {k: v for k, v in nodes[index].items() if k != "description"}
-    nodes[index] = node if edit.text is None else {**nodes[index], "description": edit.text}
+    node = {k: v for k, v in nodes[index].items() if k != name}
+    nodes[index] = node if value is None else {**nodes[index], name: value}
     return {**config, key: nodes}
 
 
@@ -176,6 +187,7 @@ _APPLIERS: Final[Mapping[type, Callable[[_Config, Any], _Config]]] = {
     SetProperties: _set_properties,
     SetPlugin: _set_plugin,
     SetNote: _set_note,
+    SetExpectations: _set_expectations,
     AddStage: _add_stage,
     RemoveStage: _remove_stage,
     RenameStage: _rename_stage,

@@ -50,6 +50,14 @@ class SetNote(_Edit, tag="set-note", frozen=True):
     text: str | None = None
 
 
+class SetExpectations(_Edit, tag="set-expectations", frozen=True):
+    """Set the rules for the records of a stage, its key ``expectations``; none removes it."""
+
+    stage: str
+    rules: list[Any] = []
+    """As in a document."""
+
+
 class AddStage(_Edit, tag="add-stage", frozen=True):
     """Add a stage, connected to nothing."""
 
@@ -125,6 +133,7 @@ Edit = (
     | SetProperties
     | SetPlugin
     | SetNote
+    | SetExpectations
     | AddStage
     | RemoveStage
     | RenameStage

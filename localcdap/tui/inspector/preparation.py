@@ -9,8 +9,10 @@ from textual.app import App
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
+from localcdap.expectations.rules import KEY as EXPECTATIONS
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetExpectations
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.preview.upstream import UpstreamRecords
@@ -52,15 +54,21 @@ def prepare_stage(
     recipe = str(properties.get(DIRECTIVES) or "")
     field = str(properties.get("field") or "")
 
-    def take(directives: str, made: str | None) -> None:
-        """Set the recipe and the schema, as one edit."""
+    rules = editor.get_node(stage).get(EXPECTATIONS)
+
+    def take(directives: str, made: str | None, expected: list[Any]) -> None:
+        """Set the recipe, the schema and the rules, as one edit."""
         kept = [line for line in recipe.splitlines() if line.lstrip().startswith(_KEPT)]
         values: dict[str, str | None] = {DIRECTIVES: "\n".join([*kept, directives])}
         if made is not None:
             values["schema"] = made
-        edit = build_edit(editor, stage, values) if editor.get_node(stage) else None
-        if edit is not None:
-            editor.apply(edit)
+        node = editor.get_node(stage)
+        edit = build_edit(editor, stage, values) if node else None
+        edits: list[Edit] = [] if edit is None else [edit]
+        if node and expected != (node.get(EXPECTATIONS) or []):
+            edits.append(SetExpectations(stage, expected))
+        if edits:
+            editor.apply(CompoundEdit(edits))
         app.switch_mode("studio")
 
     def read(cdap: Cdap) -> PrepStageTarget:
@@ -79,7 +87,10 @@ def prepare_stage(
             given = Schema.record("row", [found])
             records = [{field: each.get(field)} for each in records]
         directives = _split_recipe(cdap, recipe, namespace)
-        return PrepStageTarget(title, stage, given, records, directives, arguments, take)
+        expected = rules if isinstance(rules, list) else []
+        return PrepStageTarget(
+            title, stage, given, records, directives, arguments, take, list(expected)
+        )
 
     return read
 

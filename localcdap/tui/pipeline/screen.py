@@ -20,10 +20,12 @@ from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import LocalDocument
 from localcdap.tui.document.source import DocumentSource, load_document
 from localcdap.tui.keys.commands import Command
+from localcdap.tui.pipeline.insertion import build_insertion, list_places
 from localcdap.tui.pipeline.view import PipelineView
 from localcdap.tui.routes import (
     DeployedTarget,
     DraftTarget,
+    InsertionTarget,
     NavigationTarget,
     NewPipelineTarget,
     PipelineFileTarget,
@@ -84,6 +86,9 @@ class PipelineScreen(AreaScreen):
 
     def show_target(self, target: NavigationTarget) -> None:
         """Open a pipeline; ask about unsaved changes of the open one."""
+        if isinstance(target, InsertionTarget):
+            self._insert(target)
+            return
         stage = getattr(target, "stage", None)
         editor = self.editor
         if editor is not None and _is_same(editor.target, target):
@@ -153,6 +158,25 @@ class PipelineScreen(AreaScreen):
     @work(group="open", exclusive=True)
     async def _open(self, target: NavigationTarget, stage: str | None) -> None:
         await self._load(target, stage)
+
+    @work(group="open", exclusive=True)
+    async def _insert(self, target: InsertionTarget) -> None:
+        """Put stages into a pipeline, at a place that the user chooses."""
+        wanted, editor = target.pipeline, self.editor
+        if wanted is not None and (editor is None or not _is_same(editor.target, wanted)):
+            await self._load(wanted, None)
+        desk = self.view
+        if desk is None and wanted is None:
+            self.studio.explain_no_effect("no pipeline is open in the studio", "insert")
+        if desk is None or (wanted is not None and not _is_same(desk.editor.target, wanted)):
+            return  # it could not be opened, or the open one was to stay
+        editor = desk.editor
+        choices = list_places(editor.document, has_source=bool(target.branch))
+        place = await self.studio.choose(choices, title=f"Where in {editor.title}?")
+        if place is not None:
+            edit, name = build_insertion(target, place, editor.document, editor.stages)
+            if editor.apply(edit):
+                self._go_to(name)
 
     async def _load(
         self, target: NavigationTarget, stage: str | None, *, is_confirmed: bool = False

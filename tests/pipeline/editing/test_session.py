@@ -24,6 +24,7 @@ from localcdap.pipeline.editing.edits import (
     Redo,
     RemoveStage,
     RenameStage,
+    SetExpectations,
     SetNote,
     SetPlugin,
     SetProperties,
@@ -180,6 +181,21 @@ def test_a_note_stands_in_the_stage_and_nowhere_else(bench):
     assert json.loads(bench.service.get_document(bench.id)) == json.loads(before)
     with pytest.raises(NotFoundError):
         bench.apply(SetNote("nobody", "x"))
+
+
+def test_rules_are_set_and_validated(bench):
+    before = bench.service.get_document(bench.id)
+    bench.apply(SetExpectations("t", [{"rule": "not-null", "column": "a"}]))
+    ruled = json.loads(bench.service.get_document(bench.id))["stages"]
+    assert [each["name"] for each in ruled if "expectations" in each] == ["t"]
+    assert bench.last.valid
+    bench.check()
+    bench.apply(SetExpectations("t", [{"rule": "not-null", "column": "nowhere"}]))
+    assert any("There is no column 'nowhere'" in message for message in bench.messages())
+    bench.check()
+    bench.apply(SetExpectations("t"))
+    assert json.loads(bench.service.get_document(bench.id)) == json.loads(before)
+    assert bench.last.valid
 
 
 def test_plugins_properties_and_settings(bench):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from localcdap.api import Schema
+from localcdap.expectations.rules import Expectation
 from localcdap.plugin_lib.wrangler.files.formats import FileFormat
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.workspaces.engine import StepCounts
@@ -20,6 +21,7 @@ from localcdap.plugin_lib.wrangler.workspaces.profiles import (
     format_value,
     summarize_column,
 )
+from localcdap.plugin_lib.wrangler.workspaces.rules import RuleCheck
 from localcdap.plugin_lib.wrangler.workspaces.tables import ColumnTable
 
 
@@ -47,6 +49,8 @@ class ViewRequest(msgspec.Struct, frozen=True):
     """Keep some of the rows, and count them."""
     compares: bool = False
     """Whether the rows before the step are shown, too."""
+    rules: list[Expectation] = []
+    """Rules for the rows after all steps."""
 
 
 class ColumnView(msgspec.Struct):
@@ -104,6 +108,9 @@ class WorkspaceView(msgspec.Struct):
     """Of the data from which the sample comes; None when it is not known."""
     format: FileFormat | None = None
     """How the file was read; None for records."""
+    description: str = ""
+    """What the caller said of its records, as :attr:`SampleSource.description` and ``reading``."""
+    reading: dict[str, str] = {}
     schema: Schema | None = None
     """Of the rows after the step; None without columns."""
     steps: list[StepCounts] = []
@@ -117,6 +124,8 @@ class WorkspaceView(msgspec.Struct):
     """The rows that the facets keep; None without a chosen bin."""
     facet_kinds: dict[str, list[str]] = {}
     """The kinds of facets of each column that is shown."""
+    checks: list[RuleCheck] = []
+    """What was found for each rule; empty before all steps ran."""
     changes: list[RowChange] = []
     """For each row of a comparison, what the step did to it; ``rows`` has the rows before it, too."""
 

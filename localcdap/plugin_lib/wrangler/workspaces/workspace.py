@@ -14,6 +14,7 @@ from localcdap.api import Schema
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import decode_json_records, encode_json_record
+from localcdap.expectations.rules import Expectation
 from localcdap.plugin_lib.wrangler.files.formats import (
     FileFormat,
     FileInput,
@@ -37,7 +38,8 @@ from localcdap.plugin_lib.wrangler.workspaces.examples import (
 from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_facet_kinds
 from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList, find_matches
 from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, format_value
-from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
+from localcdap.plugin_lib.wrangler.workspaces.rules import RuleCheck, check_rules
+from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
 from localcdap.plugin_lib.wrangler.workspaces.views import (
     FailureView,
     ViewRequest,
@@ -66,6 +68,12 @@ class SampleSource(msgspec.Struct):
     limit: int = 1000
     seed: int | None = None
     """Takes random records of the whole file; None takes the first ones."""
+    description: str = ""
+    """What the records are a sample of, such as ``1,000 of 2.4 M records``."""
+    reading: dict[str, str] = {}
+    """How the caller read the records, such as the format that it found."""
+    unreadable: list[str] = []
+    """Why records were left out."""
 
 
 class ValueCluster(msgspec.Struct):
@@ -105,7 +113,8 @@ class Workspace:
     """
 
     def __init__(self, source: SampleSource, first: tuple[str, bool] | None = None) -> None:
-        self._unreadable: list[str] = []
+        self._unreadable: list[str] = list(source.unreadable)
+        self._description, self._reading = source.description, source.reading
         self._format: FileFormat | None = None
         self._total = source.total
         if source.file is not None:
@@ -117,6 +126,9 @@ class Workspace:
             raise BadRequestError("A sample needs a file, or records with their schema.")
         self._columns = columns
         self._engine = WorkspaceEngine(rows, columns)
+        self._checked: ColumnTable | None = None
+        self._checks: dict[Expectation, RuleCheck] = {}
+        """What was found for rules on these rows."""
         self._head: WorkspaceEngine | None = None
         """The recipe on the first records, so that rows show soon; None when there are few records."""
         if len(rows) > 2 * _HEAD:
@@ -135,6 +147,8 @@ class Workspace:
             has_rows=is_complete or engine is self._head or _has_run(engine, request.step),
             record_count=len(self._engine.sample),
             total_count=self._total,
+            description=self._description,
+            reading=self._reading,
             format=self._format,
             steps=engine.counts,
             problems=self._list_problems(recipe, engine),
@@ -142,7 +156,20 @@ class Workspace:
         )
         if view.has_rows:
             self._show_table(view, engine, request)
+        if is_complete and request.rules:
+            view.checks = self._check_rules(request.rules)
         return view
+
+    def _check_rules(self, rules: Sequence[Expectation]) -> list[RuleCheck]:
+        """Return what was found for rules, without checking again what was checked on the same rows."""
+        table = self._engine.get_table()
+        if self._checked is not table:
+            self._checked, self._checks = table, {}
+        fresh = [rule for rule in rules if rule not in self._checks]
+        self._checks |= zip(
+            fresh, check_rules(table, self._engine.find_schema(), fresh), strict=True
+        )
+        return [self._checks[rule] for rule in rules]
 
     def _show_table(
         self, view: WorkspaceView, engine: WorkspaceEngine, request: ViewRequest

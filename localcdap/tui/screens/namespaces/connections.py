@@ -13,15 +13,17 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localcdap.api.app.connections import Connection
+from localcdap.api.connector import ConnectorFailure
 from localcdap.api.errors import BadRequestError
 from localcdap.decoders import decode_json
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.routes import PrepTarget
 from localcdap.tui.screens.namespaces.connection_dialog import ConnectionDialog
 from localcdap.tui.studio import StudioNode
 
 _TITLE = (
     "A stage takes its properties from a connection with the property 'connection' = ${conn(name)} and "
-    "'Use connection' = YES. Connections are not browsed and not tested here: try the stage instead."
+    "'Use connection' = YES. b shows the data behind a connection, T tests it."
 )
 
 
@@ -38,6 +40,8 @@ class ConnectionsPanel(StudioNode, Vertical):
         Binding("a", "add", "new connection", id="connections.new"),
         Binding("enter", "edit", "edit", id="connections.edit", show=False),
         Binding("I", "import_file", "import a file", id="connections.import"),
+        Binding("b", "browse", "browse", id="connections.browse"),
+        Binding("T", "test", "test", id="connections.test", show=False),
         Binding("d,delete", "remove", "delete connection", id="connections.delete"),
         Binding("y", "copy", "copy macro", id="connections.copy", show=False),
     ]
@@ -69,7 +73,10 @@ class ConnectionsPanel(StudioNode, Vertical):
         return True if is_now else None
 
     def explain_disabled(self, action: str) -> str | None:
-        if action in ("edit", "remove", "copy") and self.query_one(FilteredList).key is None:
+        if (
+            action in ("edit", "browse", "test", "remove", "copy")
+            and self.query_one(FilteredList).key is None
+        ):
             return "no connection is highlighted"
         return None
 
@@ -103,6 +110,34 @@ class ConnectionsPanel(StudioNode, Vertical):
                 ) from None
 
         self.call(lambda cdap: cdap.connections.load(namespace, load()), on_result=self._show_saved)
+
+    def action_browse(self) -> None:
+        """Show the data behind the connection in the prep area."""
+        name = self.query_one(FilteredList).key
+        if name is not None:
+            self.studio.namespace = self._namespace
+            self.studio.navigate(PrepTarget(connection=name))
+
+    def action_test(self) -> None:
+        """Say whether the connection works."""
+        name, namespace = self.query_one(FilteredList).key, self._namespace
+        if name is not None:
+            self.call(
+                lambda cdap: cdap.connectors.test_stored(namespace, name),
+                on_result=lambda failures: self._show_test(name, failures),
+            )
+
+    def _show_test(self, name: str, failures: list[ConnectorFailure]) -> None:
+        if not failures:
+            self.studio.show_notice(f"Connection {name} works.")
+            return
+        first = failures[0]
+        where = f"{first.property}: " if first.property else ""
+        self.studio.show_notice(
+            f"Connection {name} does not work. {where}{first.message}",
+            first.corrective_action or "",
+            "error",
+        )
 
     @work
     async def action_remove(self) -> None:

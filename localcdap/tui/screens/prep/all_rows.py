@@ -17,11 +17,15 @@ from textual.widgets import ProgressBar, Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.decoders import convert
+from localcdap.expectations.reader import to_json
+from localcdap.expectations.results import RuleResult, describe_result
+from localcdap.expectations.rules import RuleAction
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.recipe_files import apply_recipe
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.screens.details import MUTED
+from localcdap.tui.screens.prep.all_rows_input import open_all_rows
 from localcdap.tui.screens.prep.answers import PrepColumn
 from localcdap.tui.screens.prep.source import PrepRequest
 from localcdap.tui.service_calls import deliver
@@ -112,20 +116,28 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
 
     def _run(self, cdap: Cdap) -> dict[str, Any] | None:
         """Apply the recipe, in a thread; None when it was stopped."""
-        given = self._request.source
-        names = ("path", "format", "delimiter", "header", "encoding", "sheet")
-        task = {
-            "input": {name: getattr(given, name) for name in names},
+        rules = list(self._request.rules)
+        if self._output is None:  # what makes a result fail is only counted where there is none
+            rules = [
+                msgspec.structs.replace(each, action=RuleAction.COUNT, allowed_percent=0)
+                for each in rules
+            ]
+        task: dict[str, Any] = {
             "output": None if self._output is None else str(self._output),
             "skips_failures": True,
             "counts": True,
+            "expectations": to_json(rules),
         }
-        recipe = "\n".join(self._request.directives)
-        job = apply_recipe(
-            cdap.methods, recipe, task, self._request.namespace, self._request.arguments
-        )
-        with contextlib.closing(job):
-            for progress in job:
+        request = self._request
+        recipe = "\n".join(request.directives)
+        with contextlib.ExitStack() as stack:
+            task["input"] = stack.enter_context(
+                open_all_rows(cdap, request, lambda: self._is_stopped)
+            )
+            if self._is_stopped:
+                return None
+            job = apply_recipe(cdap.methods, recipe, task, request.namespace, request.arguments)
+            for progress in stack.enter_context(contextlib.closing(job)):
                 if self._is_stopped or progress["is_done"]:
                     return None if self._is_stopped else progress
                 deliver(self, partial(self._show_progress, progress))
@@ -158,8 +170,10 @@ def format_counts(progress: dict[str, Any]) -> str:
         parts.append(f"{progress['failed']:,} failed")
     if progress["sent"]:
         parts.append(f"{progress['sent']:,} sent to error")
+    results = convert(progress["expectations"], list[RuleResult])
+    expected = [f"{each.label}: {describe_result(each)}" for each in results]
     problems = [f"row {each['row']:,}: {each['message']}" for each in progress["problems"][:3]]
-    return "\n".join([" · ".join(parts), *map(sanitize_for_terminal, problems)])
+    return "\n".join([" · ".join(parts), *map(sanitize_for_terminal, [*problems, *expected])])
 
 
 def format_comparison(sample: Sequence[PrepColumn], columns: Sequence[PrepTotals]) -> Content:

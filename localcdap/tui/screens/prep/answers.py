@@ -96,12 +96,23 @@ class PrepChange(msgspec.Struct):
     before: list[tuple[int, str | None]] = []
 
 
+class PrepCheck(msgspec.Struct):
+    """What was found for a rule on the sample, or why it was not checked there."""
+
+    violations: int = 0
+    checked: int = 0
+    problem: str = ""
+
+
 class PrepView(msgspec.Struct):
     """The rows of the sample after a recipe, or after one of its steps.
 
     :param is_complete: whether all is there; otherwise more follows.
     :param has_rows: whether there are rows to show yet.
     :param head_count: the rows are those of so many first records; None for those of all.
+    :param checks: of the rules of the request; empty before all steps ran.
+    :param description: of what the records of a connection are a sample.
+    :param reading: how the connection read them, such as the format that it found.
     """
 
     is_open: bool
@@ -122,8 +133,11 @@ class PrepView(msgspec.Struct):
     facets: list[PrepFacetView] = []
     kept_count: int | None = None
     facet_kinds: dict[str, list[str]] = {}
+    checks: list[PrepCheck] = []
     changes: list[PrepChange] = []
     format: PrepFormat | None = None
+    description: str = ""
+    reading: dict[str, str] = {}
     schema: Any = None
 
     @property

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 from textual import work
 from textual.binding import Binding, BindingType
 
+from localcdap.expectations.rules import Expectation
 from localcdap.text import plural
 from localcdap.tui.screens.prep.answers import PrepCandidate, PrepCandidates
 from localcdap.tui.screens.prep.menu import (
@@ -19,6 +20,7 @@ from localcdap.tui.screens.prep.menu import (
     list_entries,
 )
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
+from localcdap.tui.screens.prep.rule_proposals import propose_rules
 from localcdap.tui.screens.prep.source import (
     list_columns,
     read_candidates,
@@ -87,22 +89,31 @@ class ColumnKeys(RecipeScreen):
             reason = f"directives cannot name '{column.name}'; cleanse-column-names renames it"
             self.studio.explain_no_effect(reason, "menu")
             return
-        choices = [
+        choices: list[Choice[MenuEntry | Expectation]] = [
             Choice(each.label, each, detail=each.directive, group=each.group)
             for each in list_entries(column, self.value)
+        ]
+        choices += [
+            Choice(f"Expect that {each.description}", each, group="expectations")
+            for each in propose_rules(column)
         ]
         chosen = await self.studio.choose(
             choices, title=f"Directives for {column.name}", on_highlight=self._try_entry
         )
         if chosen is None:
             self.read()
+        elif not isinstance(chosen, MenuEntry):
+            self.take_rule(chosen)
         elif chosen.is_complete:
             self.take_directive(chosen.directive)
         else:
             self.line.write(chosen.directive)
 
-    def _try_entry(self, entry: MenuEntry) -> None:
-        self.try_directive(entry.directive if entry.is_complete else "")
+    def _try_entry(self, entry: MenuEntry | Expectation) -> None:
+        directive = ""
+        if isinstance(entry, MenuEntry) and entry.is_complete:
+            directive = entry.directive
+        self.try_directive(directive)
 
     @work(group="prep-dialog", exclusive=True)
     async def action_clusters(self) -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from localcdap.api.connector import SpecificationRequest
 from localcdap.api.errors import BadRequestError
+from localcdap.expectations.reader import to_json
+from localcdap.expectations.rules import KEY as EXPECTATIONS
+from localcdap.expectations.rules import Expectation
+from localcdap.host.cdap import Cdap
 from localcdap.tui.screens.prep.answers import PrepRecords, PrepView
-from localcdap.tui.screens.prep.source import PrepRequest
+from localcdap.tui.screens.prep.source import PrepRequest, read_view
 
 _FORMATS: Final = {
     "json": "json",
@@ -22,43 +28,63 @@ _FORMATS: Final = {
 }
 
 
-def build_pipeline(
-    request: PrepRequest, before: PrepView, after: PrepView, duplicates: str | None = None
-) -> str:
-    """Return the JSON of a pipeline that reads the data, applies the recipe and stores the rows in a table.
+@dataclass(frozen=True)
+class PreparedData:
+    """Data with a recipe.
 
     :param before: the rows of the sample as they come; ``after``: those after the recipe.
+    :param reader: the name, the type and the properties of the source that reads all of the data.
+    """
+
+    request: PrepRequest
+    before: PrepView
+    after: PrepView
+    reader: tuple[str, str, dict[str, str]]
+
+
+def read_prepared(cdap: Cdap, request: PrepRequest) -> PreparedData:
+    """Read what a pipeline with a recipe needs to know.
+
+    :raises BadRequestError: when no source reads the data, or the result has no columns.
+    """
+    before, after = read_view(cdap, replace(request, step=0)), read_view(cdap, request)
+    if request.source.connection:
+        reader = _find_reader(cdap, request, before)
+    else:
+        reader = _build_reader(request, before)
+    return PreparedData(request, before, after, reader)
+
+
+def build_pipeline(data: PreparedData, duplicates: str | None = None) -> str:
+    """Return the JSON of a pipeline that reads the data, applies the recipe and stores the rows in a table.
+
     :param duplicates: the columns, separated by commas, of which rows are dropped that are there again; ""
         for all columns, None to keep such rows.
     :raises BadRequestError: when the result has no columns.
     """
-    branch = _build_branch(request, before, after, "")
-    schema = json.dumps(after.schema)
+    branch = _build_branch(data, "")
+    schema = json.dumps(data.after.schema)
     if duplicates is not None:
         name, properties = "Distinct", {"fields": ""}
         if duplicates:
             name, properties = "Deduplicate", {"uniqueFields": duplicates}
         branch.append(_build_stage(name, name, "batchaggregator", properties, schema))
-    return _write_pipeline(_clean_name(request), branch, [_chain(branch)], after.schema)
+    name = _clean_name(data.request)
+    return _write_pipeline(name, branch, [_chain(branch)], data.after.schema)
 
 
 def build_joined_pipeline(
-    left: tuple[PrepRequest, PrepView, PrepView],
-    right: tuple[PrepRequest, PrepView, PrepView],
-    keys: tuple[str, str],
-    *,
-    is_inner: bool,
+    left: PreparedData, right: PreparedData, keys: tuple[str, str], *, is_inner: bool
 ) -> str:
     """Return the JSON of a pipeline that joins two sets of rows, each with its recipe, into a table.
 
-    :param left: a request with the rows before and after its recipe; ``right``: the other one.
     :param keys: the column of each that are to be equal.
     :param is_inner: whether rows of the left without others are dropped.
     :raises BadRequestError: when one of them has no columns.
     """
-    branches = [_build_branch(*each, suffix) for each, suffix in ((left, " 1"), (right, " 2"))]
+    branches = [_build_branch(left, " 1"), _build_branch(right, " 2")]
     names = [branch[-1]["name"] for branch in branches]
-    fields, selected = _select_joined(names, (left[2].schema, right[2].schema))
+    fields, selected = _select_joined(names, (left.after.schema, right.after.schema))
     schema = {"type": "record", "name": "joined", "fields": fields}
     joiner = _build_stage(
         "Joiner",
@@ -74,7 +100,7 @@ def build_joined_pipeline(
     )
     stages = [*branches[0], *branches[1], joiner]
     chains = [_chain([*branch, joiner]) for branch in branches]
-    name = f"{_clean_name(left[0])}_{_clean_name(right[0])}"
+    name = f"{_clean_name(left.request)}_{_clean_name(right.request)}"
     return _write_pipeline(name, stages, chains, schema)
 
 
@@ -108,12 +134,17 @@ def build_stage_text(request: PrepRequest, after: PrepView) -> str:
     return json.dumps({"stages": [_build_wrangler(request, after, "Wrangler")], "connections": []})
 
 
-def _build_branch(
-    request: PrepRequest, before: PrepView, after: PrepView, suffix: str
-) -> list[dict[str, Any]]:
-    plugin, type, properties = _build_source(request, before)
-    source = _build_stage(f"Source{suffix}", plugin, type, properties, json.dumps(before.schema))
-    return [source, _build_wrangler(request, after, f"Wrangler{suffix}")]
+def build_branch_text(data: PreparedData) -> str:
+    """Return the source and the Wrangler stage of a recipe as the canvas of a pipeline takes them."""
+    branch = _build_branch(data, "")
+    return json.dumps({"stages": branch, "connections": _chain(branch)})
+
+
+def _build_branch(data: PreparedData, suffix: str) -> list[dict[str, Any]]:
+    plugin, type, properties = data.reader
+    schema = json.dumps(data.before.schema)
+    source = _build_stage(f"Source{suffix}", plugin, type, properties, schema)
+    return [source, _build_wrangler(data.request, data.after, f"Wrangler{suffix}")]
 
 
 def _build_wrangler(request: PrepRequest, after: PrepView, name: str) -> dict[str, Any]:
@@ -126,7 +157,9 @@ def _build_wrangler(request: PrepRequest, after: PrepView, name: str) -> dict[st
         "directives": "\n".join(request.directives),
         "schema": schema,
     }
-    return _build_stage(name, "Wrangler", "transform", properties, schema)
+    stage = _build_stage(name, "Wrangler", "transform", properties, schema)
+    rules = to_json(list(request.rules))
+    return stage | {EXPECTATIONS: rules} if rules else stage
 
 
 def _clean_name(request: PrepRequest) -> str:
@@ -157,7 +190,23 @@ def _write_pipeline(
     return json.dumps({"name": name, "artifact": artifact, "config": config}, indent=2)
 
 
-def _build_source(request: PrepRequest, before: PrepView) -> tuple[str, str, dict[str, Any]]:
+def _find_reader(
+    cdap: Cdap, request: PrepRequest, before: PrepView
+) -> tuple[str, str, dict[str, str]]:
+    """Return the source that reads what a connection shows, as its connector specifies it."""
+    source = request.source
+    wanted = SpecificationRequest(source.place, before.reading | source.reading)
+    related = cdap.connectors.specify(request.namespace, source.connection, wanted).related_plugins
+    found = next((each for each in related if each.type == "batchsource"), None)
+    if found is None:
+        raise BadRequestError(
+            f"No source of pipelines reads what the connection '{source.connection}' shows.",
+            "Save the data in a file, or copy the stage into a pipeline that has them.",
+        )
+    return found.name, found.type, {"schema": json.dumps(before.schema)} | found.properties
+
+
+def _build_reader(request: PrepRequest, before: PrepView) -> tuple[str, str, dict[str, str]]:
     given = request.source
     if not given.path:
         properties = {"name": given.table, "schema": json.dumps(before.schema)}
@@ -193,6 +242,14 @@ def _build_stage(
         "plugin": described,
         "outputSchema": [{"name": "etlSchemaBody", "schema": schema}],
     }
+
+
+def write_recipe(directives: Sequence[str], rules: Sequence[Expectation]) -> str:
+    """Return a recipe as a file: directives as text, or with rules a document in JSON."""
+    if not rules:
+        return "\n".join(directives) + "\n"
+    document = {"directives": list(directives), EXPECTATIONS: to_json(list(rules))}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def write_test(pipeline: Path, found: PrepRecords) -> str:

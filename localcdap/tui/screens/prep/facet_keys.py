@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import OptionList
 
+from localcdap.expectations.rules import Expectation
 from localcdap.tui.lists.options import ValueOption
 from localcdap.tui.screens.prep.answers import PrepFacetBin
 from localcdap.tui.screens.prep.facets import (
@@ -17,8 +18,11 @@ from localcdap.tui.screens.prep.facets import (
     FacetList,
     build_condition,
     build_directives,
+    build_rules,
     choose_bin,
 )
+from localcdap.tui.screens.prep.panel import NO_DATA
+from localcdap.tui.screens.prep.recipe import write_rule
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.source import PrepFacet
 from localcdap.tui.studio import Choice
@@ -46,7 +50,7 @@ class FacetKeys(RecipeScreen):
 
     def explain_disabled(self, action: str) -> str | None:
         if action == "duplicates" and self.view is None:
-            return "no data are open; o opens a file, t a table"
+            return NO_DATA
         if action in ("values", "facet") and self.column is None:
             return "the rows have no columns"
         if action == "close_facets" and not self.facets:
@@ -129,17 +133,26 @@ class FacetKeys(RecipeScreen):
         if condition is None:
             self.studio.explain_no_effect("no expression selects these rows", "directive")
             return
-        ways = [
+        ways: list[Choice[str | Expectation]] = [
             Choice(label, directive, detail=directive)
             for label, directive in build_directives(condition)
+        ]
+        ways += [
+            Choice(label, rule, detail=write_rule(rule)) for label, rule in build_rules(condition)
         ]
         facets, self.facets = (
             self.facets,
             tuple(PrepFacet(each.column, each.kind) for each in self.facets),
         )
-        chosen = await self.studio.choose(ways, title="What to do", on_highlight=self.try_directive)
+        chosen = await self.studio.choose(ways, title="What to do", on_highlight=self._try_way)
+        if isinstance(chosen, str):
+            self.take_directive(chosen)
+            return
+        self.facets = facets
         if chosen is None:
-            self.facets = facets
             self.read()
         else:
-            self.take_directive(chosen)
+            self.take_rule(chosen)
+
+    def _try_way(self, way: str | Expectation) -> None:
+        self.try_directive(way if isinstance(way, str) else "")

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets.option_list import Option
 
+from localcdap.expectations.rules import Expectation, MeetsCondition
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.screens.details import MUTED
@@ -151,4 +152,12 @@ def build_directives(condition: str) -> list[tuple[str, str]]:
         ("Keep only these rows", f"filter-row exp:{{{condition}}} false"),
         ("Drop these rows", f"filter-row exp:{{{condition}}} true"),
         ("Send these rows to error", f"send-to-error exp:{{{condition}}}"),
+    ]
+
+
+def build_rules(condition: str) -> list[tuple[str, Expectation]]:
+    """Return what can be expected of the rows of a condition, each with its rule."""
+    return [
+        ("Expect that all rows are like these", MeetsCondition(condition=condition)),
+        ("Expect that there are no such rows", MeetsCondition(condition=f"!({condition})")),
     ]

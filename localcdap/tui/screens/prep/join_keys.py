@@ -12,10 +12,10 @@ from textual.binding import Binding, BindingType
 from localcdap.host.cdap import Cdap
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.prep.answers import PrepMatch
-from localcdap.tui.screens.prep.exports import build_joined_pipeline
-from localcdap.tui.screens.prep.recipe import read_step
+from localcdap.tui.screens.prep.exports import build_joined_pipeline, read_prepared
+from localcdap.tui.screens.prep.recipe import PrepRecipe, read_lines
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
-from localcdap.tui.screens.prep.source import PrepRequest, PrepSource, read_matches, read_view
+from localcdap.tui.screens.prep.source import PrepRequest, PrepSource, read_matches
 from localcdap.tui.studio import Choice
 
 
@@ -41,9 +41,11 @@ class JoinKeys(RecipeScreen):
             return
         self.step = None
         left = replace(self.make_request(), facets=(), compares=False, first_column=0)
-        kept = map(read_step, self.studio.user_state.find_recipe(left.namespace, other.key))
-        directives = [each.directive for each in kept if each.is_on]
-        right = PrepRequest(other, left.session, left.namespace, directives)
+        kept = self.studio.user_state.find_recipe(left.namespace, other.key)
+        recipe = PrepRecipe(*read_lines(kept))
+        right = PrepRequest(
+            other, left.session, left.namespace, recipe.directives, rules=recipe.expectations
+        )
         matches = await self.call_and_wait(lambda cdap: read_matches(cdap, left, right))
         if not matches:
             reason = f"no column has values that are in a column of {other.name}, too"
@@ -95,12 +97,9 @@ class JoinKeys(RecipeScreen):
         self, left: PrepRequest, right: PrepRequest, match: PrepMatch, *, is_inner: bool
     ) -> None:
         def build(cdap: Cdap) -> str:
-            sides = [
-                (each, read_view(cdap, replace(each, step=0)), read_view(cdap, each))
-                for each in (left, right)
-            ]
+            sides = read_prepared(cdap, left), read_prepared(cdap, right)
             keys = match.left, match.right
-            return build_joined_pipeline(sides[0], sides[1], keys, is_inner=is_inner)
+            return build_joined_pipeline(*sides, keys, is_inner=is_inner)
 
         self.call(build, lambda text: self.studio.navigate(DocumentTarget("joined", text)))
 

@@ -16,6 +16,8 @@ from localcdap.tui.screens.prep.meanings import format_meaning
 from localcdap.tui.screens.prep.recipe import PrepStep
 from localcdap.tui.screens.prep.source import PrepSource
 
+NO_DATA: Final = "no data are open; o opens a file, t a table, c data of a connection"
+"""Why keys do nothing before data are open."""
 _QUALITY: Final = 10
 """Cells of a quality bar."""
 _BARS: Final = 8
@@ -25,11 +27,16 @@ _BARS: Final = 8
 def format_title(source: PrepSource | None, view: PrepView | None) -> Content:
     """Return the line above the grid: what the data are, and of how much they are a sample."""
     if source is None:
-        return Content.assemble(("Prep", "bold"), ("  no data are open; o opens a file", MUTED))
+        return Content.assemble(
+            ("Prep", "bold"),
+            (f"  {NO_DATA}", MUTED),
+        )
     parts = []
     if view is not None:
         sample = f"{view.record_count:,}"
-        if view.total_count is None:
+        if view.description:
+            sample = view.description
+        elif view.total_count is None:
             sample = f"the first {sample} records"
         elif view.total_count > view.record_count:
             kind = "random" if source.seed is not None else "first"
@@ -40,8 +47,9 @@ def format_title(source: PrepSource | None, view: PrepView | None) -> Content:
         if view.column_count > len(view.columns):
             columns = f"the first {len(view.columns):,} of {columns}"
         parts = [sample, plural(view.row_count, "row"), columns]
-        if view.format is not None:
-            parts.append(view.format.format)
+        format = view.reading.get("format") if view.format is None else view.format.format
+        if format:
+            parts.append(format)
         if view.unreadable:
             parts.append(f"{len(view.unreadable):,} unreadable")
     return Content.assemble(

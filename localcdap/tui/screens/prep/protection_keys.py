@@ -12,7 +12,6 @@ from localcdap.host.cdap import Cdap
 from localcdap.tui.screens.prep.meanings import PrepMeaning, format_meaning, list_directives
 from localcdap.tui.screens.prep.menu import is_plain_name
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
-from localcdap.tui.screens.prep.rule_proposals import propose_rules, write_rule
 from localcdap.tui.studio import Choice
 
 _TAG = ""
@@ -24,7 +23,6 @@ class ProtectionKeys(RecipeScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "protect", "protect the column", id="prep.protect", show=False),
-        Binding("P", "expect", "copy an expectation", id="prep.expect", show=False),
     ]
 
     @work(group="prep-dialog", exclusive=True)
@@ -77,16 +75,3 @@ class ProtectionKeys(RecipeScreen):
             group="prep-tags",
         )
         self.read()
-
-    @work(group="prep-dialog", exclusive=True)
-    async def action_expect(self) -> None:
-        """Copy a rule that all values of the column fulfil, for the expectations of a stage."""
-        column = self.column
-        rules = [] if column is None else propose_rules(column)
-        if not rules:
-            self.studio.explain_no_effect("the values suggest no rule", "expect")
-            return
-        choices = [Choice(rule.description, rule, detail=write_rule(rule)) for rule in rules]
-        rule = await self.studio.choose(choices, title="Expect of the records that …")
-        if rule is not None:
-            self.studio.copy_text(write_rule(rule), "expectation")

@@ -1,10 +1,14 @@
-"""The recipe that is being written: its steps, and every state that it had."""
+"""The recipe that is being written: its steps, the rules for its rows, and every state that it had."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
+
+from localcdap.expectations.reader import read_rules, to_json
+from localcdap.expectations.rules import Expectation
 
 
 @dataclass(frozen=True)
@@ -18,11 +22,23 @@ class PrepStep:
     is_on: bool = True
 
 
+@dataclass(frozen=True)
+class PrepRule:
+    """A rule for the rows after the recipe.
+
+    :param is_on: whether it is checked; one that is switched off stays in its place.
+    """
+
+    rule: Expectation
+    is_on: bool = True
+
+
 Steps = tuple[PrepStep, ...]
-
-
+Rules = tuple[PrepRule, ...]
 _OFF: Final = "// "
-"""Begins the line of a step that is switched off; recipes have comments after it."""
+"""Begins the line of a step or a rule that is switched off; recipes have comments after it."""
+_RULE: Final = "#expect "
+"""Begins the line of a rule."""
 
 
 def write_step(step: PrepStep) -> str:
@@ -36,16 +52,47 @@ def read_step(line: str) -> PrepStep:
     return PrepStep(line.removeprefix(_OFF), is_on=not is_off)
 
 
-class PrepRecipe:
-    """The steps of a recipe, with undo and redo of every change.
+def write_rule(rule: Expectation) -> str:
+    """Return a rule as the JSON that stands in the list ``expectations`` of a stage."""
+    return json.dumps(to_json([rule])[0], ensure_ascii=False)
 
-    Numbers of steps count all of them, from 0.
+
+def read_lines(lines: Iterable[str]) -> tuple[Steps, Rules]:
+    """Return the steps and the rules of the lines of a recipe, see :attr:`PrepRecipe.lines`."""
+    steps: list[PrepStep] = []
+    rules: list[PrepRule] = []
+    for line in lines:
+        step = read_step(line)
+        if not step.directive.startswith(_RULE):
+            steps.append(step)
+            continue
+        found, _ = read_rules([json.loads(step.directive.removeprefix(_RULE))])
+        rules += [PrepRule(rule, step.is_on) for rule in found]
+    return tuple(steps), tuple(rules)
+
+
+class PrepRecipe:
+    """The steps of a recipe and the rules for its rows, with undo and redo of every change.
+
+    Numbers of steps count all of them, from 0; so do those of rules.
     """
 
-    def __init__(self, steps: Iterable[PrepStep] = ()) -> None:
+    def __init__(self, steps: Iterable[PrepStep] = (), rules: Iterable[PrepRule] = ()) -> None:
         self.steps: Steps = tuple(steps)
-        self._past: Final[list[Steps]] = []
-        self._future: Final[list[Steps]] = []
+        self.rules: Rules = tuple(rules)
+        self._past: Final[list[tuple[Steps, Rules]]] = []
+        self._future: Final[list[tuple[Steps, Rules]]] = []
+
+    @property
+    def lines(self) -> list[str]:
+        """All steps and rules as texts, as they are kept."""
+        rules = [PrepStep(_RULE + write_rule(each.rule), each.is_on) for each in self.rules]
+        return list(map(write_step, (*self.steps, *rules)))
+
+    @property
+    def expectations(self) -> list[Expectation]:
+        """The rules that are checked."""
+        return [each.rule for each in self.rules if each.is_on]
 
     @property
     def directives(self) -> list[str]:
@@ -77,9 +124,36 @@ class PrepRecipe:
         """Add steps before the step of a number."""
         self._change((*self.steps[:at], *map(PrepStep, directives), *self.steps[at:]))
 
-    def restore(self, steps: Iterable[PrepStep]) -> None:
-        """Take all steps of an earlier time; undo takes them away."""
-        self._change(tuple(steps))
+    def restore(self, steps: Iterable[PrepStep], rules: Iterable[PrepRule] | None = None) -> None:
+        """Take all steps of an earlier time; undo takes them away.
+
+        :param rules: those of that time; None keeps the rules.
+        """
+        self._change(tuple(steps), self.rules if rules is None else tuple(rules))
+
+    def add_rule(self, rule: Expectation) -> bool:
+        """Add a rule; return False when there is one with its label, which results go by."""
+        if any(each.rule.label == rule.label for each in self.rules):
+            return False
+        self._change(self.steps, (*self.rules, PrepRule(rule)))
+        return True
+
+    def edit_rule(self, number: int, rule: Expectation) -> bool:
+        """Replace a rule; return False when another one has its label."""
+        others = [*self.rules[:number], *self.rules[number + 1 :]]
+        if any(each.rule.label == rule.label for each in others):
+            return False
+        self._replace_rule(number, [replace(self.rules[number], rule=rule)])
+        return True
+
+    def switch_rule(self, number: int) -> None:
+        """Switch a rule off, or on again."""
+        kept = self.rules[number]
+        self._replace_rule(number, [replace(kept, is_on=not kept.is_on)])
+
+    def remove_rule(self, number: int) -> None:
+        """Remove a rule."""
+        self._replace_rule(number, [])
 
     def edit(self, number: int, directive: str) -> None:
         """Change the directive of a step."""
@@ -106,19 +180,24 @@ class PrepRecipe:
 
     def undo(self) -> None:
         """Go back to the state before the last change."""
-        self._future.append(self.steps)
-        self.steps = self._past.pop()
+        self._future.append((self.steps, self.rules))
+        self.steps, self.rules = self._past.pop()
 
     def redo(self) -> None:
         """Make the change again that was undone last."""
-        self._past.append(self.steps)
-        self.steps = self._future.pop()
+        self._past.append((self.steps, self.rules))
+        self.steps, self.rules = self._future.pop()
 
     def _replace(self, number: int, step: PrepStep) -> None:
         self._change((*self.steps[:number], step, *self.steps[number + 1 :]))
 
-    def _change(self, steps: Steps) -> None:
-        if steps != self.steps:
-            self._past.append(self.steps)
+    def _replace_rule(self, number: int, rules: Iterable[PrepRule]) -> None:
+        kept = self.rules
+        self._change(self.steps, (*kept[:number], *rules, *kept[number + 1 :]))
+
+    def _change(self, steps: Steps, rules: Rules | None = None) -> None:
+        now = steps, self.rules if rules is None else rules
+        if now != (self.steps, self.rules):
+            self._past.append((self.steps, self.rules))
             self._future.clear()
-            self.steps = steps
+            self.steps, self.rules = now

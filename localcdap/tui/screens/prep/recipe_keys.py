@@ -15,7 +15,8 @@ from localcdap.tui.screens.prep.library import (
     read_recipes,
     save_recipe,
 )
-from localcdap.tui.screens.prep.recipe import PrepStep, read_step, write_step
+from localcdap.tui.screens.prep.panel import NO_DATA
+from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepStep, read_lines
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.steps import StepList
 from localcdap.tui.screens.prep.versions import describe_difference, format_moment
@@ -37,7 +38,7 @@ class RecipeKeys(RecipeScreen):
 
     def explain_disabled(self, action: str) -> str | None:
         if action in ("insert", "steps", "versions", "library") and self.source is None:
-            return "no data are open; o opens a file, t a table"
+            return NO_DATA
         match action:
             case "undo" if not self.recipe.can_undo:
                 return "the recipe has not been changed"
@@ -79,7 +80,7 @@ class RecipeKeys(RecipeScreen):
         source = self.source
         if source is None:
             return
-        now = list(map(write_step, self.recipe.steps))
+        now = self.recipe.lines
         kept = self.studio.user_state.find_versions(self.studio.namespace, source.key)
         keep = "the recipe has no steps" if not now else None
         choices: list[Choice[tuple[RecipeVersion | None]]] = [
@@ -100,14 +101,13 @@ class RecipeKeys(RecipeScreen):
             self.read()
         else:
             self.keep_version(f"before {chosen[0].name}")
-            self.recipe.restore(map(read_step, chosen[0].lines))
+            self.recipe.restore(*read_lines(chosen[0].lines))
             self.finish_change()
 
     def _try_version(self, value: tuple[RecipeVersion | None]) -> None:
         version = value[0]
         if version is not None:
-            steps = map(read_step, version.lines)
-            self.read([each.directive for each in steps if each.is_on])
+            self.read(PrepRecipe(*read_lines(version.lines)).directives)
 
     # -- the library ----------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import OptionList, Static
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.expectations.reader import read_rules
+from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
@@ -24,7 +26,8 @@ from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.facets import FacetList
 from localcdap.tui.screens.prep.grid import PrepTable
 from localcdap.tui.screens.prep.panel import format_column, format_problems, format_title
-from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepStep, read_step, write_step
+from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepRule, PrepStep, read_lines
+from localcdap.tui.screens.prep.rule_list import RuleList
 from localcdap.tui.screens.prep.source import (
     PrepFacet,
     PrepRequest,
@@ -115,6 +118,8 @@ class RecipeScreen(AreaScreen):
         self._directives: Sequence[str] = ()
         self._cursor: tuple[str, int, int] | None = None
         """The name and the place of the column and the row under the cursor before something was tried."""
+        self._earlier: PrepSource | None = None
+        """How the data were read before another way was tried; None when that way works."""
         self._reading = 0
         """The number of the newest reading; older ones end at their next part."""
 
@@ -127,6 +132,7 @@ class RecipeScreen(AreaScreen):
             with Vertical(id="prep-panel"):
                 yield Static("recipe", classes="heading")
                 yield StepList(id="prep-steps")
+                yield RuleList(id="prep-rules")
                 yield FacetList(id="prep-facets")
                 yield Static(id="prep-column")
 
@@ -147,7 +153,8 @@ class RecipeScreen(AreaScreen):
                 target.arguments,
                 target.take,
             )
-            self.open_source(PrepSource(stage=sample), target.directives)
+            rules, _ = read_rules(list(target.expectations))
+            self.open_source(PrepSource(stage=sample), target.directives, rules)
 
     def show_namespace(self, namespace: str) -> None:
         if self.source is not None:
@@ -187,22 +194,33 @@ class RecipeScreen(AreaScreen):
             return None
         return self.view.rows[at.row][min(at.column, len(self.view.columns) - 1)]
 
-    def open_source(self, source: PrepSource, recipe: Sequence[str] | None = None) -> None:
+    def open_source(
+        self,
+        source: PrepSource,
+        recipe: Sequence[str] | None = None,
+        rules: Sequence[Expectation] = (),
+    ) -> None:
         """Show other data.
 
-        :param recipe: its directives; None for those that were written last for the data.
+        :param recipe: its directives; None for those that were written last for the data, with their rules.
+        :param rules: those of a given recipe.
         """
         self._save()
         kept = recipe
         if kept is None:
             kept = self.studio.user_state.find_recipe(self.studio.namespace, source.key)
-        self.source, self.view = source, None
+        self.source, self.view, self._earlier = source, None, None
         self.sorting = self.step = self.editing = None
         self.facets, self.first_column, self.compares, self.arguments = (), 0, False, {}
-        self.recipe = PrepRecipe() if recipe is None else PrepRecipe(map(PrepStep, recipe))
+        self.recipe = PrepRecipe(map(PrepStep, recipe or ()), map(PrepRule, rules))
         if kept and recipe is None:
-            self.recipe.restore(map(read_step, kept))
+            self.recipe.restore(*read_lines(kept))
         self.line.clear()
+        self.read()
+
+    def change_source(self, source: PrepSource) -> None:
+        """Show the same data, read in another way; without success, as before."""
+        self._earlier, self.source = self.source, source
         self.read()
 
     def make_request(self, directives: Sequence[str] | None = None) -> PrepRequest:
@@ -222,6 +240,7 @@ class RecipeScreen(AreaScreen):
             self.table.grid.cursor_coordinate.column,
             self.compares and step is not None and directives is None,
             self.arguments,
+            self.recipe.expectations,
         )
 
     def read(
@@ -265,7 +284,7 @@ class RecipeScreen(AreaScreen):
         if is_trial and self._cursor is None and column is not None:
             at = self.table.grid.cursor_coordinate
             self._cursor = column.name, at.column, at.row
-        self.view = view
+        self.view, self._earlier = view, None
         self.line.show_problem(format_problems(view, directives), is_error=bool(view.errors))
         self.line.know([each.name for each in view.columns], self._directives)
         self._update(is_trial=is_trial)
@@ -280,6 +299,8 @@ class RecipeScreen(AreaScreen):
         self.table.grid.move_cursor(row=row, column=max(0, min(place, len(names) - 1)))
 
     def _show_error(self, error: LocalcdapError) -> None:
+        if self._earlier is not None:
+            self.source, self._earlier = self._earlier, None
         if self.view is None:
             self.source = None
             self._update()
@@ -305,6 +326,7 @@ class RecipeScreen(AreaScreen):
         self.facet_list.display = bool(self.facets)
         if not is_trial:
             self.query_one(StepList).show(self.recipe, view.steps if view is not None else [])
+        self.query_one(RuleList).show(self.recipe.rules, view.checks if view is not None else [])
         self._show_column()
         self.refresh_bindings()
 
@@ -385,6 +407,13 @@ class RecipeScreen(AreaScreen):
         self.finish_change()
         self.table.grid.focus()
 
+    def take_rule(self, rule: Expectation) -> None:
+        """Add a rule for the rows after the recipe."""
+        if self.recipe.add_rule(rule):
+            self.finish_change()
+        else:
+            self.studio.explain_no_effect(f"there is a rule '{rule.label}' already", "expect")
+
     def finish_change(self) -> None:
         self.step = self.editing = None
         self._save()
@@ -394,9 +423,8 @@ class RecipeScreen(AreaScreen):
         """Keep the recipe as it is as a version, unless the last one has the same steps."""
         if self.source is None:
             return
-        lines = list(map(write_step, self.recipe.steps))
         state, namespace = self.studio.user_state, self.studio.namespace
-        version = RecipeVersion(name, time.time(), lines)
+        version = RecipeVersion(name, time.time(), self.recipe.lines)
         if state.keep_version(namespace, self.source.key, version):
             self.studio.save_user_state()
 
@@ -404,8 +432,7 @@ class RecipeScreen(AreaScreen):
         """Keep the recipe for the next time that the data are opened."""
         if self.source is not None and self.source.stage is None:
             state = self.studio.user_state
-            lines = list(map(write_step, self.recipe.steps))
-            state.remember_recipe(self.studio.namespace, self.source.key, lines)
+            state.remember_recipe(self.studio.namespace, self.source.key, self.recipe.lines)
             self.studio.save_user_state()
 
     @on(DirectiveLine.Left)

@@ -14,11 +14,25 @@ from localcdap.atomic_files import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.tui.dialogs.lines import LinesDialog
-from localcdap.tui.routes import DocumentTarget
+from localcdap.tui.routes import (
+    DeployedTarget,
+    DocumentTarget,
+    DraftTarget,
+    InsertionTarget,
+    PipelineFileTarget,
+)
 from localcdap.tui.screens.prep.all_rows import AllRowsDialog
 from localcdap.tui.screens.prep.answers import PrepView
-from localcdap.tui.screens.prep.exports import build_pipeline, build_stage_text, write_test
+from localcdap.tui.screens.prep.exports import (
+    build_branch_text,
+    build_pipeline,
+    build_stage_text,
+    read_prepared,
+    write_recipe,
+    write_test,
+)
 from localcdap.tui.screens.prep.facet_keys import FacetKeys
+from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.source import PrepRequest, read_records, read_view
 from localcdap.tui.studio import Choice
@@ -26,6 +40,8 @@ from localcdap.tui.studio import Choice
 _TESTED: Final = 20
 """Records of a test."""
 _WAIT_S: Final = 5.0
+_Pipeline = tuple[PipelineFileTarget | DraftTarget | DeployedTarget | None]
+"""A pipeline to choose; None is the one that is open."""
 
 
 class ResultKeys(RecipeScreen):
@@ -38,15 +54,15 @@ class ResultKeys(RecipeScreen):
 
     def explain_disabled(self, action: str) -> str | None:
         if action in ("export", "count") and self.view is None:
-            return "no data are open; o opens a file, t a table"
+            return NO_DATA
         if action == "count" and self._explain_no_file() is not None:
             return self._explain_no_file()
         return super().explain_disabled(action)
 
     def _explain_no_file(self) -> str | None:
-        if self.source is None or self.source.path:
+        if self.source is None or self.source.stage is None:
             return None
-        return "the data do not come from a file; run a pipeline instead"
+        return "the records are those that reach the stage; run the pipeline instead"
 
     @work(group="prep-dialog", exclusive=True)
     async def action_export(self) -> None:
@@ -57,6 +73,7 @@ class ResultKeys(RecipeScreen):
         no_source = None if source.stage is None else "the stage has a pipeline"
         choices = [
             Choice("Open a pipeline with it", "pipeline", reason=no_source),
+            Choice("Insert it into a pipeline", "insert", reason=no_source),
             Choice("Apply it to all rows, into a file", "apply", reason=no_file),
             Choice("Run it on all rows, and compare them with the sample", "count", reason=no_file),
             Choice("Save it as a file of directives", "save"),
@@ -66,10 +83,12 @@ class ResultKeys(RecipeScreen):
             Choice("Copy it as text", "copy"),
         ]
         what = await self.studio.choose(choices, title="Use the recipe")
-        if what is not None and self.recipe.steps:
+        if what is not None and self.recipe.lines:
             self.keep_version(f"used: {what}")
         if what in ("apply", "save", "test"):
             await self._write_result(what, source.name)
+        elif what == "insert":
+            await self._insert()
         else:
             self._use(what)
 
@@ -112,8 +131,41 @@ class ResultKeys(RecipeScreen):
         return replace(self.make_request(), facets=(), compares=False, first_column=0)
 
     def _build_pipeline(self, cdap: Cdap, request: PrepRequest, duplicates: str | None) -> str:
-        before = read_view(cdap, replace(request, step=0))
-        return build_pipeline(request, before, read_view(cdap, request), duplicates)
+        return build_pipeline(read_prepared(cdap, request), duplicates)
+
+    async def _insert(self) -> None:
+        """Put the recipe, with or without its source, into a pipeline that is there."""
+        request, namespace = self._request_all(), self.studio.namespace
+
+        drafts = await self.call_and_wait(lambda cdap: cdap.drafts.list_drafts(namespace))
+        deployed = await self.call_and_wait(
+            lambda cdap: cdap.applications.list_applications(namespace)
+        )
+        choices: list[Choice[_Pipeline]] = [
+            Choice("The pipeline that is open in the studio", (None,))
+        ]
+        known: list[tuple[str, _Pipeline, str]] = [
+            *((each.name, (DraftTarget(each.id),), "draft") for each in drafts),
+            *((each.name, (DeployedTarget(each.name),), "deployed") for each in deployed),
+        ]
+        choices += [Choice(name, pipeline, hint=hint) for name, pipeline, hint in known]
+        choices.append(Choice("A file …", (PipelineFileTarget(Path()),)))
+        chosen = await self.studio.choose(choices, title="Into which pipeline?")
+        if chosen is None:
+            return
+        pipeline = chosen[0]
+        if isinstance(pipeline, PipelineFileTarget):
+            path = await self.studio.pick_file("Insert into a pipeline")
+            if path is None:
+                return
+            pipeline = PipelineFileTarget(path.absolute())
+
+        def build(cdap: Cdap) -> InsertionTarget:
+            data = read_prepared(cdap, request)
+            stage = build_stage_text(request, data.after)
+            return InsertionTarget(pipeline, stage, build_branch_text(data))
+
+        self.call(build, self.studio.navigate)
 
     def _open_pipeline(self, duplicates: str | None = None) -> None:
         request = self._request_all()
@@ -161,10 +213,10 @@ class ResultKeys(RecipeScreen):
         self.read(then=start, is_whole=True)
 
     def _save_recipe(self, path: Path) -> None:
-        text = "\n".join(self.recipe.directives)
+        text = write_recipe(self.recipe.directives, self.recipe.expectations)
 
         def write(_: object) -> Path:
-            write_file(path, text + "\n")
+            write_file(path, text)
             return path
 
         self.call(write, lambda saved: self.studio.show_notice(f"Saved {saved}."))

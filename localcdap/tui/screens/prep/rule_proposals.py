@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from localcdap.expectations.reader import read_rules, to_json
+from localcdap.expectations.reader import read_rules
 from localcdap.expectations.rules import Expectation
 from localcdap.tui.screens.prep.answers import PrepColumn, PrepProfile
 
@@ -22,11 +21,6 @@ def propose_rules(column: PrepColumn) -> list[Expectation]:
         return []
     rules, _ = read_rules(list(_propose(column, column.profile)))
     return rules
-
-
-def write_rule(rule: Expectation) -> str:
-    """Return a rule as the JSON that stands in the list ``expectations`` of a stage."""
-    return json.dumps(to_json([rule])[0], ensure_ascii=False)
 
 
 def _propose(column: PrepColumn, profile: PrepProfile) -> Iterator[dict[str, Any]]:

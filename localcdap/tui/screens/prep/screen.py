@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import json
-from typing import ClassVar, Final
+from typing import ClassVar
 
-from textual import work
 from textual.binding import Binding, BindingType
 
+from localcdap.expectations.reader import to_json
 from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.screens.prep.answers import PrepFailure, PrepView
 from localcdap.tui.screens.prep.column_keys import ColumnKeys
 from localcdap.tui.screens.prep.facet_keys import FacetKeys
 from localcdap.tui.screens.prep.join_keys import JoinKeys
+from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.protection_keys import ProtectionKeys
 from localcdap.tui.screens.prep.recipe_keys import RecipeKeys
 from localcdap.tui.screens.prep.result_keys import ResultKeys
-from localcdap.tui.screens.prep.source import PrepSource
-from localcdap.tui.studio import Choice
-
-_NEEDS_VIEW: Final = ("sample", "errors")
-_SUFFIXES: Final = (
-    *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".avro", ".orc", ".xlsx", ".xls"),
-    *(".log", ".xml", ".gz"),
-)
+from localcdap.tui.screens.prep.rule_keys import RuleKeys
+from localcdap.tui.screens.prep.source_keys import SourceKeys
 
 
-class PrepScreen(FacetKeys, ColumnKeys, RecipeKeys, JoinKeys, ProtectionKeys, ResultKeys):
+class PrepScreen(
+    SourceKeys, FacetKeys, ColumnKeys, RecipeKeys, RuleKeys, JoinKeys, ProtectionKeys, ResultKeys
+):
     """The keys of the prep area: those of columns, facets, the recipe and its results, and of the data."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("e", "errors", "rows that are left out", id="prep.errors", show=False),
-        Binding("w", "sample", "another sample", id="prep.sample", show=False),
         Binding("ctrl+s", "give", "give it to the stage", id="prep.give"),
-        Binding("o", "open", "open a file", id="prep.open"),
-        Binding("t", "table", "open a table", id="prep.table", show=False),
         Binding("escape", "rows", "all steps", id="prep.rows", show=False),
     ]
 
@@ -47,15 +41,13 @@ class PrepScreen(FacetKeys, ColumnKeys, RecipeKeys, JoinKeys, ProtectionKeys, Re
 
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
-        if action in _NEEDS_VIEW and self.view is None:
-            return "no data are open; o opens a file, t a table"
+        if action == "errors" and self.view is None:
+            return NO_DATA
         match action:
             case "errors" if self.view is not None and not self._list_left_out():
                 return "no rows are left out"
             case "give" if self.source is None or self.source.stage is None:
                 return "the data do not come from a stage"
-            case "sample" if self.source is not None and self.source.stage is not None:
-                return "the records are those that reach the stage"
         return super().explain_disabled(action)
 
     def action_rows(self) -> None:
@@ -84,46 +76,7 @@ class PrepScreen(FacetKeys, ColumnKeys, RecipeKeys, JoinKeys, ProtectionKeys, Re
     def action_errors(self) -> None:
         self.app.push_screen(LinesDialog("Records that are left out", self._list_left_out()))
 
-    # -- data and results -----------------------------------------------------------------------
-
-    @work(group="prep-dialog", exclusive=True)
-    async def action_open(self) -> None:
-        path = await self.studio.pick_file("Open a file", suffixes=_SUFFIXES)
-        if path is not None:
-            self.open_source(PrepSource(path=str(path.absolute())))
-
-    @work(group="prep-dialog", exclusive=True)
-    async def action_table(self) -> None:
-        namespace = self.studio.namespace
-        found = await self.call_and_wait(lambda cdap: cdap.tables.list_tables(namespace))
-        if not found:
-            self.studio.explain_no_effect("this namespace has no tables", "open a table")
-            return
-        choices = [Choice(each.name, each.name) for each in found]
-        name = await self.studio.choose(choices, title="Open a table")
-        if name is not None:
-            self.open_source(PrepSource(table=name))
-
-    @work(group="prep-dialog", exclusive=True)
-    async def action_sample(self) -> None:
-        """Take another sample of the same data."""
-        source = self.source
-        assert source is not None
-        sizes = (100, 1000, 10_000, 100_000)
-        choices = [
-            *(
-                Choice(f"The first {size:,} records", source.with_changes(limit=size, seed=None))
-                for size in sizes
-            ),
-            *(
-                Choice(f"{size:,} random records", source.with_changes(limit=size, seed=1))
-                for size in sizes
-            ),
-        ]
-        chosen = await self.studio.choose(choices, title="Another sample")
-        if chosen is not None:
-            self.source = chosen
-            self.read()
+    # -- results -----------------------------------------------------------------------
 
     def action_give(self) -> None:
         """Give the recipe and the schema of its rows to the stage, and go back to the pipeline."""
@@ -139,7 +92,7 @@ class PrepScreen(FacetKeys, ColumnKeys, RecipeKeys, JoinKeys, ProtectionKeys, Re
                 self.studio.explain_no_effect("the recipe has mistakes; correct them first", "give")
                 return
             schema = None if view.schema is None else json.dumps(view.schema)
-            stage.take("\n".join(directives), schema)
+            stage.take("\n".join(directives), schema, to_json(self.recipe.expectations))
 
         self.read(then=give, is_whole=True)
 

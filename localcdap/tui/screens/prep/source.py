@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
+from localcdap.api.connector import SampleRequest, SampleType
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.datasets.sql import SqlRequest
 from localcdap.decoders import convert, decode_json
+from localcdap.expectations.reader import to_json
+from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.tui.screens.prep.answers import (
@@ -39,7 +42,7 @@ class StageRecordsSource:
     """The records that reach a stage.
 
     :param records: as JSON.
-    :param take: gets the recipe and the schema of its rows, a JSON document.
+    :param take: gets the recipe, the schema of its rows, a JSON document, and the rules for them, as JSON.
     """
 
     pipeline: str
@@ -47,20 +50,30 @@ class StageRecordsSource:
     schema: Schema
     records: Sequence[Any]
     arguments: Mapping[str, str]
-    take: Callable[[str, str | None], object]
+    take: Callable[[str, str | None, list[Any]], object]
 
 
 @dataclass(frozen=True)
 class PrepSource:
-    """A file, a table of the namespace, or what reaches a stage.
+    """A file, a table of the namespace, what is at a path of a connection, or what reaches a stage.
 
     :param path: of the file; "" for other data.
+    :param place: the path in the connection.
     :param seed: takes random records; None takes the first ones.
+    :param kind: which records of a connection are taken; of a file or a table, only ``seed`` counts.
+    :param wanted: the column whose values are represented, the condition of the records, or the recipe that
+        fails, as the kind needs it.
+    :param types: how the connection finds the types of texts; None leaves them texts.
     """
 
     path: str = ""
     table: str = ""
     stage: StageRecordsSource | None = field(default=None, compare=False)
+    connection: str = ""
+    place: str = ""
+    kind: SampleType = SampleType.DEFAULT
+    wanted: str = ""
+    types: str | None = None
     format: str | None = None
     delimiter: str | None = None
     header: bool | None = None
@@ -74,23 +87,42 @@ class PrepSource:
         """What tells the source from others, however it is read."""
         if self.stage is not None:
             return f"stage:{self.stage.pipeline}/{self.stage.stage}"
+        if self.connection:
+            return f"connection:{self.connection}:{self.place}"
         return self.path or f"table:{self.table}"
 
     @property
     def name(self) -> str:
         if self.stage is not None:
             return f"{self.stage.stage} in {self.stage.pipeline}"
+        if self.connection:
+            return self.place.rstrip("/").rpartition("/")[2] or self.connection
         return self.path.rpartition("/")[2] or self.table
 
     @property
     def workspace(self) -> str:
         """The name of its sample: another one for each way to read it, and for other records of a stage."""
-        how = (self.format, self.delimiter, self.header, self.encoding, self.sheet)
-        return f"{self.key} {how} {self.limit} {self.seed} {id(self.stage)}"
+        how = (self.format, self.delimiter, self.header, self.encoding, self.sheet, self.types)
+        which = (self.limit, self.seed, self.kind, self.wanted)
+        return f"{self.key} {how} {which} {id(self.stage)}"
 
     def with_changes(self, **changes: Any) -> PrepSource:
         """Return the same data, read in another way."""
         return replace(self, **changes)
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """How a connection reads the data, as far as it is chosen; what is missing is detected."""
+        header = None if self.header is None else str(self.header).lower()
+        chosen = {
+            "format": self.format,
+            "delimiter": self.delimiter,
+            "header": header,
+            "encoding": self.encoding,
+            "sheet": self.sheet,
+            "types": self.types,
+        }
+        return {name: value for name, value in chosen.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -126,6 +158,8 @@ class PrepRequest:
     compares: bool = False
     arguments: Mapping[str, str] = field(default_factory=dict)
     """Values of the macros of the recipe."""
+    rules: Sequence[Expectation] = ()
+    """For the rows after all steps."""
 
 
 def read_parts(cdap: Cdap, request: PrepRequest) -> Iterator[PrepView]:
@@ -243,6 +277,7 @@ def _call(cdap: Cdap, request: PrepRequest, source: dict[str, Any] | None) -> Pr
             "first_column": request.first_column,
             "nearest": request.nearest,
             "compares": request.compares,
+            "rules": to_json(list(request.rules)),
             "seconds": _PART_S,
             "profile_seconds": _PROFILE_S,
         },
@@ -272,11 +307,50 @@ def _describe_sample(cdap: Cdap, source: PrepSource, namespace: str) -> dict[str
         records = list(source.stage.records)
         schema = decode_json(str(source.stage.schema))
         return {"schema": schema, "records": records, "total": len(records)}
+    if source.connection:
+        return _read_connection(cdap, source, namespace)
     if not source.path:
         return _read_table(cdap, source, namespace)
     names = ("path", "format", "delimiter", "header", "encoding", "sheet")
     file = {name: getattr(source, name) for name in names}
     return {"file": file, "limit": source.limit, "seed": source.seed}
+
+
+def _read_connection(cdap: Cdap, source: PrepSource, namespace: str) -> dict[str, Any]:
+    """Return records of what is at a path of a connection.
+
+    :raises BadRequestError: when there are none whose columns are known.
+    """
+    request = build_sample_request(source)
+    found = cdap.connectors.sample(namespace, source.connection, request).result
+    if found.schema is None:
+        how = f": {found.unreadable[0]}" if found.unreadable else "."
+        raise BadRequestError(
+            f"There are no such records in {source.name}{how}", "Choose another sample or path."
+        )
+    return {
+        "schema": decode_json(str(found.schema)),
+        "records": found.records,
+        "total": None if found.is_estimate else found.total,
+        "description": found.description,
+        "reading": found.properties,
+        "unreadable": found.unreadable,
+    }
+
+
+def build_sample_request(source: PrepSource) -> SampleRequest:
+    """Return the request for the sample of a connection."""
+    needed = {SampleType.MATCHING: "condition", SampleType.FAILING: "recipe"}.get(source.kind)
+    properties = source.reading | ({needed: source.wanted} if needed is not None else {})
+    strata = source.wanted if source.kind is SampleType.STRATIFIED else None
+    return SampleRequest(
+        source.place,
+        source.limit,
+        properties,
+        strata=strata,
+        sampling_type=source.kind,
+        seed=source.seed,
+    )
 
 
 def _read_table(cdap: Cdap, source: PrepSource, namespace: str) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from localcdap.api.schema import Schema
 from localcdap.store.tables import NamespaceTables
 from localcdap.tui.routes import PrepTarget
 from localcdap.tui.screens.prep.answers import PrepColumn, PrepProfile, PrepValueCount
-from localcdap.tui.screens.prep.rule_proposals import propose_rules, write_rule
+from localcdap.tui.screens.prep.recipe import write_rule
+from localcdap.tui.screens.prep.rule_proposals import propose_rules
 from tests.tui.screens.prep.test_screen import column, get_screen, opened
 from tests.tui.studio_driver import LARGE, SMALL
 

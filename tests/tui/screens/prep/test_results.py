@@ -9,14 +9,18 @@ from pathlib import Path
 import pytest
 
 from localcdap.cli.files import read_pipeline
+from localcdap.engine.messages.host import StatementBatch
+from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline_tests.case_orders import create_case_request
 from localcdap.pipeline_tests.reader import read_test
 from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate
 from localcdap.pipeline_tests.service import run_cases
-from localcdap.tui.routes import PrepTarget
+from localcdap.tui.routes import DocumentTarget, PrepTarget
 from localcdap.tui.screens.prep.all_rows import PrepTotals, describe_surprises
 from localcdap.tui.screens.prep.answers import PrepColumn, PrepProfile
-from tests.tui.screens.prep.test_screen import opened, shown, write
+from localcdap.tui.screens.prep.source import PrepSource
+from tests.tui.inspector.bench import pipeline
+from tests.tui.screens.prep.test_screen import get_screen, opened, shown, write
 
 
 def make_file(folder: Path, rows: int) -> Path:
@@ -106,3 +110,113 @@ def test_what_the_sample_did_not_show(totals, surprises):
     known = PrepTotals("n", empty=0, has_more=False, lowest="0", **column)
     assert describe_surprises(sample, known) == surprises
     assert describe_surprises(None, known) == ["the sample does not have it"]
+
+
+async def test_a_recipe_is_inserted_into_pipelines(open_studio, tmp_path, cdap):
+    path = make_file(tmp_path, 5)
+    document = pipeline("Lines:batchsource Out:batchsink")
+    target = DocumentTarget("open", json.dumps(document))
+    async with open_studio(target=target) as driver:
+        editor = await driver.editor()
+        await driver.press("semicolon")
+        get_screen(driver).open_source(PrepSource(path=str(path)))
+        await opened(driver)
+        await write(driver, "trim :city")
+        await driver.press("x")
+        await driver.type("insert it\n")
+        await driver.press("enter")
+        await driver.until(lambda: driver.app.current_mode == "studio")
+        await driver.settled()
+        assert "In the connection Lines → Out" in shown(driver)
+        await driver.press("enter")
+        assert [(c.source, c.target) for c in editor.document.connections] == [
+            ("Lines", "Wrangler"),
+            ("Wrangler", "Out"),
+        ]
+        assert editor.get_properties("Wrangler")["directives"] == "trim :city"
+        editor.undo()
+        assert editor.stages == ["Lines", "Out"]
+        await driver.press("semicolon", "x")
+        await driver.type("insert it\n")
+        await driver.press("enter")
+        await driver.until(lambda: driver.app.current_mode == "studio")
+        await driver.settled()
+        await driver.type("source, into out\n")
+        assert [(c.source, c.target) for c in editor.document.connections] == [
+            ("Lines", "Out"),
+            ("Source", "Wrangler"),
+            ("Wrangler", "Out"),
+        ]
+
+    cdap.drafts.save("default", DraftRequest(json.dumps(document), name="kept"))
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        await opened(driver)
+        await driver.press("x")
+        await driver.type("insert it\n")
+        await driver.press("enter")
+        await driver.settled()
+        notice = next(iter(driver.app.notices.newest_first))
+        assert "no pipeline is open" in notice.title
+        await driver.press("semicolon", "x")
+        await driver.type("insert it\n")
+        await driver.type("kept\n")
+        await driver.until(lambda: "After Lines" in shown(driver))
+        await driver.type("after lines\n")
+        editor = await driver.editor()
+        assert editor.is_changed
+        assert ("Lines", "Wrangler") in [(c.source, c.target) for c in editor.document.connections]
+
+
+async def test_all_rows_of_a_table_and_of_a_connection(open_studio, tmp_path, cdap):
+    batch = StatementBatch(
+        "default",
+        ["CREATE TABLE many AS SELECT range AS id, 'x' || range AS t FROM range(120000)"],
+        ["many"],
+    )
+    cdap.table_statements.carry_out(batch)
+    async with open_studio(target=PrepTarget(table="many")) as driver:
+        await opened(driver)
+        await write(driver, "filter-row exp:{id >= 119990} false")
+        await driver.press("R")
+        await driver.until(lambda: "did not show" in shown(driver))
+        assert "120,000 rows read · 10 in the result" in shown(driver)
+        await driver.press("enter")
+
+        path = make_file(tmp_path, 1500)
+        plugin = {"name": "File", "properties": {"root": str(tmp_path)}}
+        cdap.connections.load("default", {"name": "here", "plugin": plugin})
+        target = tmp_path / "out.csv"
+        get_screen(driver).open_source(PrepSource(connection="here", place=f"/{path.name}"))
+        await opened(driver)
+        get_screen(driver).run_on_all(target)
+        await driver.until(target.exists)
+        await driver.settled()
+        assert "1,501 rows read · 1,501 in the result" in shown(driver)
+        await driver.press("enter")
+        cdap.connections.delete("default", "here")
+
+
+async def test_the_mouse(open_studio, tmp_path):
+    path = make_file(tmp_path, 5)
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        screen = await opened(driver)
+        await write(driver, "trim :city")
+        await write(driver, "uppercase :city")
+        await driver.press("P", "enter")
+        await driver.pilot.click("#prep-rows RecordGrid", offset=(20, 5))
+        await driver.settled()
+        assert screen.column.name == "city"
+        await driver.pilot.click("#prep-steps", offset=(6, 0))
+        await driver.settled()
+        assert screen.line.input.value == "trim :city"
+        await driver.press("escape")
+        await driver.pilot.click("#prep-rules", offset=(6, 1))
+        await driver.settled()
+        assert "A run fails for it" in shown(driver)
+        await driver.press("escape", "v")
+        await driver.pilot.click("#prep-facets", offset=(12, 1))
+        await driver.settled()
+        assert "Keep only these rows" in shown(driver)
+        await driver.pilot.click("#chooser-list", offset=(6, 0))
+        await driver.settled()
+        assert len(screen.recipe.directives) == 3

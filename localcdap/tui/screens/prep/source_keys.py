@@ -1,0 +1,259 @@
+"""The keys of the prep area for the data: a file, a table, a connection, which sample, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from textual import work
+from textual.binding import Binding, BindingType
+
+from localcdap.api.connector import BrowseRequest, SampleType
+from localcdap.api.errors import LocalcdapError
+from localcdap.tui.routes import NavigationTarget, PrepTarget
+from localcdap.tui.screens.prep.connection_browser import ConnectionBrowser, ConnectionPlace
+from localcdap.tui.screens.prep.panel import NO_DATA
+from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
+from localcdap.tui.screens.prep.source import SAMPLE, PrepSource
+from localcdap.tui.studio import Choice
+
+_SUFFIXES: Final = (
+    *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".avro", ".orc", ".xlsx", ".xls"),
+    *(".log", ".xml", ".gz"),
+)
+_SIZES: Final = (SAMPLE, 100, 10_000, 100_000)
+_SIFTED: Final = {
+    SampleType.STRATIFIED: ("Records of each value of a column …", "The column"),
+    SampleType.MATCHING: ("Records for which a condition is true …", "The condition"),
+    SampleType.FAILING: ("Records for which a recipe fails …", "The recipe"),
+}
+"""The kinds of samples that only connections take, and what they need."""
+_FORMATS: Final = (
+    "csv",
+    "tsv",
+    "json",
+    "parquet",
+    "orc",
+    "avro",
+    "excel",
+    "text",
+    "document",
+    "blob",
+)
+_DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "vertical line": "|"}
+_ENCODINGS: Final = ("UTF-8", "UTF-16", "Windows-1252", "ISO-8859-1", "ISO-8859-15")
+_DETECTED: Final[dict[str, object]] = dict.fromkeys(
+    ("format", "delimiter", "header", "encoding", "sheet", "types")
+)
+
+
+class SourceKeys(RecipeScreen):
+    """Opens data, takes other samples of them, and corrects how they are read."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "open a file", id="prep.open"),
+        Binding("t", "table", "open a table", id="prep.table", show=False),
+        Binding("c", "connection", "open data of a connection", id="prep.connection", show=False),
+        Binding("w", "sample", "another sample", id="prep.sample", show=False),
+        Binding("r", "reading", "how it is read", id="prep.reading", show=False),
+    ]
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works."""
+        source = self.source
+        if action in ("sample", "reading") and (source is None or self.view is None):
+            return NO_DATA
+        if action in ("sample", "reading") and source is not None and source.stage is not None:
+            return "the records are those that reach the stage"
+        if action == "reading" and source is not None and source.table:
+            return "a table has a schema"
+        return super().explain_disabled(action)
+
+    def show_target(self, target: NavigationTarget) -> None:
+        if isinstance(target, PrepTarget) and target.connection:
+            self._open_place(target.connection, target.path)
+        else:
+            super().show_target(target)
+
+    # -- data -----------------------------------------------------------------------------------
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_open(self) -> None:
+        path = await self.studio.pick_file("Open a file", suffixes=_SUFFIXES)
+        if path is not None:
+            self.open_source(PrepSource(path=str(path.absolute())))
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_table(self) -> None:
+        namespace = self.studio.namespace
+        found = await self.call_and_wait(lambda cdap: cdap.tables.list_tables(namespace))
+        if not found:
+            self.studio.explain_no_effect("this namespace has no tables", "open a table")
+            return
+        choices = [Choice(each.name, each.name) for each in found]
+        name = await self.studio.choose(choices, title="Open a table")
+        if name is not None:
+            self.open_source(PrepSource(table=name))
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_connection(self) -> None:
+        """Choose data of a connection, and which sample of them is taken."""
+        source = self.source
+        typed = ""
+        if source is not None and source.connection:
+            typed = f"{source.connection}:{source.place.rpartition('/')[0]}/"
+        await self._browse(typed)
+
+    @work(group="prep-dialog", exclusive=True)
+    async def _open_place(self, connection: str, path: str) -> None:
+        """Show what is at a path of a connection, or let the user choose in a folder."""
+        path, namespace = path or "/", self.studio.namespace
+        try:
+            found = await self.call_and_wait(
+                lambda cdap: cdap.connectors.browse(namespace, connection, BrowseRequest(path))
+            )
+        except LocalcdapError as error:
+            self.studio.report_error(error)
+            return
+        wanted = path.strip("/")
+        itself = [each for each in found.entities if each.path.strip("/") == wanted]
+        if itself and itself[0].can_sample:
+            self.open_source(PrepSource(connection=connection, place=itself[0].path))
+        else:
+            await self._browse(f"{connection}:{path.rstrip('/')}/")
+
+    async def _browse(self, typed: str) -> None:
+        place = await self.app.push_screen_wait(
+            ConnectionBrowser("Open data of a connection", typed)
+        )
+        if place is not None:
+            source = PrepSource(connection=place.connection, place=place.path)
+            chosen = await self._choose_sample(source, place)
+            if chosen is not None:
+                self.open_source(chosen)
+
+    # -- the sample -----------------------------------------------------------------------------
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_sample(self) -> None:
+        """Take another sample of the same data."""
+        source = self.source
+        assert source is not None
+        columns = [each.name for each in self.view.columns] if self.view is not None else []
+        chosen = await self._choose_sample(
+            source, ConnectionPlace(source.connection, source.place, columns)
+        )
+        if chosen is not None:
+            self.change_source(chosen)
+
+    async def _choose_sample(self, source: PrepSource, place: ConnectionPlace) -> PrepSource | None:
+        """Return the same data with the sample that the user wants."""
+        plain = source.with_changes(kind=SampleType.DEFAULT, wanted="", seed=None)
+        random = SampleType.RANDOM if source.connection else SampleType.DEFAULT
+        choices: list[Choice[PrepSource | SampleType]] = []
+        for size in _SIZES:
+            first = plain.with_changes(limit=size)
+            choices.append(Choice(f"The first {size:,} records", first))
+        for size in _SIZES:
+            spread = plain.with_changes(limit=size, seed=1, kind=random)
+            choices.append(Choice(f"{size:,} random records", spread))
+        if source.connection:
+            choices += [Choice(label, kind) for kind, (label, _) in _SIFTED.items()]
+        chosen = await self.studio.choose(choices, title=f"Which records of {source.name}?")
+        if not isinstance(chosen, SampleType):
+            return chosen
+        return await self._ask_for_kind(plain, chosen, place.columns)
+
+    async def _ask_for_kind(
+        self, source: PrepSource, kind: SampleType, columns: Sequence[str]
+    ) -> PrepSource | None:
+        is_stratified = kind is SampleType.STRATIFIED
+        column = self.column
+        typed = ""
+        if is_stratified and column is not None and column.name in columns:
+            typed = column.name
+        if kind is SampleType.FAILING and source.key == (self.source.key if self.source else ""):
+            typed = "; ".join(self.recipe.directives)
+        wanted = await self.studio.ask(
+            _SIFTED[kind][1],
+            typed,
+            detail="All records are read, as far as the time allows." if is_stratified else "",
+            check=lambda text: None if text.strip() else "it is needed",
+            suggestions=columns if is_stratified else (),
+        )
+        if wanted is None:
+            return None
+        seed = 1 if is_stratified else None
+        return source.with_changes(kind=kind, wanted=wanted, seed=seed)
+
+    # -- how it is read -------------------------------------------------------------------------
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_reading(self) -> None:
+        """Correct what was detected: format, delimiter, names in the first line, encoding, sheet, types."""
+        source = self.source
+        assert source is not None
+        found = self._describe_reading(source)
+        choices = [
+            Choice(label, name, hint=found.get(name, ""))
+            for name, label in (
+                ("format", "Format"),
+                ("delimiter", "What separates the values"),
+                ("header", "Whether the first line has names"),
+                ("encoding", "Encoding"),
+                ("sheet", "Sheet of the workbook"),
+                *([("types", "Types of the columns")] if source.connection else []),
+            )
+        ]
+        choices.append(Choice("All as it is detected", ""))
+        name = await self.studio.choose(choices, title=f"How {source.name} is read")
+        if name == "":
+            self.change_source(source.with_changes(**_DETECTED))
+        elif name is not None:
+            value = await self._choose_reading(name, found.get(name, ""))
+            if value is not None:
+                self.change_source(source.with_changes(**{name: value[0]}))
+
+    def _describe_reading(self, source: PrepSource) -> dict[str, str]:
+        """Return how the data are read now, as texts."""
+        view = self.view
+        found = dict(view.reading) if view is not None else {}
+        if view is not None and view.format is not None:
+            has_names = str(view.format.header).lower()
+            found |= {"format": view.format.format, "encoding": view.format.encoding}
+            found |= {"delimiter": view.format.delimiter, "header": has_names}
+        found |= source.reading
+        names = {sign: name for name, sign in _DELIMITERS.items()}
+        if "delimiter" in found:
+            found["delimiter"] = names.get(found["delimiter"], found["delimiter"])
+        found["header"] = "yes" if found.get("header") == "true" else "no"
+        return found
+
+    async def _choose_reading(self, name: str, now: str) -> tuple[str | bool | None] | None:
+        """Return what is chosen instead, None for what is detected; None when nothing is chosen."""
+        choices: list[Choice[tuple[str | bool | None]]]
+        match name:
+            case "format":
+                choices = [Choice(each, (each,)) for each in _FORMATS]
+            case "delimiter":
+                choices = [Choice(each, (sign,)) for each, sign in _DELIMITERS.items()]
+            case "header":
+                choices = [Choice("yes", (True,)), Choice("no", (False,))]
+            case "encoding":
+                choices = [Choice(each, (each,)) for each in _ENCODINGS]
+            case "types":
+                choices = [
+                    Choice("detected from the values", ("detect",)),
+                    Choice("texts", (None,)),
+                ]
+            case _:
+                choices = []
+        if choices:
+            if name not in ("header", "types"):
+                choices.append(Choice("another one …", ("",)))
+            title = f"Now it is: {now or 'not known'}"
+            chosen = await self.studio.choose(choices, title=title)
+            if chosen != ("",):
+                return chosen
+        typed = await self.studio.ask(f"The {name}", now)
+        return (typed,) if typed else None
