@@ -30,6 +30,7 @@ def files(folder: Path) -> list[str]:
 def test_the_types_that_there_are_templates_for():
     assert set(TYPES) == {
         "action",
+        "alertpublisher",
         "condition",
         "connector",
         "batchsource",

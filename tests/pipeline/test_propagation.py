@@ -147,6 +147,15 @@ def test_alert_publishers_take_no_records():
     assert spec["a"].input_schemas == {"s": None, "t": None}
 
 
+def test_an_alert_publisher_that_can_get_no_alerts_has_a_warning():
+    silent = resolved(pipeline("source:s sink:z alert:a", "s>z s>a", s=ABC), warn=True)
+    assert [(each.stage, each.message) for each in silent.warnings] == [
+        ("a", "Stage 'a' gets no alerts: 's' (batchsource) cannot emit any.")
+    ]
+    loud = pipeline("source:s transform:t sink:z alert:a", "s>t t>z s>a t>a", s=ABC)
+    assert resolved(loud, warn=True).warnings == []
+
+
 # -- all failures at once --------------------------------------------------------------------
 
 
