@@ -36,6 +36,8 @@ from localcdap.api.control import (
     PostAction,
     PostActionConfig,
     PostActionContext,
+    SparkProgram,
+    SparkProgramContext,
     StageStatistics,
 )
 from localcdap.api.deprecation import MovedModules
@@ -155,6 +157,8 @@ __all__ = [
     "SourceSampleContext",
     "SparkCompute",
     "SparkContext",
+    "SparkProgram",
+    "SparkProgramContext",
     "SparkSink",
     "SpecificationRequest",
     "SplitterTransform",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.alerts import Alert, AlertPublisher
-from localcdap.api.control import Action, Condition, PostAction
+from localcdap.api.control import Action, Condition, PostAction, SparkProgram
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.lineage import StageLineage
@@ -242,6 +242,11 @@ def _require_records(plugin: type[Plugin]) -> None:
         raise BadRequestError(
             f"{plugin.__name__}, a {plugin.types[0]}, handles no records.",
             "Use 'decide' for a condition, 'publish' for an alert publisher, 'act' for others.",
+        )
+    if issubclass(plugin, SparkProgram):
+        raise BadRequestError(
+            f"{plugin.__name__}, a Spark program, handles no records and needs Spark.",
+            "Run its pipeline in an instance: with the fixture cdap_instance.",
         )
     raise BadRequestError(
         f"{plugin.__name__}, a {' or '.join(plugin.types)}, does not work on single records, so it cannot "

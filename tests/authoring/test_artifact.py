@@ -37,6 +37,7 @@ def test_the_types_that_there_are_templates_for():
         "transform",
         "batchaggregator",
         "batchjoiner",
+        "sparkprogram",
         "splittertransform",
         "errortransform",
         "batchsink",

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
+
 from localcdap.api.failures import ArtifactId
 from localcdap.api.schema import Schema
 from localcdap.pipeline.document.reader import read_document
@@ -154,6 +159,34 @@ def test_an_alert_publisher_that_can_get_no_alerts_has_a_warning():
     ]
     loud = pipeline("source:s transform:t sink:z alert:a", "s>t t>z s>a t>a", s=ABC)
     assert resolved(loud, warn=True).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, ["The SQL engine 'BigQueryPushdownEngine' is not used: all stages run on Spark."]),
+        ({"pushdownEnabled": False}, []),
+        ({"transformationPushdown": {}}, []),
+        (
+            {"transformationPushdown": {"plugin": {"name": "x", "type": "action"}}},
+            [
+                (
+                    "The plugin of 'transformationPushdown' must have a name and the type "
+                    "'batchsqlengine', not 'action'."
+                )
+            ],
+        ),
+    ],
+)
+def test_an_sql_engine_is_kept_and_not_used(changes: dict[str, Any], told: list[str]):
+    plugin = {"name": "BigQueryPushdownEngine", "type": "batchsqlengine", "properties": {}}
+    made = config("source:s sink:z", "s>z", s=ABC)
+    engine = {"pushdownEnabled": True, "transformationPushdown": {"plugin": plugin}} | changes
+    source = {"config": made | engine}
+    answer = resolved(read_document(source), warn=True)
+    assert [each.message for each in answer.warnings] == told
+    assert answer.errors == []
+    assert json.loads(answer.document.to_json())["config"].items() >= engine.items()
 
 
 # -- all failures at once --------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api.alerts import Alert, AlertPublisher
-from localcdap.api.control import Action, Condition, PostAction, StageStatistics
+from localcdap.api.control import Action, Condition, PostAction, SparkProgram, StageStatistics
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.tables import CreatedTable, TableResult
 from localcdap.engine.host_client import HostTopics, execute_statements
@@ -42,13 +42,13 @@ class ControlStages:
             return bool(plugin.decide(self._create_context(stage, counts)))
 
     def run_action(self, stage: Stage, counts: Mapping[str, RecordCounts]) -> None:
-        """Run an action.
+        """Run an action or a Spark program.
 
         :raises StageError: when it fails.
         """
         with stage_scope(stage.name):
             plugin = get_plugin(self._run, stage)
-            if not isinstance(plugin, Action):
+            if not isinstance(plugin, Action | SparkProgram):
                 raise _create_type_error(stage)
             plugin.run(self._create_context(stage, counts))
 

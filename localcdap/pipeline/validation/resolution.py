@@ -13,6 +13,7 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.rules.alert_rules import find_silent_inputs
+from localcdap.pipeline.rules.sql_engine_rules import check_sql_engine
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage, find_warnings
@@ -123,7 +124,7 @@ def _find_all_warnings(
     structure: PipelineStructure, configured: Iterable[ConfiguredStage]
 ) -> list[ValidationFailure]:
     found = [warning for each in configured for warning in find_warnings(each)]
-    return [*found, *find_silent_inputs(structure)]
+    return [*found, *find_silent_inputs(structure), *check_sql_engine(structure.document)]
 
 
 def _find_stages_after_actions(structure: PipelineStructure, done: Collection[str]) -> set[str]:
