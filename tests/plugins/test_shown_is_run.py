@@ -33,6 +33,7 @@ from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook
 from tests.plugins.hub.properties import HUB_PROPERTIES
+from tests.plugins.pdf.documents import write_pdf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -290,6 +291,10 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"decompressor": "body:GZIP", "schema": ONE_TEXT},
         {"in": (Schema.parse_record(ONE_BYTES), [{"body": gzip.compress(b"x")}])},
     ),
+    ("transform", "PDFExtractor"): Sample(
+        {"sourceFieldName": "body", "continueOnError": "false"},
+        {"in": (Schema.parse_record(ONE_BYTES), [{"body": write_pdf("x", Title="t")}])},
+    ),
     ("transform", "XMLParser"): Sample(
         {"input": "body", "xPathMappings": "a:/x/a", "fieldTypeMapping": "a:int"},
         text("<x><a>1</a></x>"),
@@ -379,7 +384,7 @@ def list_shipped_plugins() -> dict[tuple[str, str], Path]:
     for place in find_system_artifacts(PLUGINS):
         for cls in load_artifact(str(place.path), compute_digest(place.path)):
             type, name, _ = cls.__localcdap_plugin__  # type: ignore[attr-defined]
-            if type not in ("action", "condition", "postaction", "connector"):
+            if type not in ("action", "condition", "postaction", "connector", "alertpublisher"):
                 found[type, name] = place.path
     return found
 
