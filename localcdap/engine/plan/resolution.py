@@ -54,7 +54,11 @@ class ResolvedFlow:
         self._pipeline: Final = pipeline
         self._specs: Final = {s.name: s for s in spec.stages if s.plugin.type != ALERT_PUBLISHER}
         self.publishers: Final = {
-            s.name: list(s.input_stages) for s in spec.stages if s.plugin.type == ALERT_PUBLISHER
+            s.name: list(
+                dict.fromkeys(s.input_stages)
+            )  # a splitter may lead there by several ports
+            for s in spec.stages
+            if s.plugin.type == ALERT_PUBLISHER
         }
         """The stages whose alerts each alert publisher gets."""
         self._rules: Final = {use.name: list(use.expectations) for use in document.stages}
