@@ -11,7 +11,6 @@ import decimal
 import gzip
 import json
 import os
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -32,7 +31,8 @@ from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook
-from tests.plugins.hub.properties import HUB_PROPERTIES
+from tests.plugins.database.support import DATABASE
+from tests.plugins.hub.properties import DATES, HUB_PROPERTIES
 from tests.plugins.pdf.documents import write_pdf
 
 if TYPE_CHECKING:
@@ -83,14 +83,7 @@ ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json()
 LONG_AGO_S = 1_421_786_520
 (DERBY_JAR,) = (find_spark_home() / "jars").glob("derby-*.jar")
 PLACES = {"gs://bucket": "bucket", "s3a://bucket": "bucket", "jdbc://derby": str(DERBY_JAR)}
-DATABASE = {
-    "jdbcPluginName": "derby",
-    "connectionString": f"jdbc:derby:memory:{uuid.uuid4().hex};create=true",
-}
 ON_WIDE = {"in": (WIDE, RECORDS)}
-DATES = {"sourceFields": "body", "targetFields": "body", "schema": ONE_TEXT} | dict.fromkeys(
-    ("sourceFormat", "targetFormat"), "yyyy"
-)
 NEEDS_A_SERVER = {
     (type, name)
     for type in ("batchsource", "batchsink")

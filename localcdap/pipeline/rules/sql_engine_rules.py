@@ -9,7 +9,7 @@ SQL_ENGINE = "batchsqlengine"
 
 
 def check_sql_engine(document: PipelineDocument) -> list[ValidationFailure]:
-    """Return a warning that the SQL engine is not used, or that it is no SQL engine."""
+    """Return a warning that the SQL engine is not used, or that its plugin is of another type."""
     plugin = document.sql_engine
     if plugin is None:
         return []

@@ -119,7 +119,7 @@ class SensitiveRecordRedaction(Transform):
         for one in all:
             for key in [(name, each) for name in one.fields for each in one.filters]:
                 before = known.setdefault(key, one.transform)
-                if before == one.transform and key not in _seen_in(all, one):
+                if before == one.transform and key not in _list_keys_before(all, one):
                     continue
                 message = (
                     "Combination of transform, filter and field must be unique. Found multiple definitions "
@@ -165,7 +165,7 @@ class SensitiveRecordRedaction(Transform):
         emit(record)
 
 
-def _seen_in(all: list[Transformation], one: Transformation) -> set[tuple[str, str]]:
+def _list_keys_before(all: list[Transformation], one: Transformation) -> set[tuple[str, str]]:
     """Return the fields and filters of the transformations before this one."""
     before = all[: next(i for i, each in enumerate(all) if each is one)]
     return {(name, each) for other in before for name in other.fields for each in other.filters}

@@ -24,7 +24,7 @@ from localcdap.plugin_lib.wrangler.semantic_types.findings import (
     MAC,
     NATIONAL_ID,
     PHONE,
-    Finding,
+    TextFinding,
 )
 
 TEMPLATE: Final = "NONE"
@@ -273,7 +273,7 @@ def mask(text: str, char: str, number: int, ignored: str, *, backwards: bool) ->
     return "".join(char if i in masked else each for i, each in enumerate(text))
 
 
-def replace_findings(text: str, findings: list[Finding], replace: Replace) -> str:
+def replace_findings(text: str, findings: list[TextFinding], replace: Replace) -> str:
     """Return a text in which findings are replaced."""
     parts, position = [], 0
     for found in findings:

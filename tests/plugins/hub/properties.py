@@ -2,6 +2,16 @@
 
 import json
 
+from localcdap.api.schema import Schema
+
+DATES = {
+    "sourceFields": "body",
+    "targetFields": "body",
+    "sourceFormat": "yyyy",
+    "targetFormat": "yyyy",
+    "schema": str(Schema.record("text", [("body", Schema.STRING)])),
+}
+"""Of DateTransform, for records with one text."""
 _ROUTES = {"routingField": "price", "portSpecification": "a:number_between(1|9)"}
 _MASKED = {
     "fields": "name",

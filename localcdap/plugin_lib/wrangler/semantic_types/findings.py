@@ -37,7 +37,7 @@ _TRAILING: Final = ".:!?"
 _SHORTEST: Final = 7
 
 
-class Finding(NamedTuple):
+class TextFinding(NamedTuple):
     """A part of a text that is about a person."""
 
     start: int
@@ -45,18 +45,18 @@ class Finding(NamedTuple):
     type: str
 
 
-def find_in_text(text: str, types: Collection[str] = ALL) -> list[Finding]:
+def find_in_text(text: str, types: Collection[str] = ALL) -> list[TextFinding]:
     """Return the findings in a text from left to right; none overlaps another.
 
     A number that several types may have counts as the first of :data:`ALL`.
     """
-    found: list[Finding] = []
+    found: list[TextFinding] = []
     for type in ALL:
         if type not in types:
             continue
         for start, end in _SEARCHES[type](text):
             if all(end <= each.start or start >= each.end for each in found):
-                found.append(Finding(start, end, type))
+                found.append(TextFinding(start, end, type))
     return sorted(found)
 
 
