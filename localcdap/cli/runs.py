@@ -116,10 +116,23 @@ def _list(instance: Instance, name: str | None, limit: int) -> None:
     if instance.json:
         print_json(runs)
     elif runs:
-        header = ("run", "pipeline", "profile", "status", "started", "took", "because")
-        print_table(header, [_format_row(run) for run in runs])
+        _print_runs(runs)
     else:
         echo("No runs yet. Start one with 'localcdap run FILE'.", err=True)
+
+
+def _print_runs(runs: Sequence[Run]) -> None:
+    """Print a line for each run; alerts only if there are any."""
+    header = ("run", "pipeline", "profile", "status", "started", "took")
+    counts = [count_alerts(run) for run in runs]
+    if any(counts):
+        rows = [
+            (*cells, number or None, because)
+            for number, (*cells, because) in zip(counts, map(_format_row, runs), strict=True)
+        ]
+        print_table((*header, "alerts", "because"), rows, numbers="alerts")
+    else:
+        print_table((*header, "because"), [_format_row(run) for run in runs])
 
 
 def _show(instance: Instance, name: str, *, with_columns: bool, with_alerts: bool) -> None:

@@ -76,6 +76,10 @@ def test_alerts_are_shown_and_removed_with_their_namespace(cdap: Cdap, home: Hom
         printed = capsys.readouterr()
         return printed.out + printed.err
 
+    assert run_command(["runs", "--namespace", "team", "--home", str(home.path)]) == 0
+    head, line = capsys.readouterr().out.splitlines()
+    assert head.split()[-2:] == ["alerts", "because"]
+    assert line.split()[-1] == "3"
     told = show("--alerts")
     assert "stage  in  out  errors  alerts" in told
     assert "In     who=ada, age=None" in told
