@@ -10,6 +10,7 @@ failures, and the errors, are here too: all packages exchange them. It imports n
 
 import sys
 
+from localcdap.api.alerts import Alert, AlertContext, AlertPublisher
 from localcdap.api.capability import SYSTEM_CAPABILITIES, Capabilities, capability
 from localcdap.api.config import NamedPlugins, PluginConfig, field
 from localcdap.api.connector import (
@@ -35,6 +36,8 @@ from localcdap.api.control import (
     PostAction,
     PostActionConfig,
     PostActionContext,
+    SparkProgram,
+    SparkProgramContext,
     StageStatistics,
 )
 from localcdap.api.deprecation import MovedModules
@@ -93,6 +96,9 @@ __all__ = [
     "SYSTEM_CAPABILITIES",
     "Action",
     "ActionContext",
+    "Alert",
+    "AlertContext",
+    "AlertPublisher",
     "BatchAggregator",
     "BatchJoiner",
     "BatchSink",
@@ -151,6 +157,8 @@ __all__ = [
     "SourceSampleContext",
     "SparkCompute",
     "SparkContext",
+    "SparkProgram",
+    "SparkProgramContext",
     "SparkSink",
     "SpecificationRequest",
     "SplitterTransform",

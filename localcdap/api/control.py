@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.config import PluginConfig, field
 from localcdap.api.plugin import Plugin
-from localcdap.api.stage import StageConfigurer, StageContext
+from localcdap.api.stage import SparkContext, StageConfigurer, StageContext
 from localcdap.api.tables import CreatedTable, TableResult
 
 if TYPE_CHECKING:
@@ -88,6 +88,27 @@ class Action(Plugin):
 
     def run(self, context: ActionContext) -> None:
         """Run the action."""
+        raise NotImplementedError
+
+
+class SparkProgramContext(ActionContext, SparkContext, Protocol):
+    """A Spark program at run time: what an action has, and the session with Spark."""
+
+
+class SparkProgram(Plugin):
+    """A program on Spark that runs as an action does (CDAP's plugin type ``sparkprogram``).
+
+    It handles no records of the pipeline. What it writes is not undone when the run fails. An exception fails
+    the run.
+    """
+
+    types = ("sparkprogram",)
+
+    def configure(self, stage: StageConfigurer) -> None:
+        """Accept any input. A Spark program has no output schema."""
+
+    def run(self, context: SparkProgramContext) -> None:
+        """Run the program with ``context.spark``."""
         raise NotImplementedError
 
 

@@ -57,6 +57,7 @@ _COMMANDS: Final = {
     "apps": "List, describe or call system applications.",
     "datasets": "Create, change, show and delete datasets.",
     "tables": "List the tables that sinks wrote, or show one.",
+    "topics": "List the topics of messages, or show the messages of one.",
     "sql": "Run a read-only SQL query on the tables.",
     "metadata": "Show, change or search tags and properties of entities.",
     "lineage": "Show where a dataset or a field comes from, and where it goes.",

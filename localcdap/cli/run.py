@@ -134,9 +134,8 @@ def read_changes(cdap: Cdap, run: Run) -> dict[tuple[str, str], str]:
 
 def show_result(run: Run, changes: Mapping[tuple[str, str], str] = NO_CHANGES) -> None:
     """Print the counts of each stage, the results of expectations, and how the run ended."""
-    rows = [(name, c.records_in, c.records_out, c.errors) for name, c in run.stages.items()]
-    if rows:
-        print_table(("stage", "in", "out", "errors"), rows, numbers="in out errors")
+    if run.stages:
+        _print_counts(run)
     for name, counts in run.stages.items():
         if counts.metrics:
             listed = ", ".join(f"{metric} {number:,}" for metric, number in counts.metrics.items())
@@ -155,6 +154,17 @@ def show_result(run: Run, changes: Mapping[tuple[str, str], str] = NO_CHANGES) -
         for frame in run.error.trace:
             echo(f"  {frame.rstrip()}")
         echo(f"See the log: localcdap logs {run.run}")
+
+
+def _print_counts(run: Run) -> None:
+    """Print the counts of each stage; alerts only if there are any."""
+    names = ["in", "out", "errors"]
+    rows = [[name, c.records_in, c.records_out, c.errors] for name, c in run.stages.items()]
+    if any(counts.alerts for counts in run.stages.values()):
+        names.append("alerts")
+        for row, counts in zip(rows, run.stages.values(), strict=True):
+            row.append(counts.alerts or 0)
+    print_table(("stage", *names), rows, numbers=" ".join(names))
 
 
 def _watch(cdap: Cdap, run: Run) -> Run:

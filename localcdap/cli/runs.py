@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import click
 
@@ -11,7 +12,7 @@ from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.cli.run import read_changes, show_result
 from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.expectations.results import format_share
-from localcdap.runs.model import Run
+from localcdap.runs.model import Run, StoredAlert, count_alerts, format_payload
 from localcdap.runs.retention import RunRetention
 from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_time, plural
@@ -48,6 +49,7 @@ _WIDEST: Final = 24
     is_flag=True,
     help="With show: show what the columns were like that its sinks wrote, as a sample shows them.",
 )
+@click.option("--alerts", is_flag=True, help="With show: list the alerts of its stages.")
 @click.option("--dry-run", is_flag=True, help="With prune: only list what would be removed.")
 @instance_options
 def command(
@@ -57,6 +59,7 @@ def command(
     keep_days: float | None,
     keep_newest: int | None,
     columns: bool,
+    alerts: bool,
     dry_run: bool,
 ) -> None:
     """List the runs of the namespace, or of the pipeline NAME, newest first.
@@ -71,7 +74,7 @@ def command(
     runs are kept, by default all; localcdap also applies these settings by itself.
     """
     if words[:1] == (_SHOW,) and len(words) == 2:
-        _show(instance, words[1], with_columns=columns)
+        _show(instance, words[1], with_columns=columns, with_alerts=alerts)
         return
     if words[:1] == (_CLASSIFY,) and len(words) == 2:
         _classify(instance, words[1])
@@ -87,8 +90,9 @@ def command(
     if not prunes:
         if keep_days or keep_newest or dry_run:
             raise click.UsageError("This option needs 'prune': localcdap runs prune …")
-        if columns:
-            raise click.UsageError("--columns needs 'show': localcdap runs show RUN --columns")
+        if columns or alerts:
+            option = "--columns" if columns else "--alerts"
+            raise click.UsageError(f"{option} needs 'show': localcdap runs show RUN {option}")
         _list(instance, name, limit)
         return
     with instance.connect() as cdap:
@@ -112,25 +116,54 @@ def _list(instance: Instance, name: str | None, limit: int) -> None:
     if instance.json:
         print_json(runs)
     elif runs:
-        header = ("run", "pipeline", "profile", "status", "started", "took", "because")
-        print_table(header, [_format_row(run) for run in runs])
+        _print_runs(runs)
     else:
         echo("No runs yet. Start one with 'localcdap run FILE'.", err=True)
 
 
-def _show(instance: Instance, name: str, *, with_columns: bool) -> None:
+def _print_runs(runs: Sequence[Run]) -> None:
+    """Print a line for each run; alerts only if there are any."""
+    header = ("run", "pipeline", "profile", "status", "started", "took")
+    counts = [count_alerts(run) for run in runs]
+    if any(counts):
+        rows = [
+            (*cells, number or None, because)
+            for number, (*cells, because) in zip(counts, map(_format_row, runs), strict=True)
+        ]
+        print_table((*header, "alerts", "because"), rows, numbers="alerts")
+    else:
+        print_table((*header, "because"), [_format_row(run) for run in runs])
+
+
+def _show(instance: Instance, name: str, *, with_columns: bool, with_alerts: bool) -> None:
     with instance.connect() as cdap:
         run = cdap.runs.get(instance.namespace, name)
         changes = read_changes(cdap, run)
         profiles = cdap.runs.read_profiles(run.run) if with_columns else []
+        alerts = cdap.runs.read_alerts(run.run) if with_alerts else []
     if instance.json:
-        print_json({"run": run, "profiles": profiles} if with_columns else run)
+        more: dict[str, Any] = {"profiles": profiles} if with_columns else {}
+        more |= {"alerts": alerts} if with_alerts else {}
+        print_json({"run": run, **more} if more else run)
         return
     show_result(run, changes)
+    if with_alerts:
+        _print_alerts(run, alerts)
     for profile in profiles:
         _print_profile(profile)
     if with_columns and not profiles:
         echo("No profiles were kept: the run wrote nothing, or engine.profiles is off.", err=True)
+
+
+def _print_alerts(run: Run, alerts: Sequence[StoredAlert]) -> None:
+    """Print alerts, and how many more the run had."""
+    if alerts:
+        print_table(("stage", "alert"), [(each.stage, format_payload(each)) for each in alerts])
+    more = count_alerts(run) - len(alerts)
+    if more > 0:
+        echo(f"… and {plural(more, 'alert')} more, which are not kept.", err=True)
+    elif not alerts:
+        echo("The run has no alerts.", err=True)
 
 
 def _print_profile(profile: SinkProfile) -> None:

@@ -6,6 +6,7 @@ and starts one when there is none. Without an instance (in tests of single stage
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 from collections.abc import Callable, Sequence
@@ -17,13 +18,14 @@ import msgspec
 from msgspec.structs import replace
 
 from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles
-from localcdap.api.errors import HostError, LocalcdapError
+from localcdap.api.errors import ConflictError, HostError, LocalcdapError, NotFoundError
 from localcdap.api.metadata import KEY_SEQUENCES, MetadataEntity, ScopedMetadata
 from localcdap.api.security import Permission
 from localcdap.api.stage import FindTable
 from localcdap.api.tables import TableResult, TableShape, keep_table
 from localcdap.engine.messages.host import (
     CONNECTIONS,
+    MESSAGING,
     METADATA,
     RUN_DATASETS,
     RUNS,
@@ -41,10 +43,12 @@ from localcdap.engine.messages.host import (
     TableExports,
     TableFiles,
     TableStatements,
+    TopicMessages,
 )
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import (
     Accessed,
+    Alerted,
     Failed,
     LineageTraced,
     LogLine,
@@ -210,6 +214,49 @@ def create_declarer(
     return declare
 
 
+# -- topics ---------------------------------------------------------------------------------
+
+
+class HostTopics:
+    """The topics of an instance.
+
+    :param home: the instance's folder; None when there is no host.
+    """
+
+    def __init__(self, home: str | None) -> None:
+        self._home: Final = home
+
+    def has(self, namespace: str, name: str) -> bool:
+        """Return whether there is a topic."""
+        try:
+            with self._connect() as client:
+                client.make_proxy(MESSAGING, TopicMessages).describe_topic(namespace, name)
+        except NotFoundError:
+            return False
+        return True
+
+    def create(self, namespace: str, name: str) -> None:
+        """Create a topic, unless it exists."""
+        with contextlib.suppress(ConflictError), self._connect() as client:
+            client.make_proxy(MESSAGING, TopicMessages).create_topic(namespace, name)
+
+    def publish(self, namespace: str, name: str, payloads: Sequence[Any]) -> None:
+        """Publish messages, all or none.
+
+        :raises NotFoundError: when there is no such topic.
+        """
+        with self._connect() as client:
+            client.make_proxy(MESSAGING, TopicMessages).publish(namespace, name, list(payloads))
+
+    def _connect(self) -> Client:
+        if self._home is None:
+            raise HostError(
+                "Topics cannot be used: this run has no host.",
+                "Run the pipeline through localcdap.",
+            )
+        return connect_to_host(Path(self._home))
+
+
 # -- metadata -------------------------------------------------------------------------------
 
 
@@ -292,7 +339,7 @@ class RedactingSpoolWriter(SpoolWriter):
     def _redact(self, message: msgspec.Struct) -> msgspec.Struct:
         secrets = self._secrets
         match message:
-            case LogLine() | LogLines() | Failed():
+            case LogLine() | LogLines() | Failed() | Alerted():
                 return secrets.clean([message])[0]
             case Accessed():
                 return Accessed(

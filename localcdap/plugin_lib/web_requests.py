@@ -22,12 +22,10 @@ class WebAnswer(NamedTuple):
     content: bytes
 
 
-class WebRequestConfig(PluginConfig, macros=True):
-    """The properties of a plugin that sends HTTP requests."""
+class WebServiceConfig(PluginConfig, macros=True):
+    """The properties of a plugin that calls a web service."""
 
     url: str = field("URL of the web service.")
-    method: str = field("HTTP method of the request.", choices=METHODS)
-    body: str | None = field("Body of the request.", default=None)
     headers: str | None = field(
         "Headers of the request, each on a line: name: value", default=None, name="requestHeaders"
     )
@@ -69,6 +67,38 @@ class WebRequestConfig(PluginConfig, macros=True):
                         f"'{line}' is not a header.", "Write 'name: value'."
                     ).with_config_property("requestHeaders")
 
+    def post_json(self, body: bytes) -> WebAnswer:
+        """Send JSON once by POST, and return the response without its content.
+
+        :raises OSError: (or HTTPException, ValueError) as :meth:`WebRequestConfig.send`.
+        """
+        headers = {"Content-Type": "application/json"} | self._read_headers()
+        return self._open("POST", body, headers, 0)
+
+    def _open(
+        self, method: str, body: bytes | None, headers: dict[str, str], max_bytes: int
+    ) -> WebAnswer:
+        if not _is_http(self.url):
+            raise ValueError("it begins neither with http:// nor with https://")
+        request = urllib.request.Request(  # noqa: S310 - its scheme is checked above
+            self.url.strip(), body, headers, method=method
+        )
+        handlers: Sequence[urllib.request.BaseHandler] = () if self.follow else (_NoRedirects(),)
+        opener = urllib.request.build_opener(*handlers)
+        with opener.open(request, timeout=self.get_timeout_ms() / 1000 or None) as answer:
+            return WebAnswer(answer.status, answer.reason, answer.read(max_bytes))
+
+    def _read_headers(self) -> dict[str, str]:
+        pairs = (line.partition(":") for line in _split_headers(self.headers))
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+class WebRequestConfig(WebServiceConfig, macros=True):
+    """The properties of a plugin that sends a request with a method and a body of the user."""
+
+    method: str = field("HTTP method of the request.", choices=METHODS)
+    body: str | None = field("Body of the request.", default=None)
+
     def send(self, max_bytes: int) -> WebAnswer:
         """Send the request once.
 
@@ -76,20 +106,8 @@ class WebRequestConfig(PluginConfig, macros=True):
         :raises OSError: (or HTTPException, ValueError) when there is no response; an ``HTTPError`` for a
             status that is an error.
         """
-        if not _is_http(self.url):
-            raise ValueError("it begins neither with http:// nor with https://")
-        headers = {}
-        for line in _split_headers(self.headers):
-            name, _, value = line.partition(":")
-            headers[name.strip()] = value.strip()
         body = self.body.encode() if self.body else None
-        request = urllib.request.Request(  # noqa: S310 - its scheme is checked above
-            self.url.strip(), body, headers, method=self.method
-        )
-        handlers: Sequence[urllib.request.BaseHandler] = () if self.follow else (_NoRedirects(),)
-        opener = urllib.request.build_opener(*handlers)
-        with opener.open(request, timeout=self.get_timeout_ms() / 1000 or None) as answer:
-            return WebAnswer(answer.status, answer.reason, answer.read(max_bytes))
+        return self._open(self.method, body, self._read_headers(), max_bytes)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

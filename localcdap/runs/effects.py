@@ -14,6 +14,7 @@ from localcdap.api.serialization.structs import unpack
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import (
     Accessed,
+    Alerted,
     Committed,
     Counted,
     DatasetFlow,
@@ -85,6 +86,8 @@ class RunEffects:
                 self._records.note_accesses(transaction, self._id, message.accesses)
             case SinksProfiled():
                 self._records.add_profiles(transaction, self._id, message.profiles)
+            case Alerted():
+                self._records.add_alerts(transaction, self._id, message)
             case LineageTraced():
                 self._records.note_lineage(transaction, self._id, message)
             case MetadataOperations():
@@ -254,5 +257,5 @@ def _keep_progress(run: Run) -> None:
 
 
 def _to_stage_counts(counts: RecordCounts) -> StageCounts:
-    metrics = counts.metrics or UNSET
-    return StageCounts(counts.in_, counts.out, counts.error, metrics)
+    metrics, alerts = counts.metrics or UNSET, counts.alert or UNSET
+    return StageCounts(counts.in_, counts.out, counts.error, metrics, alerts)

@@ -24,6 +24,8 @@ class StageCounts(msgspec.Struct, rename={"records_in": "in", "records_out": "ou
     errors: int | None = None
     metrics: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     """The metrics that the plugin counted, by name; absent when it counted nothing."""
+    alerts: int | msgspec.UnsetType = msgspec.UNSET
+    """The alerts that the stage emitted; absent when it emitted none."""
 
 
 class RunProgress(msgspec.Struct, rename="camel"):
@@ -155,6 +157,24 @@ class StoredLogLine(msgspec.Struct, omit_defaults=True):
     stage: str | None = None
     more: int = 0
     """The number of characters of the text that were left out."""
+
+
+class StoredAlert(msgspec.Struct):
+    """An alert of a run."""
+
+    stage: str
+    """The stage that emitted it."""
+    payload: dict[str, str | None]
+
+
+def format_payload(alert: StoredAlert) -> str:
+    """Return what an alert says: ``name=value, name=value``."""
+    return ", ".join(f"{name}={value}" for name, value in alert.payload.items())
+
+
+def count_alerts(run: Run) -> int:
+    """Return the number of alerts of all stages."""
+    return sum(counts.alerts or 0 for counts in run.stages.values())
 
 
 def count_records_written(run: Run) -> int | None:

@@ -13,6 +13,7 @@ from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.library.application_model import get_application_artifact
+from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER
 from localcdap.pipeline.validation.datasets import DatasetPlanner, create_update_failures
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.runs.model import Run, RunRequest, StageCounts, get_now
@@ -73,8 +74,9 @@ def build_run(
 
 def _list_sinks(document: PipelineDocument) -> list[str]:
     """Return the stages that get records and give none to others."""
-    giving = {each.source for each in document.connections}
-    getting = {each.target for each in document.connections}
+    silent = {each.name for each in document.stages if each.plugin.type == ALERT_PUBLISHER}
+    giving = {each.source for each in document.connections if each.target not in silent}
+    getting = {each.target for each in document.connections} - silent
     return [each.name for each in document.stages if each.name in getting - giving]
 
 

@@ -17,6 +17,7 @@ from localcdap.api.security import Authorizer
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.engine.messages.spool import (
+    Alerted,
     DatasetAccess,
     DatasetFlow,
     LineageTraced,
@@ -25,7 +26,7 @@ from localcdap.engine.messages.spool import (
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
 from localcdap.namespaces.service import NamespaceService
-from localcdap.runs.model import Run, StoredLogLine, get_now
+from localcdap.runs.model import Run, StoredAlert, StoredLogLine, get_now
 from localcdap.runs.statistics.columns import COLUMNS, build_columns
 from localcdap.runs.status_events import describe_end, describe_status
 from localcdap.store.store import Store, Transaction
@@ -234,12 +235,13 @@ class RunRecords:
         transaction.execute(f"DELETE FROM spool_offsets WHERE spool {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute(f"DELETE FROM run_accesses WHERE run {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute(f"DELETE FROM run_profiles WHERE run {of_namespace}", (namespace,))  # noqa: S608
+        transaction.execute(f"DELETE FROM run_alerts WHERE run {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute("DELETE FROM runs WHERE namespace = ?", (namespace,))
 
     def remove(self, transaction: Transaction, namespace: str, runs: Sequence[str]) -> None:
         """Remove ended runs of a namespace, their logs, and the documents that no other run has."""
-        tables = ("run_logs", "run"), ("spool_offsets", "spool"), ("run_accesses", "run")
-        for table, key in (*tables, ("run_profiles", "run"), ("runs", "run")):
+        reported = ("run_logs", "run_accesses", "run_profiles", "run_alerts", "runs")
+        for table, key in (("spool_offsets", "spool"), *((each, "run") for each in reported)):
             transaction.execute(
                 f"DELETE FROM {table} WHERE {key} IN (SELECT unnest(?))",  # noqa: S608
                 (list(runs),),
@@ -282,6 +284,27 @@ class RunRecords:
             "SELECT profile FROM run_profiles WHERE run = ? ORDER BY rowid", (run,)
         )
         return [decode_json(profile, SinkProfile) for (profile,) in rows]
+
+    def add_alerts(self, transaction: Transaction, run: str, alerted: Alerted) -> None:
+        """Store alerts of a stage."""
+        transaction.execute_many(
+            "INSERT INTO run_alerts VALUES (?, ?, ?)",
+            [(run, alerted.stage, msgspec.json.encode(each).decode()) for each in alerted.payloads],
+        )
+
+    def read_alerts(self, run: str, limit: int) -> list[StoredAlert]:
+        """Return the first alerts of a run that are kept, in the order of its phases.
+
+        :param limit: the most to return; 0 for all.
+        """
+        rows = self._store.read(
+            "SELECT stage, payload FROM run_alerts WHERE run = ? ORDER BY rowid LIMIT ?",
+            (run, limit or _ALL),
+        )
+        return [
+            StoredAlert(stage, decode_json(payload, dict[str, str | None]))
+            for stage, payload in rows
+        ]
 
     def get_log_length(self, transaction: Transaction, run: str) -> int:
         """Return the number of the last line of a run's log; 0 when it is empty."""

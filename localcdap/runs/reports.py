@@ -1,11 +1,11 @@
-"""What runs have reported: their logs, and the profiles of what they have written."""
+"""What runs have reported: their logs, their alerts, and the profiles of what they have written."""
 
 from __future__ import annotations
 
 from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.runs.access import OF_RUN
 from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
-from localcdap.runs.model import StoredLogLine
+from localcdap.runs.model import StoredAlert, StoredLogLine
 from localcdap.runs.records import RunRecords
 from localcdap.security.access import requires
 
@@ -21,6 +21,14 @@ class RunReports:
     def read_profiles(self, run: str) -> list[SinkProfile]:
         """Return the profiles of what the sinks of a run got; none when the setting is off."""
         return self._records.read_profiles(run)
+
+    @requires(OF_RUN)
+    def read_alerts(self, run: str, limit: int = 0) -> list[StoredAlert]:
+        """Return the alerts of a run: the first 1,000 of each stage and phase.
+
+        :param limit: the most to return; 0 for all.
+        """
+        return self._records.read_alerts(run, limit)
 
     @requires(OF_RUN)
     def summarize_log(self, run: str) -> LogSummary:

@@ -1,10 +1,13 @@
-"""Runs actions, post actions and conditions outside of a pipeline run."""
+"""Runs actions, post actions, conditions and alert publishers outside of a pipeline run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
+import msgspec
+
+from localcdap.api.alerts import Alert, AlertPublisher
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import BadRequestError, StageError
@@ -21,6 +24,8 @@ from localcdap.testing.records import (
 )
 
 Statistics = Mapping[str, StageStatistics]
+GivenTopics: TypeAlias = dict[str, list[Any]]
+"""The messages of topics: those of the run's namespace by name, others by ``namespace:name``."""
 
 
 class FakeControlContext(WorkerStageContext):
@@ -35,6 +40,7 @@ class FakeControlContext(WorkerStageContext):
         metadata: GivenMetadata,
         *,
         succeeded: bool = True,
+        topics: GivenTopics | None = None,
     ) -> None:
         super().__init__(build_stage_data(stage, arguments))
         self.pipeline = "test"
@@ -46,6 +52,7 @@ class FakeControlContext(WorkerStageContext):
             build_stage_data(stage, arguments), metadata, self.output
         )
         self._locations: Final = locations
+        self._topics: Final = topics
         self.metrics = self.counting = CountingMetrics()
 
     @property
@@ -82,6 +89,45 @@ class FakeControlContext(WorkerStageContext):
             f"there are no tables here for {len(statements)} statements.",
             "Run its pipeline in an instance: with the fixture cdap_instance.",
         )
+
+    def has_topic(self, name: str, namespace: str | None = None) -> bool:
+        return self._get_key(name, namespace) in self._get_topics()
+
+    def create_topic(self, name: str) -> None:
+        self._get_topics().setdefault(name, [])
+
+    def publish_messages(
+        self, topic: str, payloads: Sequence[Any], namespace: str | None = None
+    ) -> None:
+        key, topics = self._get_key(topic, namespace), self._get_topics()
+        if key not in topics:
+            raise self.fail(f"there is no topic '{key}'.", "Create it.")
+        topics[key] += [msgspec.to_builtins(payload) for payload in payloads]
+
+    def _get_key(self, name: str, namespace: str | None) -> str:
+        return name if namespace in (None, self.namespace) else f"{namespace}:{name}"
+
+    def _get_topics(self) -> GivenTopics:
+        if self._topics is None:
+            raise self.fail("there are no topics here.", "Give them as 'topics'.")
+        return self._topics
+
+
+def publish(
+    cls: type[Plugin], stage: Stage, context: FakeControlContext, alerts: Iterable[Alert]
+) -> StageOutput:
+    """Have an alert publisher publish alerts."""
+    plugin = create_plugin(cls, stage.name, stage.properties)
+    if not isinstance(plugin, AlertPublisher):
+        raise BadRequestError(f"{cls.__name__} is not an alert publisher.", "Use 'run', or 'act'.")
+    plugin.prepare_run(context.preparation)
+    try:
+        plugin.initialize(context)
+        plugin.publish(iter(alerts))
+    finally:
+        plugin.destroy()
+    context.output.metrics = dict(context.counting.counts)
+    return context.output
 
 
 def act(cls: type[Plugin], stage: Stage, context: FakeControlContext) -> StageOutput:

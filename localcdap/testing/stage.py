@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from localcdap.api.control import Action, Condition, PostAction
+from localcdap.api.alerts import Alert, AlertPublisher
+from localcdap.api.control import Action, Condition, PostAction, SparkProgram
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.lineage import StageLineage
@@ -25,7 +26,14 @@ from localcdap.engine.messages.flow import Stage
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.sandbox.stage_lineage import LineageRequest, trace_stage
 from localcdap.testing.configuration import raise_failures, validate_stage
-from localcdap.testing.control_stages import FakeControlContext, Statistics, act, decide
+from localcdap.testing.control_stages import (
+    FakeControlContext,
+    GivenTopics,
+    Statistics,
+    act,
+    decide,
+    publish,
+)
 from localcdap.testing.records import GivenMetadata, StageOutput, run_records
 from localcdap.testing.references import in_memory_ref
 from localcdap.testing.tables import TableData
@@ -142,6 +150,28 @@ class StageTester:
         stage = self._build_stage()
         return act(self._plugin, stage, self._build_context(stage, statistics, succeeded=succeeded))
 
+    def publish(
+        self,
+        alerts: Sequence[Mapping[str, str | None]],
+        *,
+        stage: str = "alarm",
+        topics: GivenTopics | None = None,
+    ) -> StageOutput:
+        """Have an alert publisher publish alerts, as at the end of a run. Its exceptions are raised.
+
+        :param alerts: their payloads.
+        :param stage: the name of the stage that has emitted them.
+        :param topics: the topics of the instance with their messages, to which new ones are added; without
+            it there are no topics.
+        :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
+        :raises BadRequestError: when the plugin is not an alert publisher.
+        """
+        built = self._build_stage()
+        context = self._build_context(built, None, topics=topics)
+        return publish(
+            self._plugin, built, context, (Alert(stage, dict(payload)) for payload in alerts)
+        )
+
     def decide(self, statistics: Statistics | None = None) -> bool:
         """Return which branch a condition selects. Its exceptions are raised.
 
@@ -168,7 +198,12 @@ class StageTester:
         )
 
     def _build_context(
-        self, stage: Stage, statistics: Statistics | None, *, succeeded: bool = True
+        self,
+        stage: Stage,
+        statistics: Statistics | None,
+        *,
+        succeeded: bool = True,
+        topics: GivenTopics | None = None,
     ) -> FakeControlContext:
         locations = self._locations or Locations({}, str(Path.cwd()))
         return FakeControlContext(
@@ -178,6 +213,7 @@ class StageTester:
             statistics or {},
             self._metadata,
             succeeded=succeeded,
+            topics=topics,
         )
 
     def _configure(self, *, runtime: bool) -> ConfiguredStage:
@@ -202,10 +238,15 @@ def _require_records(plugin: type[Plugin]) -> None:
     kinds: Any = (Transform, SplitterTransform, ErrorTransform, BatchAggregator)
     if issubclass(plugin, kinds) and plugin.grain() in (Grain.RECORD, Grain.BATCH):
         return
-    if issubclass(plugin, Action | PostAction | Condition):
+    if issubclass(plugin, Action | PostAction | Condition | AlertPublisher):
         raise BadRequestError(
             f"{plugin.__name__}, a {plugin.types[0]}, handles no records.",
-            "Use 'decide' for a condition, 'act' for others.",
+            "Use 'decide' for a condition, 'publish' for an alert publisher, 'act' for others.",
+        )
+    if issubclass(plugin, SparkProgram):
+        raise BadRequestError(
+            f"{plugin.__name__}, a Spark program, handles no records and needs Spark.",
+            "Run its pipeline in an instance: with the fixture cdap_instance.",
         )
     raise BadRequestError(
         f"{plugin.__name__}, a {' or '.join(plugin.types)}, does not work on single records, so it cannot "

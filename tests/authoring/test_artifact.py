@@ -30,12 +30,14 @@ def files(folder: Path) -> list[str]:
 def test_the_types_that_there_are_templates_for():
     assert set(TYPES) == {
         "action",
+        "alertpublisher",
         "condition",
         "connector",
         "batchsource",
         "transform",
         "batchaggregator",
         "batchjoiner",
+        "sparkprogram",
         "splittertransform",
         "errortransform",
         "batchsink",

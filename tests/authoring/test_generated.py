@@ -85,10 +85,14 @@ def test_a_pipeline_of_them_runs(cdap_instance: TemporaryInstance, engine):
             stage("once", "batchsink", path="once", textField="line"),
             stage("often", "batchsink", path="often", textField="line"),
             stage("refused", "batchsink", path="refused", textField="why"),
+            stage("tell", "alertpublisher", path="alerts.txt"),
+            stage("number", "sparkprogram", path="once", result="number.txt"),
         ],
         ("find", "lines"),
         ("lines", "clean"),
         ("clean", "empty"),
+        ("clean", "tell"),
+        ("once", "number"),
         ("empty", "refused"),
         ("clean", "count"),
         ("clean", "join"),
@@ -106,6 +110,7 @@ def test_a_pipeline_of_them_runs(cdap_instance: TemporaryInstance, engine):
     assert listed >= {(each, plugin_name(each)) for each in list_plugin_types()}
     assert (run.status, run.error) == (RunStatus.COMPLETED, None)
     assert written(cdap_instance, "once") == ["b"]
+    assert (cdap_instance.home.path / "number.txt").read_text() == "1\n"
     assert written(cdap_instance, "often") == ["a", "a"]
     assert written(cdap_instance, "refused") == ["clean: Field 'line' holds no text. (1)"]
     assert run.stages["clean"].errors == 1

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
+
 from localcdap.api.failures import ArtifactId
 from localcdap.api.schema import Schema
 from localcdap.pipeline.document.reader import read_document
@@ -145,6 +150,43 @@ def test_alert_publishers_take_no_records():
     other = {"schema": record("x")}
     spec = spec_of("source:s source:t sink:y sink:z alert:a", "s>y t>z s>a t>a", s=ABC, t=other)
     assert spec["a"].input_schemas == {"s": None, "t": None}
+
+
+def test_an_alert_publisher_that_can_get_no_alerts_has_a_warning():
+    silent = resolved(pipeline("source:s sink:z alert:a", "s>z s>a", s=ABC), warn=True)
+    assert [(each.stage, each.message) for each in silent.warnings] == [
+        ("a", "Stage 'a' gets no alerts: 's' (batchsource) cannot emit any.")
+    ]
+    loud = pipeline("source:s transform:t sink:z alert:a", "s>t t>z s>a t>a", s=ABC)
+    assert resolved(loud, warn=True).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, ["The SQL engine 'BigQueryPushdownEngine' is not used: all stages run on Spark."]),
+        ({"pushdownEnabled": False}, []),
+        ({"transformationPushdown": {}}, []),
+        (
+            {"transformationPushdown": {"plugin": {"name": "x", "type": "action"}}},
+            [
+                (
+                    "The plugin of 'transformationPushdown' must have a name and the type "
+                    "'batchsqlengine', not 'action'."
+                )
+            ],
+        ),
+    ],
+)
+def test_an_sql_engine_is_kept_and_not_used(changes: dict[str, Any], told: list[str]):
+    plugin = {"name": "BigQueryPushdownEngine", "type": "batchsqlengine", "properties": {}}
+    made = config("source:s sink:z", "s>z", s=ABC)
+    engine = {"pushdownEnabled": True, "transformationPushdown": {"plugin": plugin}} | changes
+    source = {"config": made | engine}
+    answer = resolved(read_document(source), warn=True)
+    assert [each.message for each in answer.warnings] == told
+    assert answer.errors == []
+    assert json.loads(answer.document.to_json())["config"].items() >= engine.items()
 
 
 # -- all failures at once --------------------------------------------------------------------

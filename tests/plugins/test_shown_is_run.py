@@ -11,7 +11,6 @@ import decimal
 import gzip
 import json
 import os
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -32,7 +31,9 @@ from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook
-from tests.plugins.hub.properties import HUB_PROPERTIES
+from tests.plugins.database.support import DATABASE
+from tests.plugins.hub.properties import DATES, HUB_PROPERTIES
+from tests.plugins.pdf.documents import write_pdf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,14 +83,7 @@ ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json()
 LONG_AGO_S = 1_421_786_520
 (DERBY_JAR,) = (find_spark_home() / "jars").glob("derby-*.jar")
 PLACES = {"gs://bucket": "bucket", "s3a://bucket": "bucket", "jdbc://derby": str(DERBY_JAR)}
-DATABASE = {
-    "jdbcPluginName": "derby",
-    "connectionString": f"jdbc:derby:memory:{uuid.uuid4().hex};create=true",
-}
 ON_WIDE = {"in": (WIDE, RECORDS)}
-DATES = {"sourceFields": "body", "targetFields": "body", "schema": ONE_TEXT} | dict.fromkeys(
-    ("sourceFormat", "targetFormat"), "yyyy"
-)
 NEEDS_A_SERVER = {
     (type, name)
     for type in ("batchsource", "batchsink")
@@ -290,6 +284,10 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"decompressor": "body:GZIP", "schema": ONE_TEXT},
         {"in": (Schema.parse_record(ONE_BYTES), [{"body": gzip.compress(b"x")}])},
     ),
+    ("transform", "PDFExtractor"): Sample(
+        {"sourceFieldName": "body", "continueOnError": "false"},
+        {"in": (Schema.parse_record(ONE_BYTES), [{"body": write_pdf("x", Title="t")}])},
+    ),
     ("transform", "XMLParser"): Sample(
         {"input": "body", "xPathMappings": "a:/x/a", "fieldTypeMapping": "a:int"},
         text("<x><a>1</a></x>"),
@@ -379,7 +377,7 @@ def list_shipped_plugins() -> dict[tuple[str, str], Path]:
     for place in find_system_artifacts(PLUGINS):
         for cls in load_artifact(str(place.path), compute_digest(place.path)):
             type, name, _ = cls.__localcdap_plugin__  # type: ignore[attr-defined]
-            if type not in ("action", "condition", "postaction", "connector"):
+            if type not in ("action", "condition", "postaction", "connector", "alertpublisher"):
                 found[type, name] = place.path
     return found
 

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from localcdap.api.failures import ArtifactId
-from localcdap.engine.messages.spool import RunStatus
+from localcdap.engine.messages.spool import Alerted, RunStatus
 from localcdap.host import Cdap
 from localcdap.runs.model import Run, RunError, StageCounts, StoredLogLine, get_now
 from localcdap.runs.records import ProcessIdentity
@@ -69,6 +69,11 @@ def write_log(cdap: Cdap, run: str, lines: list[StoredLogLine]) -> None:
     with cdap.runs._store.transaction() as tx:
         cdap.runs._records.add_log(tx, run, lines)
     cdap.runs._announce()
+
+
+def write_alerts(cdap: Cdap, run: str, stage: str, *payloads: dict[str, str | None]) -> None:
+    with cdap.runs._store.transaction() as tx:
+        cdap.runs._records.add_alerts(tx, run, Alerted(stage, list(payloads)))
 
 
 def write_long_log(cdap: Cdap, run: str, count: int) -> None:

@@ -13,9 +13,9 @@ from localcdap.cli.main import run as run_command
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import Cdap, open_in_process
-from localcdap.runs.model import StoredLogLine, get_now
+from localcdap.runs.model import StageCounts, StoredLogLine, get_now
 from localcdap.runs.retention import RunRetention
-from tests.runs.stored_runs import write_log, write_run
+from tests.runs.stored_runs import write_alerts, write_log, write_run
 
 DAY = 86_400_000
 
@@ -45,6 +45,7 @@ def test_runs_that_no_limit_keeps_are_removed_with_all_they_left(cdap: Cdap, hom
     (other,) = write_days(cdap, 9, pipeline="other", document='{"name": "other"}')
     for run in (old, young):
         write_log(cdap, run, [StoredLogLine(1, 0, "INFO", run)])
+        write_alerts(cdap, run, "In", {"who": run})
         (home.runs / run).mkdir(parents=True)
 
     assert cdap.runs.prune("default", RunRetention(days=3), "sales", only_list=True) == [old]
@@ -56,9 +57,39 @@ def test_runs_that_no_limit_keeps_are_removed_with_all_they_left(cdap: Cdap, hom
     assert (home.runs / young).exists()
     assert [line.text for line in cdap.runs.read_log(young)] == [young]
     assert cdap.runs.read_log(old) == []
+    assert cdap.runs.read_alerts(old) == []
+    assert [each.payload for each in cdap.runs.read_alerts(young)] == [{"who": young}]
     assert "sales" in cdap.runs.get_document(young)  # another run of the same document was removed
     store = cdap.runs._store
     assert store.read("SELECT count(*) FROM run_documents", ()) == [(1,)]
+
+
+def test_alerts_are_shown_and_removed_with_their_namespace(cdap: Cdap, home: Home, capsys):
+    cdap.namespaces.create("team")
+    counts = {"In": StageCounts(0, 10, 0, alerts=3), "Out": StageCounts(10, 10, 0)}
+    run = write_run(cdap, namespace="team", stages=counts).run
+    write_alerts(cdap, run, "In", {"who": "ada", "age": None}, {"who": "b\x1b[31mob"})
+
+    def show(*options: str) -> str:
+        words = ("runs", "show", run, *options, "--namespace", "team", "--home", str(home.path))
+        assert run_command(list(words)) == 0
+        printed = capsys.readouterr()
+        return printed.out + printed.err
+
+    assert run_command(["runs", "--namespace", "team", "--home", str(home.path)]) == 0
+    head, line = capsys.readouterr().out.splitlines()
+    assert head.split()[-2:] == ["alerts", "because"]
+    assert line.split()[-1] == "3"
+    told = show("--alerts")
+    assert "stage  in  out  errors  alerts" in told
+    assert "In     who=ada, age=None" in told
+    assert "\x1b[31mob" not in told
+    assert "and 1 alert more, which are not kept" in told
+    assert [each["stage"] for each in json.loads(show("--alerts", "--json"))["alerts"]] == [
+        "In"
+    ] * 2
+    cdap.namespaces.delete("team")
+    assert cdap.runs._store.read("SELECT count(*) FROM run_alerts", ()) == [(0,)]
 
 
 def test_with_both_limits_either_keeps_a_run(cdap: Cdap):

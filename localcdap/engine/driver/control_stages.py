@@ -1,14 +1,16 @@
-"""Actions, conditions and post actions, which run in the run's own process."""
+"""Actions, conditions, post actions and alert publishers, which run in the run's own process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from localcdap.api.control import Action, Condition, PostAction, StageStatistics
+from localcdap.api.alerts import Alert, AlertPublisher
+from localcdap.api.control import Action, Condition, PostAction, SparkProgram, StageStatistics
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.tables import CreatedTable, TableResult
-from localcdap.engine.host_client import execute_statements
+from localcdap.engine.host_client import HostTopics, execute_statements
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.engine.messages.spool import RecordCounts
@@ -40,13 +42,13 @@ class ControlStages:
             return bool(plugin.decide(self._create_context(stage, counts)))
 
     def run_action(self, stage: Stage, counts: Mapping[str, RecordCounts]) -> None:
-        """Run an action.
+        """Run an action or a Spark program.
 
         :raises StageError: when it fails.
         """
         with stage_scope(stage.name):
             plugin = get_plugin(self._run, stage)
-            if not isinstance(plugin, Action):
+            if not isinstance(plugin, Action | SparkProgram):
                 raise _create_type_error(stage)
             plugin.run(self._create_context(stage, counts))
 
@@ -68,6 +70,23 @@ class ControlStages:
             plugin.run(context)
             return True
 
+    def publish_alerts(
+        self, stage: Stage, alerts: Iterator[Alert], counts: Mapping[str, RecordCounts]
+    ) -> None:
+        """Have an alert publisher publish alerts.
+
+        :raises StageError: when it fails.
+        """
+        with stage_scope(stage.name):
+            plugin = get_plugin(self._run, stage)
+            if not isinstance(plugin, AlertPublisher):
+                raise _create_type_error(stage)
+            try:
+                plugin.initialize(self._create_context(stage, counts))
+                plugin.publish(alerts)
+            finally:
+                plugin.destroy()
+
     def _create_context(
         self, stage: Stage, counts: Mapping[str, RecordCounts]
     ) -> DriverControlContext:
@@ -77,7 +96,9 @@ class ControlStages:
 
 
 class DriverControlContext(DriverContext):
-    """A :class:`localcdap.api.control.PostActionContext`, which has what every control stage needs."""
+    """A :class:`localcdap.api.control.PostActionContext` and a :class:`localcdap.api.alerts.AlertContext`,
+    which has what every control stage needs.
+    """
 
     def __init__(
         self,
@@ -95,6 +116,7 @@ class DriverControlContext(DriverContext):
         self.succeeded = False
         self._set_argument: Final = set_argument
         self._host_directory: Final = run.host_directory
+        self._topics: Final = HostTopics(run.host_directory)
 
     def set_argument(self, name: str, value: str) -> None:
         """Set an argument of the run for the stages that follow."""
@@ -118,6 +140,30 @@ class DriverControlContext(DriverContext):
         for name in changes:
             self._run.note_table(self.stage_name, TableUse.CHANGE, name)
         return result
+
+    def has_topic(self, name: str, namespace: str | None = None) -> bool:
+        """Return whether there is a topic."""
+        with self._topic_scope():
+            return self._topics.has(namespace or self.namespace, name)
+
+    def create_topic(self, name: str) -> None:
+        """Create a topic in the namespace of the run, unless it exists."""
+        with self._topic_scope():
+            self._topics.create(self.namespace, name)
+
+    def publish_messages(
+        self, topic: str, payloads: Sequence[Any], namespace: str | None = None
+    ) -> None:
+        """Publish messages on a topic, all or none."""
+        with self._topic_scope():
+            self._topics.publish(namespace or self.namespace, topic, payloads)
+
+    @contextlib.contextmanager
+    def _topic_scope(self) -> Iterator[None]:
+        try:
+            yield
+        except LocalcdapError as error:
+            raise self.fail(error.message, error.corrective_action) from None
 
 
 def _create_type_error(stage: Stage) -> StageError:

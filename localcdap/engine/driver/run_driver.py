@@ -184,6 +184,7 @@ class RunDriver:
             workflow.run_ending()
             self._cancellation.disarm()
             workflow.run_post_actions(succeeded=True)
+            workflow.publish_alerts()
         _LOG.info("Pipeline '%s' succeeded", order.pipeline)
         spool.append(*messages, create_status(RunStatus.COMPLETED), durable=True)
         return RunStatus.COMPLETED
@@ -280,6 +281,7 @@ class RunDriver:
             _LOG.error("Pipeline '%s' failed: %s", self._order.pipeline, failed.message)
         if self._workflow is not None:
             self._workflow.run_post_actions(succeeded=False)
+            self._workflow.publish_alerts()
         spool.append(*reasons, create_status(end), durable=True)
         return end
 

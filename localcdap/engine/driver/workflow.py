@@ -16,12 +16,14 @@ from localcdap.engine.driver.accesses import (
     list_reads,
     list_writes,
 )
+from localcdap.engine.driver.alerts import RunAlerts
 from localcdap.engine.driver.control_stages import ControlStages
 from localcdap.engine.driver.execution import execute_plan, prepare_plans
 from localcdap.engine.driver.lineage import trace_flow
 from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE, Stage
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import (
+    Alerted,
     DatasetAccess,
     DatasetFlow,
     ExpectationsChecked,
@@ -35,30 +37,35 @@ from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
 from localcdap.engine.plan.planner import plan_flow
+from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.schema_checks import SchemaCheck
 from localcdap.engine.plan.streams import Plan
 from localcdap.expectations.results import RuleResult
+from localcdap.text import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 
-PhaseMessage: TypeAlias = LineageTraced | StagesTimed | ExpectationsChecked | SinksProfiled
+PhaseMessage: TypeAlias = (
+    LineageTraced | StagesTimed | ExpectationsChecked | SinksProfiled | Alerted
+)
 """What is known of a phase when it has ended."""
 
 
 class Workflow:
     """Runs the steps of one run: :meth:`prepare`, :meth:`run_data`, :meth:`run_ending`,
-    :meth:`run_post_actions`.
+    :meth:`run_post_actions`, :meth:`publish_alerts`.
 
     :param resolved: the pipeline before any of its actions has run.
     :param on_counts: called with the counts of the stages of each phase that has ended.
     :param on_accesses: called with the datasets that a phase begins to read or has written, and that a
         control stage has read or changed.
     :param on_phase: called with what is known of a phase that has ended: the field lineage, the times of its
-        stages, the results of its expectations, and the profiles of what its sinks have written.
+        stages, the results of its expectations, the profiles of what its sinks have written, and the first
+        alerts of its stages.
     """
 
     def __init__(
@@ -93,9 +100,10 @@ class Workflow:
         self._connectors: Final[dict[str, DataFrame]] = {}
         self.explained: Final[dict[str, list[str]]] = {}
         """By stage that :meth:`prepare` planned, how it runs, line by line."""
-        # Conditions are evaluated on the counts.
+        self._alerts: Final = RunAlerts(run)
+        # Conditions are evaluated on the counts, and alerts come with them.
         forwarding = CONDITION in resolved.route.types.values()
-        self._counts_records: Final = order.counts or forwarding
+        self._counts_records: Final = order.counts or forwarding or bool(resolved.publishers)
 
     @property
     def _route(self) -> PhaseRoute:
@@ -103,8 +111,9 @@ class Workflow:
 
     @property
     def has_ending(self) -> bool:
-        """Whether anything comes after the data: control stages or post actions."""
-        return bool(self._resolved.ending_actions) or self.has_ending_steps
+        """Whether anything comes after the data: control stages, post actions or alert publishers."""
+        followers = self._resolved.ending_actions or self._resolved.publishers
+        return bool(followers) or self.has_ending_steps
 
     @property
     def has_ending_steps(self) -> bool:
@@ -176,6 +185,25 @@ class Workflow:
             except Exception as error:
                 _LOG.warning("Post action '%s' failed: %s", name, error)
 
+    def publish_alerts(self) -> None:
+        """Have the alert publishers publish the alerts of the stages before them; failures change nothing.
+
+        As in CDAP (``SmartWorkflow.destroy``), a publisher without alerts is not even created.
+        """
+        for name, stages in self._resolved.publishers.items():
+            count = self._alerts.count(stages)
+            if not count:
+                continue
+            try:
+                self._refresh()
+                stage = self._resolved.create_control(name)
+                self._control_stages.publish_alerts(stage, self._alerts.read(stages), self._counts)
+                _LOG.info("Stage '%s' has published %s.", name, plural(count, "alert"))
+            except Exception as error:
+                text = "Stage '%s' had errors publishing alerts. Alerts may not have been published. %s"
+                _LOG.warning(text, name, error)
+            self._report_counts({name: RecordCounts(in_=count)})
+
     def list_flows(self) -> list[DatasetFlow]:
         """Return where metadata is to go along with the records; nothing unless the pipeline asks for it."""
         given = self._resolved.document.properties.get(PROPAGATION, "")
@@ -226,8 +254,8 @@ class Workflow:
         )
         self._on_accesses(list_writes(flow, self._run))
         self._on_phase(trace_flow(flow, self._run))
-        if plan.counter is not None and plan.counter.stage_times:
-            self._on_phase(StagesTimed(dict(plan.counter.stage_times)))
+        if plan.counter is not None:
+            self._report_tasks(plan.counter)
         for entry in self._route.list_entries(stages, self._live):
             counts.pop(entry, None)
         for name in self._route.list_exits(stages):
@@ -238,6 +266,16 @@ class Workflow:
             self._on_phase(SinksProfiled(plan.profiler.get_profiles()))
         if plan.expectations is not None:
             self._report_results(plan.expectations.get_results())
+
+    def _report_tasks(self, counter: RecordCounter) -> None:
+        """Report what the tasks of a phase have told beside the counts of records."""
+        if counter.stage_times:
+            self._on_phase(StagesTimed(dict(counter.stage_times)))
+        try:
+            for alerted in self._alerts.add(counter):
+                self._on_phase(alerted)
+        except OSError as error:
+            _LOG.warning("Alerts cannot be read, and are not published: %s", error)
 
     def _report_results(self, results: list[RuleResult]) -> None:
         """Report the results of expectations.

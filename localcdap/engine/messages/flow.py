@@ -23,6 +23,7 @@ JOINER = "batchjoiner"
 SOURCE = "batchsource"
 SINKS = ("batchsink", "sparksink")
 CONDITION = "condition"
+ALERT_PUBLISHER = "alertpublisher"
 ACTIONS = ("action", "sparkprogram")
 CONTROL = (*ACTIONS, CONDITION)
 """Plugin types that process no records themselves."""

@@ -6,7 +6,7 @@ binds its own services to the names.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -36,6 +36,9 @@ RUN_DATASETS: Final = "run-datasets"
 """Name of the service :class:`DatasetDeclarations`."""
 CONNECTIONS: Final = "connections"
 """Name of the service :class:`ConnectionProperties`."""
+
+MESSAGING: Final = "messaging"
+"""Name of the service :class:`TopicMessages`."""
 
 
 class TableFiles(msgspec.Struct):
@@ -185,5 +188,32 @@ class DatasetDeclarations:
         """Create a dataset, unless it exists and is as the sink of a stage declares it. Return its files.
 
         :raises IncompatibleUpdateError: when it exists and is not.
+        """
+        raise NotImplementedError
+
+
+class TopicMessages:
+    """The topics of a namespace."""
+
+    def describe_topic(self, namespace: str, name: str) -> Any:
+        """Return a topic.
+
+        :raises NotFoundError: when there is none of that name.
+        """
+        raise NotImplementedError
+
+    @non_idempotent
+    def create_topic(self, namespace: str, name: str) -> Any:
+        """Create a topic.
+
+        :raises ConflictError: when there is one of that name.
+        """
+        raise NotImplementedError
+
+    @non_idempotent
+    def publish(self, namespace: str, topic: str, payloads: list[Any]) -> list[int]:
+        """Publish messages, all or none.
+
+        :raises NotFoundError: when there is no such topic.
         """
         raise NotImplementedError

@@ -122,6 +122,14 @@ class StagesTimed(msgspec.Struct, tag="times", tag_field="kind"):
     """By stage, the sum over all workers."""
 
 
+class Alerted(msgspec.Struct, tag="alerts", tag_field="kind"):
+    """A stage has emitted alerts in a phase that has ended; the number of all is among its counts."""
+
+    stage: str
+    payloads: list[dict[str, str | None]]
+    """The first of them."""
+
+
 class LogLine(msgspec.Struct, tag="log", tag_field="kind"):
     """A line of the run's log."""
 
@@ -233,6 +241,7 @@ Message = (
     | Accessed
     | LineageTraced
     | StagesTimed
+    | Alerted
 )
 """The messages of a run."""
 

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.spark_internals import create_observation
-from localcdap.engine.tasks.pass_plan import FED, REPORT, CountKey, TaskReport, decode_report
+from localcdap.engine.tasks.pass_plan import (
+    FED,
+    REPORT,
+    CountKey,
+    StageAlert,
+    TaskReport,
+    decode_report,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -32,6 +39,10 @@ class RecordCounter:
         self._observations: Final[list[tuple[Any, list[CountKey]]]] = []
         self.stage_times: Final[Counter[str]] = Counter()
         """By stage, the microseconds that its code took in Python workers; known with the totals."""
+        self.alerts: Final[list[StageAlert]] = []
+        """The alerts that stages have emitted on a cluster; known with the totals."""
+        self.alert_files: Final[Counter[str]] = Counter()
+        """By file, how many of its alerts count, see :mod:`localcdap.engine.tasks.alert_files`."""
         self._same_as: Final[dict[Stream, Stream]] = {}
         self._counted_in_pass: Final[set[Stream]] = set()
 
@@ -96,6 +107,9 @@ class RecordCounter:
                 counted[key] = sum(report.counts[i] for report in reports)
             for report in reports:
                 self.stage_times.update(dict(report.times))
+                self.alerts.extend(report.alerts)
+                if report.alert_file:
+                    self.alert_files[report.alert_file] += report.alert_lines
                 for stage, name, number in report.metrics:
                     metrics[stage, name] += number
         return counted, metrics

@@ -17,7 +17,14 @@ from localcdap.api.pipeline import PipelineSpec, StageConnection, StageSpec
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.host_client import create_table_finder, get_secrets
-from localcdap.engine.messages.flow import CONDITION, DATA_TYPES, SINKS, Flow, Stage
+from localcdap.engine.messages.flow import (
+    ALERT_PUBLISHER,
+    CONDITION,
+    DATA_TYPES,
+    SINKS,
+    Flow,
+    Stage,
+)
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.plan.phases import PhaseRoute
 from localcdap.engine.plan.preparation import prepares_runs
@@ -29,8 +36,6 @@ from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.validation.plugins import PinnedPlugins
 from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
-
-_NOT_RUN: Final = "alertpublisher"
 
 
 class ResolvedFlow:
@@ -47,7 +52,15 @@ class ResolvedFlow:
         self.done: Final = done
         """The stages that had run when the pipeline was resolved."""
         self._pipeline: Final = pipeline
-        self._specs: Final = {s.name: s for s in spec.stages if s.plugin.type != _NOT_RUN}
+        self._specs: Final = {s.name: s for s in spec.stages if s.plugin.type != ALERT_PUBLISHER}
+        self.publishers: Final = {
+            s.name: list(
+                dict.fromkeys(s.input_stages)
+            )  # a splitter may lead there by several ports
+            for s in spec.stages
+            if s.plugin.type == ALERT_PUBLISHER
+        }
+        """The stages whose alerts each alert publisher gets."""
         self._rules: Final = {use.name: list(use.expectations) for use in document.stages}
         self.ending_actions: Final = [each.name for each in spec.ending_actions]
         spark = {key: value for key, value in spec.properties.items() if key.startswith("spark.")}
@@ -103,7 +116,7 @@ class ResolvedFlow:
         return bool(self._pipeline.requests[name].macros)
 
     def create_control(self, name: str) -> Stage:
-        """Return an action, a condition or a post action."""
+        """Return an action, a condition, a post action or an alert publisher."""
         request = self._pipeline.requests[name]
         return Stage(name, request.plugin, request.properties, {})
 

@@ -91,15 +91,20 @@ class SideOutputs:
     def __init__(self, stage: str) -> None:
         self._stage = stage
         self.errors: list[FailedRecord] = []
-        self.alerts = 0
+        self.alerts: list[dict[str, str | None]] = []
 
     def error(self, record: Record, code: int, message: str) -> None:
         """Emit an error record."""
         self.errors.append(FailedRecord(record, code, message, self._stage))
 
     def alert(self, payload: Mapping[str, str]) -> None:
-        """Count an alert; nothing reads alerts yet."""
-        self.alerts += 1
+        """Emit an alert; all values but null become text."""
+        self.alerts.append(
+            {
+                str(name): None if value is None else str(value)
+                for name, value in dict(payload).items()
+            }
+        )
 
 
 class RecordEmitter(list[Record], SideOutputs):

@@ -13,6 +13,7 @@ from localcdap.api.plugin import Grain
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER
 from localcdap.engine.tasks.aggregation import AggregateRunner
+from localcdap.engine.tasks.alert_files import AlertWriter
 from localcdap.engine.tasks.chunks import Chunk, conform, join_chunks
 from localcdap.engine.tasks.failures import StageFailure
 from localcdap.engine.tasks.pass_plan import (
@@ -86,6 +87,7 @@ class FusedTask:
         self._spent: Final[Counter[str]] = Counter()
         """By stage, the nanoseconds that its code took since the last report."""
         self._runners: Final[list[Runner]] = []
+        self._alerts: Final = AlertWriter(plan.message_directory)
         try:
             for stage in plan.stages:
                 writer.stage = stage.name
@@ -182,6 +184,8 @@ class FusedTask:
     def _report(self, fed: int) -> Batches:
         """Yield a report of what was counted since the last one, unless it was nothing."""
         if not self._plan.counts:
+            for runner in self._runners:
+                runner.alerts.clear()
             return
         total: Counter[CountKey] = Counter({self._fed: fed})
         metrics: list[tuple[str, str, int]] = []
@@ -195,4 +199,6 @@ class FusedTask:
         if any(counts) or metrics:
             times = [(stage, spent // 1000) for stage, spent in self._spent.items()]
             self._spent.clear()
-            yield self._layout.wrap_report(encode_report(TaskReport(counts, metrics, times)))
+            report = TaskReport(counts, metrics, times)
+            self._alerts.move(self._runners, report)
+            yield self._layout.wrap_report(encode_report(report))

@@ -170,6 +170,13 @@ def _create_nulls(rows: int, type: pa.DataType) -> pa.Array:
     return pa.nulls(rows, type)
 
 
+class StageAlert(msgspec.Struct, array_like=True, frozen=True):
+    """An alert that a stage has emitted."""
+
+    stage: str
+    payload: dict[str, str | None]
+
+
 class TaskReport(msgspec.Struct, array_like=True):
     """The counts of a task since its last report."""
 
@@ -179,6 +186,12 @@ class TaskReport(msgspec.Struct, array_like=True):
     """User metrics: stage, name, difference."""
     times: list[tuple[str, int]] = []
     """By stage, the microseconds that its code took."""
+    alert_file: str = ""
+    """The name of the file with the task's alerts; empty when it has emitted none since the last report."""
+    alert_lines: int = 0
+    """The number of alerts in the file that this report adds."""
+    alerts: list[StageAlert] = []
+    """The alerts themselves, where the run cannot read the files of workers."""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -23,7 +23,7 @@ from localcdap.engine.tasks.chunks import (
 )
 from localcdap.engine.tasks.context import CountingMetrics, WorkerStageContext
 from localcdap.engine.tasks.failures import RAISED, to_failure
-from localcdap.engine.tasks.pass_plan import CountKey, PassStage, error_record_schema
+from localcdap.engine.tasks.pass_plan import CountKey, PassStage, StageAlert, error_record_schema
 
 Streams = dict[Stream, Chunk]
 
@@ -46,6 +46,8 @@ class Runner(ABC):
         self.output: Final = Stream(self.name)
         self.errors: Final = Stream(self.name, errors=True)
         self.counts: Counter[CountKey] = Counter()
+        self.alerts: Final[list[StageAlert]] = []
+        """The alerts that the plugin has emitted; who passes them on removes them."""
         self.metrics: Final = CountingMetrics()
         data = stage.data
         with plugin_scope(self.name):
@@ -87,7 +89,8 @@ class Runner(ABC):
     def collect_side_outputs(self, emit: SideOutputs) -> Streams:
         """Return the stream of error records, if there are any; count them and the alerts."""
         self.count("error", len(emit.errors))
-        self.count("alert", emit.alerts)
+        self.count("alert", len(emit.alerts))
+        self.alerts.extend(StageAlert(self.name, payload) for payload in emit.alerts)
         if not emit.errors:
             return {}
         return {self.errors: Chunk(self._error_codec, [_to_record(e) for e in emit.errors])}

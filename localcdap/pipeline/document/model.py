@@ -91,6 +91,8 @@ class PipelineDocument(msgspec.Struct):
     """The version of the application artifact; None where the document names none, or a range."""
     max_concurrent_runs: int | None = None
     """None for no limit."""
+    sql_engine: PluginUse | None = None
+    """The plugin in whose database CDAP would execute some stages; None where that is off."""
 
     def to_json(self) -> str:
         """Return the JSON text that the document was read from, or its source as compact JSON."""

@@ -14,9 +14,9 @@ from localcdap.api.errors import DocumentError
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.legacy import is_legacy, is_realtime, upgrade
-from localcdap.pipeline.document.model import Path, PipelineDocument, PipelineType
+from localcdap.pipeline.document.model import Path, PipelineDocument, PipelineType, PluginUse
 from localcdap.pipeline.document.source import decode_json, decode_text, describe_source
-from localcdap.pipeline.document.stages import read_connections, read_stages
+from localcdap.pipeline.document.stages import read_connections, read_plugin, read_stages
 from localcdap.pipeline.document.values import (
     as_bool,
     as_int,
@@ -134,7 +134,17 @@ def _create_document(source: Any, found: _Envelope, text: str | None) -> Pipelin
         num_of_records_preview=as_int(config.get("numOfRecordsPreview"), 100) or 100,
         artifact_version=_read_version(found.labels),
         max_concurrent_runs=as_int(config.get("maxConcurrentRuns"), None),
+        sql_engine=_read_sql_engine(config),
     )
+
+
+def _read_sql_engine(config: Mapping[str, Any]) -> PluginUse | None:
+    """Return the plugin of ``transformationPushdown`` when ``pushdownEnabled`` is true."""
+    pushdown = config.get("transformationPushdown")
+    if not as_bool(config.get("pushdownEnabled"), False) or not isinstance(pushdown, Mapping):
+        return None
+    plugin = pushdown.get("plugin")
+    return read_plugin(plugin) if isinstance(plugin, Mapping) else None
 
 
 def _read_version(labels: Mapping[str, Any]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -12,9 +12,11 @@ from localcdap.api.pipeline import PipelineSpec, StageSpec
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.macros.evaluation import MacroContext
+from localcdap.pipeline.rules.alert_rules import find_silent_inputs
+from localcdap.pipeline.rules.sql_engine_rules import check_sql_engine
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
-from localcdap.pipeline.validation.configured_stage import find_warnings
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage, find_warnings
 from localcdap.pipeline.validation.datasets import StageDataset, list_stage_datasets
 from localcdap.pipeline.validation.plugins import PluginFinder
 from localcdap.pipeline.validation.repairs import Repair
@@ -113,9 +115,16 @@ def resolve_pipeline(
         repairs=configure.repairs,
         requests={each.stage.name: each.request for each in configured if each.request is not None},
         stages=stages,
-        warnings=[warning for each in configured if warn for warning in find_warnings(each)],
+        warnings=_find_all_warnings(structure, configured) if warn else [],
         datasets=list_stage_datasets(configured),
     )
+
+
+def _find_all_warnings(
+    structure: PipelineStructure, configured: Iterable[ConfiguredStage]
+) -> list[ValidationFailure]:
+    found = [warning for each in configured for warning in find_warnings(each)]
+    return [*found, *find_silent_inputs(structure), *check_sql_engine(structure.document)]
 
 
 def _find_stages_after_actions(structure: PipelineStructure, done: Collection[str]) -> set[str]:

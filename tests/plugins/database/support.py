@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +11,11 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureRes
 from localcdap.testing import artifact_ref
 
 ARTIFACT = Path(__file__).parents[3] / "plugins_dir" / "database-plugins"
+DATABASE = {
+    "jdbcPluginName": "derby",
+    "connectionString": f"jdbc:derby:memory:{uuid.uuid4().hex};create=true",
+}
+"""A database of Derby in the memory of Spark's server."""
 
 
 def configure(

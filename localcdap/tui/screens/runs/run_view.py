@@ -1,4 +1,4 @@
-"""The details of a run: status, error, stages, expectations, log and arguments."""
+"""The details of a run: status, error, stages, expectations, alerts, log and arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane
 
-from localcdap.runs.model import Run, get_now
+from localcdap.runs.model import Run, count_alerts, get_now
 from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_size
 from localcdap.tui.debouncer import Debouncer
@@ -23,6 +23,7 @@ from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import sanitize_lines, sanitize_name
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
+from localcdap.tui.screens.runs.alerts import AlertTable
 from localcdap.tui.screens.runs.expectations import ExpectationTable
 from localcdap.tui.screens.runs.run_list import format_start_time
 from localcdap.tui.screens.runs.run_watcher import RunFollower
@@ -33,7 +34,8 @@ _DELAY_S: Final = 0.12
 _TICK_S: Final = 1.0
 _BAR: Final = 24
 _EXPECTATIONS: Final = "expectations"
-_TABS: Final = ("stages", _EXPECTATIONS, "log", "arguments")
+_ALERTS: Final = "alerts"
+_TABS: Final = ("stages", _EXPECTATIONS, _ALERTS, "log", "arguments")
 
 
 class RunView(Vertical):
@@ -79,6 +81,8 @@ class RunView(Vertical):
                 yield StageTable()
             with TabPane("Expectations", id=_EXPECTATIONS):
                 yield ExpectationTable()
+            with TabPane("Alerts", id=_ALERTS):
+                yield AlertTable()
             with TabPane("Log", id="log"):
                 yield RunLog()
             with TabPane("Arguments", id="arguments"):
@@ -104,7 +108,7 @@ class RunView(Vertical):
         self._debouncer.flush()
 
     def show_tab(self, name: str, stage: str | None = None) -> None:
-        """Show a tab: ``stages``, ``expectations``, ``log`` or ``arguments``.
+        """Show a tab: ``stages``, ``expectations``, ``alerts``, ``log`` or ``arguments``.
 
         :param stage: the stage whose lines the log shows; None for all.
         """
@@ -119,14 +123,20 @@ class RunView(Vertical):
     def action_tab(self, step: int) -> None:
         tabs = self.query_one(TabbedContent)
         had_focus = self.has_focus_within
-        names = [name for name in _TABS if name != _EXPECTATIONS or self._has_expectations]
+        names = [name for name in _TABS if name not in self._hidden_tabs]
         tabs.active = names[(names.index(tabs.active) + step) % len(names)]
         if had_focus:
             self.call_after_refresh(self.focus_inside)
 
     @property
-    def _has_expectations(self) -> bool:
-        return self.run is not None and bool(self.run.expectations)
+    def _hidden_tabs(self) -> set[str]:
+        """The tabs that would be empty."""
+        run = self.run
+        found = {
+            _EXPECTATIONS: run is not None and bool(run.expectations),
+            _ALERTS: run is not None and count_alerts(run) > 0,
+        }
+        return {name for name, has_content in found.items() if not has_content}
 
     def watch_run_id(self) -> None:
         self._debouncer.schedule()
@@ -163,20 +173,26 @@ class RunView(Vertical):
                 return self.query_one(ArgumentTable)
             case "expectations":
                 return self.query_one(ExpectationTable)
+            case "alerts":
+                return self.query_one(AlertTable)
             case _:
                 return self.query_one(StageTable)
 
-    def _show_expectations(self) -> None:
-        """Show the tab of expectations of a run that has checked some."""
-        tabs, run = self.query_one(TabbedContent), self.run
-        if run is None or not run.expectations:
-            if tabs.active == _EXPECTATIONS:
+    def _show_optional_tabs(self) -> None:
+        """Show the tabs of expectations and of alerts for a run that has some."""
+        tabs, run, hidden = self.query_one(TabbedContent), self.run, self._hidden_tabs
+        for name in hidden:
+            if tabs.active == name:
                 tabs.active = _TABS[0]
-            tabs.hide_tab(_EXPECTATIONS)
-            return
-        tabs.get_tab(_EXPECTATIONS).label = Content(_format_expectations(run))
-        tabs.show_tab(_EXPECTATIONS)
-        self.query_one(ExpectationTable).show_run(run)
+            tabs.hide_tab(name)
+        if run is not None and _EXPECTATIONS not in hidden:
+            tabs.get_tab(_EXPECTATIONS).label = Content(_format_expectations(run))
+            tabs.show_tab(_EXPECTATIONS)
+            self.query_one(ExpectationTable).show_run(run)
+        if run is not None and _ALERTS not in hidden:
+            tabs.get_tab(_ALERTS).label = Content(f"Alerts {count_alerts(run):,}")
+            tabs.show_tab(_ALERTS)
+            self.query_one(AlertTable).show_run(run)
 
     def _tick(self) -> None:
         if self.run is not None and not self.run.status.is_end:
@@ -185,7 +201,7 @@ class RunView(Vertical):
     def _show(self) -> None:
         run = self.run
         self.query_one(TabbedContent).display = run is not None
-        self._show_expectations()
+        self._show_optional_tabs()
         messages = Content("\n\n").join(_format_messages(run)) if run else Content("")
         self.query_one("#run-messages").set_class(bool(messages.plain), "-some")
         self.query_one("#run-error", Static).update(messages)

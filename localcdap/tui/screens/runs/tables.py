@@ -13,6 +13,7 @@ from textual.widgets import DataTable
 
 from localcdap.runs.arguments import GIVEN
 from localcdap.runs.model import Run, StageCounts
+from localcdap.text import plural
 from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import sanitize_name
 from localcdap.tui.textual_internals.line_marks import mark_line
@@ -101,11 +102,15 @@ def _build_cells(run: Run, stage: str) -> Iterator[Text]:
     yield Text(mark + sanitize_name(stage), no_wrap=True)
     for number in (counts.records_in, counts.records_out, counts.errors):
         yield Text("-" if number is None else f"{number:,}", justify="right")
-    yield Text(sanitize_name(_format_metrics(counts)))
+    yield Text(sanitize_name(", ".join(_list_more(counts))))
 
 
-def _format_metrics(counts: StageCounts) -> str:
-    return ", ".join(f"{name} {number:,}" for name, number in (counts.metrics or {}).items())
+def _list_more(counts: StageCounts) -> Iterator[str]:
+    """Yield the number of alerts, if there are any, and the metrics."""
+    if counts.alerts:
+        yield plural(counts.alerts, "alert")
+    for name, number in (counts.metrics or {}).items():
+        yield f"{name} {number:,}"
 
 
 ORIGINS: Final = {

@@ -17,6 +17,7 @@ from localcdap.runs.model import RunError, RunProgress, StageCounts, StoredLogLi
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
+from localcdap.tui.screens.runs.alerts import AlertTable
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
 from localcdap.tui.screens.runs.expectations import ExpectationTable
@@ -24,7 +25,7 @@ from localcdap.tui.screens.runs.pipeline_list import PipelineList
 from localcdap.tui.screens.runs.run_list import RunList
 from localcdap.tui.screens.runs.run_view import RunView
 from localcdap.tui.screens.runs.tables import PlainDataTable, StageTable
-from tests.runs.stored_runs import change, write_log, write_run
+from tests.runs.stored_runs import change, write_alerts, write_log, write_run
 from tests.tui.studio_driver import LARGE, SMALL, Driver
 
 SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
@@ -350,3 +351,38 @@ async def test_expectations_show_their_trend(cdap, namespace, open_studio, size)
         driver.app.navigate(RunTarget(plain.run))
         await shown(driver, plain.run)
         assert driver.app.screen.query_one(TabbedContent).active == "stages"
+
+
+@SIZES
+async def test_alerts_are_listed_and_lead_to_the_log_of_their_stage(
+    cdap, namespace, open_studio, size
+):
+    counts = {"In": StageCounts(0, 9, 0), "young": StageCounts(9, 9, 0, alerts=3)}
+    run = write_run(cdap, "people", namespace=namespace, stages=counts)
+    write_alerts(cdap, run.run, "young", {"name": "ada"}, {"name": "b\x1bob", "age": "7"})
+    write_log(cdap, run.run, [StoredLogLine(1, 0, "INFO", "saw ada", "young")])
+    plain = write_run(cdap, "plain", namespace=namespace)
+    async with open_studio(size=size, namespace=namespace) as driver:
+        driver.app.navigate(RunTarget(run.run))
+        await shown(driver, run.run)
+        await driver.press("enter")
+        assert driver.app.screen.query_one(StageTable).get_row_at(1)[4].plain == "3 alerts"
+        await driver.press("right_square_bracket")
+        await driver.settled()
+        table = driver.app.screen.query_one(AlertTable)
+        await driver.until(lambda: table.row_count == 3)
+        assert table.has_focus
+        tabs = driver.app.screen.query_one(TabbedContent)
+        assert tabs.get_tab("alerts").label_text == "Alerts 3"
+        rows = [[cell.plain for cell in table.get_row_at(n)] for n in range(3)]
+        assert rows[0] == ["young", "name=ada"]
+        assert "\x1b" not in rows[1][1]
+        assert rows[1][1].endswith("age=7")
+        assert rows[2] == ["…", "1 alert more, which are not kept"]
+        await driver.press("enter")
+        await driver.settled()
+        assert tabs.active == "log"
+        assert driver.app.screen.query_one(RunLog).stage == "young"
+        driver.app.navigate(RunTarget(plain.run))
+        await shown(driver, plain.run)
+        assert not tabs.get_tab("alerts").display

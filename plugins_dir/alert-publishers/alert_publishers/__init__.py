@@ -1,0 +1,1 @@
+"""Alert publishers for one machine; they have no counterpart in CDAP."""

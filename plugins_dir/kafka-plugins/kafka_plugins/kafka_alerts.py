@@ -1,0 +1,117 @@
+"""The KafkaAlerts alert publisher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from kafka_plugins.topics import (
+    CLOSING_S,
+    build_client_properties,
+    check_kerberos,
+    create_producer,
+    find_name_problem,
+    parse_properties,
+)
+from localcdap.api import (
+    Alert,
+    AlertContext,
+    AlertPublisher,
+    PluginConfig,
+    StageConfigurer,
+    field,
+    plugin,
+)
+
+if TYPE_CHECKING:
+    from confluent_kafka import Producer
+
+
+@plugin(name="KafkaAlerts", description="Publishes alerts on a topic of Kafka, each as JSON.")
+class KafkaAlerts(AlertPublisher):
+    """Properties and failures are those of CDAP's plugin (kafka-plugins,
+    ``io/cdap/plugin/kafka/alertpublisher/KafkaAlertPublisher.java``).
+
+    The messages have no key. The client is librdkafka's, most of whose properties have the names of Java's.
+    """
+
+    class Config(PluginConfig):
+        brokers: str = field(
+            "The addresses of one or more brokers, as host:port, comma-separated.", macro=True
+        )
+        topic: str = field("The topic, which should exist already.", macro=True)
+        properties: str | None = field(
+            "More properties of the producer, as key:value, comma-separated.",
+            default=None,
+            name="producerProperties",
+            form="{property}:{value},",
+        )
+        principal: str | None = field(
+            "The Kerberos principal, when Kerberos protects Kafka.", default=None, macro=True
+        )
+        keytab: str | None = field(
+            "The file with the keys of the principal.",
+            default=None,
+            macro=True,
+            name="keytabLocation",
+            form="{path}",
+        )
+
+    config: Config
+    _producer: Producer | None = None
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        if config.contains_macro("topic") or config.contains_macro("brokers"):
+            return
+        problem = find_name_problem(config.topic)
+        if problem:
+            stage.failures.add(
+                f"Topic name {config.topic} is not a valid kafka topic. Please provide valid kafka topic "
+                f"name. {problem}"
+            ).with_config_property("topic")
+        check_kerberos(stage, config.principal, config.keytab)
+
+    def initialize(self, context: AlertContext) -> None:
+        super().initialize(context)
+        config = self.config
+        given = {"client.id": context.stage_name} | parse_properties(config.properties)
+        keytab = context.resolve_path(config.keytab) if config.keytab else None
+        self._producer = create_producer(
+            build_client_properties(config.brokers, given, config.principal, keytab)
+        )
+
+    def publish(self, alerts: Iterator[Alert]) -> None:
+        assert self._producer is not None  # initialize created it
+        failed: list[str] = []
+
+        def note(error: Any, _message: Any) -> None:
+            if error is not None:
+                failed.append(error.str())
+
+        for alert in alerts:
+            self._produce(msgspec.json.encode(alert), note)
+        lost = self._producer.flush(CLOSING_S)
+        if failed or lost:
+            why = failed[0] if failed else "no broker has acknowledged them"
+            raise self.context.fail(
+                f"{len(failed) + lost} alerts did not reach topic '{self.config.topic}': {why}.",
+                "Check the brokers and the topic.",
+            )
+
+    def _produce(self, value: bytes, note: Any) -> None:
+        assert self._producer is not None
+        while True:
+            try:
+                self._producer.produce(self.config.topic, value, on_delivery=note)
+                self._producer.poll(0)
+                return
+            except BufferError:  # the queue is full: wait until the broker has taken some
+                self._producer.poll(1.0)
+
+    def destroy(self) -> None:
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer.flush(0)

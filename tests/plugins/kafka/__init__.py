@@ -1,0 +1,1 @@
+"""Plugins for Kafka, at the broker that the client brings."""
