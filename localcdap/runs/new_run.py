@@ -68,6 +68,8 @@ def build_run(
         user=get_current_user(),
         artifact=get_application_artifact(resolved.document),
         sinks=_list_sinks(resolved.document),
+        stand_ins=resolved.stand_ins,
+        recordings=request.recordings,
     )
 
 
@@ -131,4 +133,5 @@ def build_request(run: Run, document: str) -> RunRequest:
         use_suggested=bool(run.repairs),
         application=run.pipeline if deployed else None,
         application_version=run.application_version,
+        recordings=run.recordings,
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from localcdap.api.errors import LocalcdapError, StoreError
+from localcdap.api.errors import ConflictError, LocalcdapError, StoreError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
 from localcdap.engine.messages.spool import RunStatus
@@ -20,7 +20,7 @@ from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.environment import NamespaceEnvironment
+from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocument
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 Origins = Callable[[str, str | None], Mapping[str, str]]
 """The level of preferences that each macro value comes from, by namespace and pipeline name."""
 
+_RECORDINGS: Final = "recordings"
+"""Sub-directory of a run's directory: the records of recorded sources."""
 _ATTEMPTS: Final = 3
 """Attempts at applying a message before it is skipped as poisonous."""
 
@@ -84,6 +86,7 @@ class RunService(RunReports):
     :param recorder: records the datasets that runs read and write.
     :param datasets: says whether datasets can hold what sinks write, and changes them on request.
     :param updates_datasets: whether every run requests that.
+    :param records_on_clusters: whether runs with recordings may take place on clusters.
     :param spare: a run process without an order, started ahead for the next run.
     """
 
@@ -106,10 +109,12 @@ class RunService(RunReports):
         retention: RunRetention = RunRetention(),  # noqa: B008 - frozen
         datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
         updates_datasets: bool = False,
+        records_on_clusters: bool = False,
     ) -> None:
         self._store = store
         self._datasets = datasets
         self._updates_datasets = updates_datasets
+        self._records_on_clusters = records_on_clusters
         self._authorizer = authorizer
         super().__init__(RunRecords(store, topics, namespaces, recorder), RunLogs(store))
         self._history = RunHistory(store)
@@ -165,7 +170,9 @@ class RunService(RunReports):
         )
         process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
-            resolved = self._resolve(document, environment, request)
+            recorded = self._record(document, environment, request, name, process)
+            resolved = self._resolve(recorded, environment, request)
+            self._check_profile(profile, resolved)
             run = build_run(process.run, request, name, profile, resolved)
             run.origins = {
                 **self._origins(run.namespace, run.pipeline),
@@ -180,7 +187,7 @@ class RunService(RunReports):
             self._refuse_run(run, create_error_for_run(resolved))
             raise create_error_for_caller(resolved)
         try:
-            self._launcher.launch(run, process, document, resolved, environment)
+            self._launcher.launch(run, process, recorded.document, resolved, environment)
         except LocalcdapError as error:
             process.cancel()
             return self._refuse_run(run, error)
@@ -392,19 +399,47 @@ class RunService(RunReports):
             self._spare.cancel()
         self._watch.close()
 
+    def _record(
+        self,
+        document: PipelineDocument,
+        environment: NamespaceEnvironment,
+        request: RunRequest,
+        name: str | None,
+        process: RunProcess,
+    ) -> RecordedDocument:
+        """Return the document of a run with its recordings, whose records are in the run's directory then."""
+        folder = process.directory / _RECORDINGS
+        return environment.record_document(document, name, request.recordings, folder)
+
+    def _check_profile(self, profile: str, resolved: ResolvedPipeline) -> None:
+        """Check that a run with recordings or placeholders may take place where its profile says.
+
+        :raises ConflictError: when that is a cluster, and the settings do not allow it.
+        """
+        is_remote = self._provisioners.profiles.get_remote(profile) is not None
+        if resolved.stand_ins and is_remote and not self._records_on_clusters:
+            stages = ", ".join(f"'{each.stage}'" for each in resolved.stand_ins)
+            raise ConflictError(
+                f"Profile '{profile}' is a cluster, and stages have recordings or placeholders: {stages}.",
+                "Run on this machine, remove the recordings, or set runs.recorded_on_clusters = true in "
+                "localcdap.toml.",
+            )
+
     def _resolve(
-        self, document: PipelineDocument, environment: NamespaceEnvironment, request: RunRequest
+        self, recorded: RecordedDocument, environment: NamespaceEnvironment, request: RunRequest
     ) -> ResolvedPipeline:
         """Return the resolved pipeline. That of a deployed pipeline which lost plugins has failures.
 
         :raises InvalidPipelineError: when any other pipeline has failures.
         """
         resolved = self._resolver.resolve_for_run(
-            pin_plugins(self._store, request, document),
+            pin_plugins(self._store, request, recorded.document),
             environment,
             request.arguments,
             use_suggested=request.use_suggested,
         )
+        found = recorded.replacements
+        resolved.add_stand_ins(found.stand_ins, found.failures)
         resolved.errors = explain_lost_artifacts(request, resolved.errors)
         updates = request.update_datasets or self._updates_datasets
         prepare_datasets(self._store, self._datasets, request.namespace, resolved, updates=updates)
@@ -446,16 +481,17 @@ class RunService(RunReports):
             request = build_request(run, self._records.read_document_text(run.run))
             environment = self._resolver.environments.create(run.namespace)
             document = read_document(request.document)
-            resolved = self._resolve(document, environment, request)
-            if resolved.errors:
-                raise create_error_for_run(resolved)
+            process = RunProcess(self._directory, self._engine, run.run)
         except LocalcdapError as error:
             self._refuse_run(run, error)
             return
-        process = RunProcess(self._directory, self._engine, run.run)
         try:
+            recorded = self._record(document, environment, request, run.pipeline, process)
+            resolved = self._resolve(recorded, environment, request)
+            if resolved.errors:
+                raise create_error_for_run(resolved)
             self._records.set_process(run.run, process.identity)
-            self._launcher.launch(run, process, document, resolved, environment)
+            self._launcher.launch(run, process, recorded.document, resolved, environment)
         except LocalcdapError as error:
             process.cancel()
             self._refuse_run(run, error)
