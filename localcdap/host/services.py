@@ -152,6 +152,7 @@ class HostServices(DataServices):
             secrets=self._get_secrets,
             templates=partial(read_templates, store),
             tables=self.tables.read_shapes,
+            configurer=worker.configure,
             rules=partial(read_rules, store, settings.recordings),
             read_rows=self.sql.read_rows,
         )

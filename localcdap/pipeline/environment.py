@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
+from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.values import encode_json
@@ -34,6 +35,7 @@ from localcdap.pipeline.validation.plugin_templates import (
     write_out_templates,
 )
 from localcdap.pipeline.validation.plugins import Artifacts, IndexedPlugins
+from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,6 +78,7 @@ class NamespaceEnvironment:
         tables: Tables,
         rules: Rules,
         read_rows: ReadRows,
+        configurer: Configurer,
     ) -> None:
         self.namespace = namespace
         self.plugins = plugins
@@ -88,6 +91,7 @@ class NamespaceEnvironment:
         self._tables = tables
         self._rules = rules
         self._read_rows = read_rows
+        self._configurer = configurer
 
     @cached_property
     def templates(self) -> Sequence[PluginTemplate]:
@@ -138,8 +142,13 @@ class NamespaceEnvironment:
             self.locations,
             lambda: self.tables,
             lambda name, most: self._read_rows(self.namespace, name, most),
+            self._find_schema,
         )
         return StageReplacer(rules, inputs, pipeline, folder)
+
+    def _find_schema(self, stage: StageUse) -> Schema | None:
+        configure = StageConfiguration(self.plugins, self._configurer, self.create_macros({}))
+        return configure(stage, {}).result.output_schema
 
     def record_document(
         self,
@@ -200,6 +209,7 @@ class EnvironmentFactory:
     :param tables: the tables that connected checks see.
     :param rules: the recordings that a namespace always has.
     :param read_rows: reads a table or dataset that is a recording.
+    :param configurer: finds the schema of a source that has a recording.
     """
 
     def __init__(
@@ -214,6 +224,7 @@ class EnvironmentFactory:
         tables: Tables = lambda _: {},
         rules: Rules = lambda _: (),
         read_rows: ReadRows = _read_nothing,
+        configurer: Configurer = lambda _: None,
     ) -> None:
         self._artifacts = artifacts
         self._locations = locations
@@ -224,6 +235,7 @@ class EnvironmentFactory:
         self._tables = tables
         self._rules = rules
         self._read_rows = read_rows
+        self._configurer = configurer
 
     def create(self, namespace: str) -> NamespaceEnvironment:
         """Return the environment of a namespace as it is now.
@@ -241,4 +253,5 @@ class EnvironmentFactory:
             self._tables,
             self._rules,
             self._read_rows,
+            self._configurer,
         )

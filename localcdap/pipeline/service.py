@@ -181,7 +181,7 @@ class StudioService:
         environment = self._resolver.environments.create(request.namespace)
         document = read_document(request.document, request.file)
         name = request.name or document.name
-        recorded = environment.record_document(document, name, request.recordings)
+        recorded = environment.record_document(document, document.name or name, request.recordings)
         resolved = self._resolver.resolve(
             recorded.document,
             environment,

@@ -26,7 +26,7 @@ def write_stand_ins(document: PipelineDocument, replacements: Replacements) -> P
     if not replacements.plugins:
         return document
     if is_legacy(copy_configuration(document)):  # where the name of a stage is that of its plugin
-        document = read_document(upgrade_document(document))
+        document = read_document(encode_json(upgrade_document(document)))
     changes = {name: _create_change(plugin) for name, plugin in replacements.plugins.items()}
     written = read_document(change_stages(document, changes))
     return msgspec.structs.replace(written, name=document.name)

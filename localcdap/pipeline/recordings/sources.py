@@ -48,6 +48,8 @@ class RecordingInputs(msgspec.Struct):
     tables: Callable[[], Mapping[str, TableShape]]
     """Returns the tables of the namespace, by name."""
     read_dataset: ReadDataset
+    find_schema: Callable[[StageUse], Schema | None]
+    """Returns the output schema that the stage's own plugin sets without looking at data."""
 
 
 class SourceReplacement(msgspec.Struct):
@@ -74,7 +76,7 @@ class RecordedSources:
 
         :raises LocalcdapError: when the recording does not exist, or does not fit the schema.
         """
-        schema = guess_schema(stage)
+        schema = guess_schema(stage) or self._inputs.find_schema(stage)
         if given.kind is Kind.GENERATE:
             return self._generate(stage, schema, given, domains)
         recording = self._find(given)

@@ -26,12 +26,13 @@ from localcdap.pipeline.recordings.model import (
 from localcdap.pipeline.recordings.references import REFERENCE
 from localcdap.pipeline.recordings.sinks import replace_sink
 from localcdap.pipeline.recordings.sources import RecordedSources, RecordingInputs
-from localcdap.pipeline.rules.plugin_types import ACTIONS, ALERT_PUBLISHER, SINKS, SOURCE
+from localcdap.pipeline.rules.plugin_types import ACTIONS, SOURCE
 from localcdap.pipeline.validation.stage_configuration import guess_schema
 
-_PASSED: Final = ("transform", "sparkcompute", "batchaggregator")
-"""The types with one input and one output."""
-_RECORDED: Final = (*SINKS - {ALERT_PUBLISHER}, SOURCE)
+PASSED: Final = ("transform", "sparkcompute", "batchaggregator")
+"""The types with one input and one output, which a placeholder can replace."""
+RECORDED: Final = frozenset((SOURCE, "batchsink", "sparksink"))
+"""The types that recordings can replace."""
 PLACEHOLDER: Final = "Placeholder"
 """The name of the shipped plugins of placeholders."""
 
@@ -152,9 +153,9 @@ class StageReplacer:
         if type == SOURCE and recording.kind not in (Kind.DISCARD, Kind.PASS, Kind.SKIP):
             source = self._sources.replace(stage, recording, domains)
             plugin, records, notes = source.plugin, source.records, source.notes
-        elif type in _RECORDED and type != SOURCE and not recording.is_placeholder:
+        elif type in RECORDED and type != SOURCE and not recording.is_placeholder:
             plugin = replace_sink(stage, recording, self._inputs.tables)
-        elif type in _PASSED and recording.kind is Kind.PASS:
+        elif type in PASSED and recording.kind is Kind.PASS:
             plugin = _pass_records(stage)
         elif type in ACTIONS and recording.kind is Kind.SKIP:
             plugin = PluginUse("action", PLACEHOLDER, {})
@@ -194,9 +195,9 @@ def _create_kind_error(type: str, recording: Recording) -> BadRequestError:
     match type:
         case "batchsource":
             action = "A source has a file, table:NAME, dataset:NAME or generate[:N[,SEED]]."
-        case each if each in _RECORDED:
+        case each if each in RECORDED:
             action = "A sink has a folder such as out.csv, table:NAME,KEY or discard."
-        case each if each in _PASSED:
+        case each if each in PASSED:
             action = "A placeholder of a transform has: pass"
         case each if each in ACTIONS:
             action = "A placeholder of an action has: skip"

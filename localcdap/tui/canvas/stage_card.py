@@ -105,10 +105,13 @@ def build_card(
     title = plugin or "no plugin"
     role = format_plugin_type(type)
     mark, words, note = _describe_validation(state)
+    stand_in = state.stand_in.kind if state is not None and state.stand_in is not None else ""
+    if stand_in:
+        role = f"{role}, {stand_in}"
     brief = short = ""
     if counts is not None:
         words, brief, short = _describe_counts(counts, type)
-        mark, words, note = run_mark, words or _RUN_WORDS[run_mark], ""
+        mark, words, note = run_mark, words or _RUN_WORDS[run_mark], stand_in
     return StageCard(name, title, role, mark, words, brief, note, short, is_loop, remark)
 
 
@@ -136,7 +139,7 @@ def _describe_validation(state: StageState | None) -> tuple[StageMark, str, str]
         return StageMark.WRONG, plural(len(state.errors), "failure"), ""
     if state.warnings:
         return StageMark.WARNED, plural(len(state.warnings), "warning"), note
-    return StageMark.VALID, "valid", note
+    return StageMark.VALID, state.stand_in.kind if state.stand_in else "valid", note
 
 
 def _describe_schema(state: StageState) -> str:
