@@ -129,9 +129,13 @@ class RowConverter:
 
         :raises BadRequestError: with every row and field of the first rows that do not fit.
         """
-        return write_records(file, self._wanted, self._read_batches())
+        return write_records(file, self._wanted, self.read_batches())
 
-    def _read_batches(self) -> Iterator[list[dict[str, Any]]]:
+    def read_batches(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield all records.
+
+        :raises BadRequestError: as :meth:`write`.
+        """
         rows, done = self._rows.open(), 0
         while chunk := list(islice(rows, _BATCH)):
             yield self._convert(chunk, done)

@@ -63,28 +63,27 @@ def mask_fields(
 
 def _mask(value: Any, key: str) -> Any:
     text = str(value)
-    masked = "".join(
-        _replace(character, place, number)
-        for place, (character, number) in enumerate(
-            zip(text, _make_numbers(text, key), strict=True)
-        )
-    )
-    return masked if isinstance(value, str) else int(masked)
+    pairs = zip(text, _make_numbers(text, key), strict=True)
+    masked = [_replace(character, number) for character, number in pairs]
+    if isinstance(value, str):
+        return "".join(masked)
+    first = int(value < 0)
+    # Its first digit keeps a number in the range of its type, and its length.
+    masked[first] = str(max(1, min(int(masked[first]), int(text[first]) - 1)))
+    return int("".join(masked))
 
 
 def _make_numbers(text: str, key: str) -> list[int]:
     """Return a number for each character, which follows from the whole text and the key."""
     digest = b""
     while len(digest) < len(text):
-        block = f"{len(digest)}/{text}".encode()
-        digest += hmac.digest(key.encode(), block, hashlib.sha256)
+        block = f"{len(digest)}/{text}".encode("utf-8", "surrogatepass")
+        digest += hmac.digest(key.encode("utf-8", "surrogatepass"), block, hashlib.sha256)
     return list(digest[: len(text)])
 
 
-def _replace(character: str, place: int, number: int) -> str:
+def _replace(character: str, number: int) -> str:
     for alphabet in _ALPHABETS:
         if character in alphabet:
-            # A number keeps its length: its first digit is not 0.
-            choices = alphabet[1:] if place == 0 and alphabet == string.digits else alphabet
-            return choices[number % len(choices)]
+            return alphabet[number % len(alphabet)]
     return "x" if character.isalpha() else character

@@ -14,7 +14,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.recordings.conversion import RowConverter, match_schemas, write_records
-from localcdap.pipeline.recordings.generation.keys import KeyDomains
+from localcdap.pipeline.recordings.generation.hints import GenerationHints
 from localcdap.pipeline.recordings.generation.people import load_provider
 from localcdap.pipeline.recordings.generation.records import RecordGenerator
 from localcdap.pipeline.recordings.model import Kind, Recording
@@ -71,14 +71,16 @@ class RecordedSources:
         self._folder = folder
         self._written = 0
 
-    def replace(self, stage: StageUse, given: Recording, domains: KeyDomains) -> SourceReplacement:
+    def replace(
+        self, stage: StageUse, given: Recording, hints: GenerationHints
+    ) -> SourceReplacement:
         """Return the plugin that reads the recording in place of the stage's own.
 
         :raises LocalcdapError: when the recording does not exist, or does not fit the schema.
         """
         schema = guess_schema(stage) or self._inputs.find_schema(stage)
         if given.kind is Kind.GENERATE:
-            return self._generate(stage, schema, given, domains)
+            return self._generate(stage, schema, given, hints)
         recording = self._find(given)
         if recording.kind is Kind.TABLE:
             shape = self._inputs.tables()[recording.target]
@@ -112,7 +114,7 @@ class RecordedSources:
         return Path(locations.resolve(path) if locations is not None else path)
 
     def _generate(
-        self, stage: StageUse, schema: Schema | None, given: Recording, domains: KeyDomains
+        self, stage: StageUse, schema: Schema | None, given: Recording, hints: GenerationHints
     ) -> SourceReplacement:
         if schema is None:
             raise BadRequestError(
@@ -124,7 +126,7 @@ class RecordedSources:
             load_provider(0)
         else:
             generator = RecordGenerator(
-                schema, stage.name, count=given.count, seed=given.seed, domains=domains
+                schema, stage.name, count=given.count, seed=given.seed, hints=hints
             )
             write_records(file, schema, generator.generate())
         return SourceReplacement(_read_parquet(stage, file, schema), given.count)

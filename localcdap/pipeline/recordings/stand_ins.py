@@ -13,7 +13,7 @@ from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.pipeline import StandIn
 from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import PipelineDocument, PluginUse, StageUse
-from localcdap.pipeline.recordings.generation.keys import KeyDomains
+from localcdap.pipeline.recordings.generation.hints import GenerationHints
 from localcdap.pipeline.recordings.model import (
     COMMAND_LINE,
     Kind,
@@ -102,12 +102,12 @@ class StageReplacer:
         if not self._rules:
             return found
         used: set[str] = set()
-        domains = KeyDomains.of_stages(document.stages)
+        hints = GenerationHints(document)
         for stage in document.stages:
             rule = self._rules.find(self._describe(stage)) if stage.name not in without else None
             if rule is not None:
                 used.add(rule.subject)
-                self._add(found, stage, self._replace_stage(stage, rule, domains))
+                self._add(found, stage, self._replace_stage(stage, rule, hints))
         if requires_use:
             found.failures += self._find_unused(document.stages, used, without)
         return found
@@ -125,20 +125,20 @@ class StageReplacer:
             found.stand_ins.append(replacement.stand_in)
 
     def _replace_stage(
-        self, stage: StageUse, rule: RecordingRule, domains: KeyDomains
+        self, stage: StageUse, rule: RecordingRule, hints: GenerationHints
     ) -> Replacement:
         key = (stage.plugin, stage.noted_schema, rule)
         known = self._known.get(stage.name)
         if known is None or known[0] != key:
-            known = key, self._try_to_replace(stage, rule, domains)
+            known = key, self._try_to_replace(stage, rule, hints)
             self._known[stage.name] = known
         return known[1]
 
     def _try_to_replace(
-        self, stage: StageUse, rule: RecordingRule, domains: KeyDomains
+        self, stage: StageUse, rule: RecordingRule, hints: GenerationHints
     ) -> Replacement:
         try:
-            return self._create(stage, rule, parse_recording(rule.recording), domains)
+            return self._create(stage, rule, parse_recording(rule.recording), hints)
         except (LocalcdapError, OSError) as error:
             collector = FailureCollector(stage.name)
             message = error.message if isinstance(error, LocalcdapError) else str(error)
@@ -147,11 +147,11 @@ class StageReplacer:
             return Replacement(None, None, list(collector))
 
     def _create(
-        self, stage: StageUse, rule: RecordingRule, recording: Recording, domains: KeyDomains
+        self, stage: StageUse, rule: RecordingRule, recording: Recording, hints: GenerationHints
     ) -> Replacement:
         type, records, notes = stage.plugin.type, None, list[str]()
         if type == SOURCE and recording.kind not in (Kind.DISCARD, Kind.PASS, Kind.SKIP):
-            source = self._sources.replace(stage, recording, domains)
+            source = self._sources.replace(stage, recording, hints)
             plugin, records, notes = source.plugin, source.records, source.notes
         elif type in RECORDED and type != SOURCE and not recording.is_placeholder:
             plugin = replace_sink(stage, recording, self._inputs.tables)

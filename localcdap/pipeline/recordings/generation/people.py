@@ -82,8 +82,9 @@ class Person:
 
     @property
     def street(self) -> str:
-        address = self._provider.address
-        return f"{self._random.randint(1, 400)} {address.street_name()} {address.street_suffix()}"
+        name = self._provider.address.street_name()
+        kind = self._random.choice(("Street", "Road", "Avenue", "Lane"))
+        return f"{self._random.randint(1, 400)} {name} {kind}"
 
     @property
     def address(self) -> str:

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.pipeline.recordings.generation.field_values import MakeValue, build_value_maker
+from localcdap.pipeline.recordings.generation.hints import GenerationHints
 from localcdap.pipeline.recordings.generation.keys import KeyDomains
 from localcdap.pipeline.recordings.generation.people import Person, load_provider
+from localcdap.pipeline.recordings.generation.texts import build_text_maker
 
 _NULLS: Final = 0.05
 """The share of nulls in a nullable field that is no key."""
@@ -27,17 +29,20 @@ class RecordGenerator:
     """Generates the records of a source.
 
     :param stage: its name, which is part of the seed: two sources of a pipeline differ.
+    :param hints: what the other stages of the pipeline say about the records.
     :raises LocalcdapError: when the library for names is not installed.
     """
 
     def __init__(
-        self, schema: Schema, stage: str, *, count: int, seed: int, domains: KeyDomains
+        self, schema: Schema, stage: str, *, count: int, seed: int, hints: GenerationHints
     ) -> None:
         self._count = count
         self._random = Random(f"{seed}/{stage}")  # noqa: S311 - nothing secret
         self._provider = load_provider(self._random.getrandbits(32))
+        self._texts: Final = hints.find_parsed_texts(stage)
+        self._required: Final = hints.list_required(stage)
         self._makers: Final = {
-            field.name: self._build_maker(field.name, field.schema, stage, domains)
+            field.name: self._build_maker(field.name, field.schema, stage, hints.domains)
             for field in schema
         }
 
@@ -53,6 +58,10 @@ class RecordGenerator:
 
     def _build_maker(self, name: str, schema: Schema, stage: str, domains: KeyDomains) -> MakeField:
         domain, random = domains.find(name, stage), self._random
+        text = self._texts.get(name)
+        if text is not None and schema.non_nullable == Schema.STRING:
+            write_text = build_text_maker(text)
+            return lambda _, person: write_text(person, random)
         write = _build_key_writer(schema.non_nullable, domain) if domain is not None else None
         if write is not None:
             if domains.is_own(name, stage):
@@ -60,7 +69,7 @@ class RecordGenerator:
             most = max(1, self._count // _SHARED_KEYS)
             return lambda _, __: write(random.randint(1, most))
         make: MakeValue = build_value_maker(name, schema)
-        if not schema.is_nullable:
+        if not schema.is_nullable or name in self._required:
             return lambda _, person: make(person, random)
         return lambda _, person: None if random.random() < _NULLS else make(person, random)
 
