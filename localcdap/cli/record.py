@@ -45,7 +45,7 @@ _RECORDS: Final = 1000
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The file to write, whose suffix says the format: .csv, .json, .jsonl or .parquet.",
+    help="The file to write, whose suffix says the format: .csv, .json or .parquet.",
 )
 @click.option(
     "--limit",

@@ -8,8 +8,9 @@ checked once, every plugin is looked up once, and all parts of the call see the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from localcdap.api.errors import NotFoundError
@@ -129,25 +130,32 @@ class NamespaceEnvironment:
         return MacroContext(arguments, functions, runtime=runtime)
 
     def create_replacer(
-        self, pipeline: str | None, given: Mapping[str, str], folder: Path | None = None
+        self,
+        pipeline: str | None,
+        given: Mapping[str, str],
+        folder: Path | None = None,
+        *,
+        arguments: Mapping[str, str] = MappingProxyType({}),
     ) -> StageReplacer:
         """Return what replaces stages by the recordings of the namespace and of one call.
 
         :param pipeline: its name.
         :param given: the recordings of the call, by stage or another key; see :class:`RecordingRule`.
         :param folder: gets converted records; None: recordings are only checked.
+        :param arguments: the values of macros in the schemas of sources.
         """
         rules = RecordingRules([*list_given_rules(given), *self._rules(self.namespace)])
         inputs = RecordingInputs(
             self.locations,
             lambda: self.tables,
             lambda name, most: self._read_rows(self.namespace, name, most),
-            self._find_schema,
+            partial(self._find_schema, arguments),
         )
         return StageReplacer(rules, inputs, pipeline, folder)
 
-    def _find_schema(self, stage: StageUse) -> Schema | None:
-        configure = StageConfiguration(self.plugins, self._configurer, self.create_macros({}))
+    def _find_schema(self, arguments: Mapping[str, str], stage: StageUse) -> Schema | None:
+        macros = self.create_macros(arguments)
+        configure = StageConfiguration(self.plugins, self._configurer, macros)
         return configure(stage, {}).result.output_schema
 
     def record_document(
@@ -157,6 +165,7 @@ class NamespaceEnvironment:
         given: Mapping[str, str],
         folder: Path | None = None,
         *,
+        arguments: Mapping[str, str] = MappingProxyType({}),
         without: Collection[str] = (),
         requires_use: bool = True,
     ) -> RecordedDocument:
@@ -165,7 +174,7 @@ class NamespaceEnvironment:
         :param without: stages that keep their plugins.
         :param requires_use: whether a recording of the call that applies to no stage is a failure.
         """
-        replacer = self.create_replacer(pipeline, given, folder)
+        replacer = self.create_replacer(pipeline, given, folder, arguments=arguments)
         found = replacer.replace(
             self.expand_templates(document), without, requires_use=requires_use
         )

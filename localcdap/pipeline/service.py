@@ -181,11 +181,14 @@ class StudioService:
         environment = self._resolver.environments.create(request.namespace)
         document = read_document(request.document, request.file)
         name = request.name or document.name
-        recorded = environment.record_document(document, document.name or name, request.recordings)
+        arguments = environment.merge_arguments(name, request.arguments)
+        recorded = environment.record_document(
+            document, document.name or name, request.recordings, arguments=arguments
+        )
         resolved = self._resolver.resolve(
             recorded.document,
             environment,
-            environment.merge_arguments(name, request.arguments),
+            arguments,
             runtime=request.runtime,
             # Only a run has the files of recordings, which connected checks would look for.
             unevaluated=[*request.unevaluated, *recorded.replacements.plugins],

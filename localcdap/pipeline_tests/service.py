@@ -182,6 +182,7 @@ class PipelineTestService:
             name,
             request.recordings,
             made.make_folder(),
+            arguments=environment.merge_arguments(name, request.arguments),
             without=[each.stream.stage for each in request.given],
             requires_use=False,
         )

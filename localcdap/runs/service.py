@@ -409,7 +409,9 @@ class RunService(RunReports):
     ) -> RecordedDocument:
         """Return the document of a run with its recordings, whose records are in the run's directory then."""
         folder = process.directory / _RECORDINGS
-        return environment.record_document(document, name, request.recordings, folder)
+        return environment.record_document(
+            document, name, request.recordings, folder, arguments=request.arguments
+        )
 
     def _check_profile(self, profile: str, resolved: ResolvedPipeline) -> None:
         """Check that a run with recordings or placeholders may take place where its profile says.

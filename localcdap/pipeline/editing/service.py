@@ -243,7 +243,7 @@ class EditingService:
             configure,
             environment.secrets,
             environment.templates,
-            environment.create_replacer(document_name, {}),
+            environment.create_replacer(document_name, {}, arguments=arguments),
         )
 
     def _plan_datasets(

@@ -36,7 +36,7 @@ def replace_sink(
     """
     match recording.kind:
         case Kind.DISCARD:
-            return PluginUse(_SINK, "Trash", {REFERENCE: name_reference(stage)})
+            return discard_records(stage)
         case Kind.TABLE if recording.key:
             properties = {"name": recording.target, "schema.row.field": recording.key}
             return PluginUse(_SINK, "Table", properties)
@@ -50,6 +50,11 @@ def replace_sink(
         f"A sink cannot write to '{recording.kind}'.",
         "Name a folder with the suffix of a format such as out.csv, table:NAME,KEY, or discard.",
     )
+
+
+def discard_records(stage: StageUse) -> PluginUse:
+    """Return the plugin that counts the records of a sink, and writes nothing."""
+    return PluginUse(_SINK, "Trash", {REFERENCE: name_reference(stage)})
 
 
 def _create_key_error(table: str) -> BadRequestError:

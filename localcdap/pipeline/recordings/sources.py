@@ -129,7 +129,7 @@ class RecordedSources:
                 schema, stage.name, count=given.count, seed=given.seed, hints=hints
             )
             write_records(file, schema, generator.generate())
-        return SourceReplacement(_read_parquet(stage, file, schema), given.count)
+        return SourceReplacement(read_parquet(stage, file, schema), given.count)
 
     def _convert_dataset(
         self, stage: StageUse, name: str, schema: Schema | None
@@ -171,7 +171,7 @@ class RecordedSources:
         notes = match.notes if rows.schema.field_names else ["The recording has no records."]
         if schema is None:
             notes.append("The stage has the schema of the recording.")
-        return SourceReplacement(_read_parquet(stage, file, wanted), count, notes)
+        return SourceReplacement(read_parquet(stage, file, wanted), count, notes)
 
     def _next_file(self) -> Path | None:
         if self._folder is None:
@@ -190,7 +190,8 @@ def _has_all(table: Schema, wanted: Schema) -> bool:
     )
 
 
-def _read_parquet(stage: StageUse, file: Path | None, schema: Schema) -> PluginUse:
+def read_parquet(stage: StageUse, file: Path | None, schema: Schema) -> PluginUse:
+    """Return the plugin that reads the records of a recording; None for a file that is not there yet."""
     properties = {
         "referenceName": name_reference(stage),
         "path": str(file or "recording.parquet"),

@@ -24,8 +24,8 @@ from localcdap.pipeline.recordings.model import (
     parse_recording,
 )
 from localcdap.pipeline.recordings.references import REFERENCE
-from localcdap.pipeline.recordings.sinks import replace_sink
-from localcdap.pipeline.recordings.sources import RecordedSources, RecordingInputs
+from localcdap.pipeline.recordings.sinks import discard_records, replace_sink
+from localcdap.pipeline.recordings.sources import RecordedSources, RecordingInputs, read_parquet
 from localcdap.pipeline.rules.plugin_types import ACTIONS, SOURCE
 from localcdap.pipeline.validation.stage_configuration import guess_schema
 
@@ -144,7 +144,17 @@ class StageReplacer:
             message = error.message if isinstance(error, LocalcdapError) else str(error)
             action = error.corrective_action if isinstance(error, LocalcdapError) else None
             collector.add(f"Recording '{rule.recording}' ({_name_origin(rule)}): {message}", action)
-            return Replacement(None, None, list(collector))
+            return Replacement(self._choose_fallback(stage), None, list(collector))
+
+    def _choose_fallback(self, stage: StageUse) -> PluginUse | None:
+        """Return a plugin with which the other stages can be checked, so that the recording is the only
+        failure.
+        """
+        schema = guess_schema(stage)
+        if stage.plugin.type == SOURCE and schema is not None:
+            return read_parquet(stage, None, schema)
+        is_sink = stage.plugin.type in RECORDED and stage.plugin.type != SOURCE
+        return discard_records(stage) if is_sink else None
 
     def _create(
         self, stage: StageUse, rule: RecordingRule, recording: Recording, hints: GenerationHints

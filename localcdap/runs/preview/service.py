@@ -196,7 +196,7 @@ class PreviewService:
         folder = entry.process.directory / "recordings"
         given = entry.request.recordings
         recorded = environment.record_document(
-            entry.document, entry.preview.pipeline, given, folder
+            entry.document, entry.preview.pipeline, given, folder, arguments=arguments
         )
         resolved = self._resolve(entry, recorded, environment, arguments)
         if resolved is None:

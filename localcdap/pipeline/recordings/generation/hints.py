@@ -42,13 +42,15 @@ class GenerationHints:
         self.domains: Final = KeyDomains.of_stages(document.stages)
 
     def find_parsed_texts(self, stage: str) -> dict[str, ParsedText]:
-        """Return the fields of a source that stages directly after it take apart."""
-        return {name: text for each in self._list_readers(stage) for name, text in _find(each)}
+        """Return what stages directly after a source take apart, by field in lower case."""
+        return {
+            name.lower(): text for each in self._list_readers(stage) for name, text in _find(each)
+        }
 
     def list_required(self, stage: str) -> set[str]:
-        """Return the words of recipes after a source: fields of such names are better not null."""
+        """Return the words of recipes after a source, in lower case: such fields are better not null."""
         recipes = (r.plugin.properties.get(_RECIPE, "") for r in self._list_readers(stage))
-        return {word for recipe in recipes for word in _WORD.findall(recipe)}
+        return {word for recipe in recipes for word in _WORD.findall(recipe.lower())}
 
     def _list_readers(self, stage: str) -> list[StageUse]:
         targets = {each.target for each in self._document.connections if each.source == stage}
@@ -68,7 +70,8 @@ def _find(stage: StageUse) -> Iterator[tuple[str, ParsedText]]:
     for form, field, delimiter in _PARSING.findall(recipe):
         text = f"{recipe} {' '.join(schema.field_names if schema else ())}"
         numbers = [int(each) for each in re.findall(rf"\b{field}_([0-9]{{1,3}})\b", text)]
-        fields = [(f"{field}_{n}", Schema.STRING) for n in range(1, max(numbers, default=1) + 1)]
+        # Numbers are texts too, and fit what the recipe may do with a column.
+        fields = [(f"column_{n}", Schema.INT) for n in range(1, max(numbers, default=1) + 1)]
         if form in ("json", "xml") and schema is not None:
             inner = [(each.name.removeprefix(f"{field}_"), each.schema) for each in schema]
             fields = [each for each in inner if each[0] != field]

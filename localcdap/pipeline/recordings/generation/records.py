@@ -58,10 +58,13 @@ class RecordGenerator:
 
     def _build_maker(self, name: str, schema: Schema, stage: str, domains: KeyDomains) -> MakeField:
         domain, random = domains.find(name, stage), self._random
-        text = self._texts.get(name)
-        if text is not None and schema.non_nullable == Schema.STRING:
+        text = self._texts.get(name.lower())
+        if text is not None and schema.non_nullable in (Schema.STRING, Schema.BYTES):
             write_text = build_text_maker(text)
-            return lambda _, person: write_text(person, random)
+            is_bytes = schema.non_nullable == Schema.BYTES
+            return lambda _, person: (
+                write_text(person, random).encode() if is_bytes else write_text(person, random)
+            )
         write = _build_key_writer(schema.non_nullable, domain) if domain is not None else None
         if write is not None:
             if domains.is_own(name, stage):
@@ -69,7 +72,7 @@ class RecordGenerator:
             most = max(1, self._count // _SHARED_KEYS)
             return lambda _, __: write(random.randint(1, most))
         make: MakeValue = build_value_maker(name, schema)
-        if not schema.is_nullable or name in self._required:
+        if not schema.is_nullable or name.lower() in self._required:
             return lambda _, person: make(person, random)
         return lambda _, person: None if random.random() < _NULLS else make(person, random)
 
