@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     help="Rank the plugins that pipelines in FILES use and that are not installed: how many use them, how "
     "many lack nothing else, and what can stand in for them.",
 )
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--all-versions", is_flag=True, help="List every version, not only the newest.")
 @instance_options
 def command(

@@ -26,7 +26,7 @@ from localcdap.datasets.result_files import check_suffix, write_result
 from localcdap.engine.messages.samples import StageSample
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.recordings.documents import cut_after
-from localcdap.pipeline.recordings.masking import find_personal_fields, mask_fields
+from localcdap.pipeline.recordings.masks import find_personal_fields, mask_fields
 from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
 from localcdap.text import plural
 

@@ -30,7 +30,7 @@ def parse_recordings(pairs: Iterable[str]) -> dict[str, str]:
     """Return the recordings of a command line by key; relative paths are relative to the current folder.
 
     :raises click.UsageError: for a text without a key.
-    :raises BadRequestError: for a text that is no recording.
+    :raises BadRequestError: for a text that is not a recording.
     """
     return {key: locate_file(text) for key, text in parse_pairs(pairs, "--record").items()}
 
@@ -38,7 +38,7 @@ def parse_recordings(pairs: Iterable[str]) -> dict[str, str]:
 def locate_file(text: str) -> str:
     """Return a recording with the absolute path of its file; others stay as they are.
 
-    :raises BadRequestError: for a text that is no recording.
+    :raises BadRequestError: for a text that is not a recording.
     """
     recording = parse_recording(text)
     path = Path(recording.target)

@@ -47,7 +47,7 @@ def show_wanted(instance: Instance, paths: Sequence[Path]) -> None:
 
 
 def _read_pipelines(paths: Sequence[Path]) -> Iterator[tuple[str, PipelineDocument]]:
-    """Yield the pipelines by file; a file of a folder that is no pipeline is named on stderr."""
+    """Yield the pipelines by file; a file of a folder that is not a pipeline is named on stderr."""
     for path in paths:
         if not path.is_dir():
             yield str(path), read_pipeline(str(path))

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from localcdap.api.errors import ConflictError, LocalcdapError, StoreError
+from localcdap.api.errors import LocalcdapError, StoreError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocument
 from localcdap.pipeline.resolver import PipelineResolver
@@ -40,6 +39,8 @@ from localcdap.runs.new_run import (
     create_error_for_run,
     has_lost_plugins,
     prepare_datasets,
+    record_run,
+    refuse_stand_ins,
 )
 from localcdap.runs.processes import RunProcess, has_order, remove_process
 from localcdap.runs.profiles import ProfileSummary
@@ -58,8 +59,6 @@ if TYPE_CHECKING:
 Origins = Callable[[str, str | None], Mapping[str, str]]
 """The level of preferences that each macro value comes from, by namespace and pipeline name."""
 
-_RECORDINGS: Final = "recordings"
-"""Sub-directory of a run's directory: the records of recorded sources."""
 _ATTEMPTS: Final = 3
 """Attempts at applying a message before it is skipped as poisonous."""
 
@@ -170,9 +169,11 @@ class RunService(RunReports):
         )
         process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
-            recorded = self._record(document, environment, request, name, process)
+            recorded = record_run(document, environment, request, name, process.directory)
             resolved = self._resolve(recorded, environment, request)
-            self._check_profile(profile, resolved)
+            is_remote = self._provisioners.profiles.get_remote(profile) is not None
+            if is_remote and not self._records_on_clusters:
+                refuse_stand_ins(resolved, profile)
             run = build_run(process.run, request, name, profile, resolved)
             run.origins = {
                 **self._origins(run.namespace, run.pipeline),
@@ -399,34 +400,6 @@ class RunService(RunReports):
             self._spare.cancel()
         self._watch.close()
 
-    def _record(
-        self,
-        document: PipelineDocument,
-        environment: NamespaceEnvironment,
-        request: RunRequest,
-        name: str | None,
-        process: RunProcess,
-    ) -> RecordedDocument:
-        """Return the document of a run with its recordings, whose records are in the run's directory then."""
-        folder = process.directory / _RECORDINGS
-        return environment.record_document(
-            document, name, request.recordings, folder, arguments=request.arguments
-        )
-
-    def _check_profile(self, profile: str, resolved: ResolvedPipeline) -> None:
-        """Check that a run with recordings or placeholders may take place where its profile says.
-
-        :raises ConflictError: when that is a cluster, and the settings do not allow it.
-        """
-        is_remote = self._provisioners.profiles.get_remote(profile) is not None
-        if resolved.stand_ins and is_remote and not self._records_on_clusters:
-            stages = ", ".join(f"'{each.stage}'" for each in resolved.stand_ins)
-            raise ConflictError(
-                f"Profile '{profile}' is a cluster, and stages have recordings or placeholders: {stages}.",
-                "Run on this machine, remove the recordings, or set runs.recorded_on_clusters = true in "
-                "localcdap.toml.",
-            )
-
     def _resolve(
         self, recorded: RecordedDocument, environment: NamespaceEnvironment, request: RunRequest
     ) -> ResolvedPipeline:
@@ -488,7 +461,7 @@ class RunService(RunReports):
             self._refuse_run(run, error)
             return
         try:
-            recorded = self._record(document, environment, request, run.pipeline, process)
+            recorded = record_run(document, environment, request, run.pipeline, process.directory)
             resolved = self._resolve(recorded, environment, request)
             if resolved.errors:
                 raise create_error_for_run(resolved)

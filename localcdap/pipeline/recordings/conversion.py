@@ -170,7 +170,7 @@ class RowConverter:
         return self._rows.is_text or field.schema.non_nullable.type in _TEXT_PARSED
 
     def _write_text(self, name: str, value: Any) -> Any:
-        """Return a value, and one that is no text as text where the schema says so."""
+        """Return a value, and one that is not a text as text where the schema says so."""
         field = self._wanted.field(name)
         assert field is not None
         need = field.schema.non_nullable

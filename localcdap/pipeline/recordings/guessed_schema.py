@@ -31,7 +31,7 @@ def guess_schema_of_rows(rows: Iterable[Any], *, is_text: bool) -> Schema:
     Numbers with leading zeros stay text, since most of them are codes.
 
     :param is_text: whether all values are texts.
-    :raises BadRequestError: for a row that is no object.
+    :raises BadRequestError: for a row that is not an object.
     """
     values: dict[str, list[Any]] = {}
     for number, row in enumerate(rows, start=1):

@@ -50,7 +50,7 @@ class RecordingService:
         """Store what stands in for stages, in place of what the key had before.
 
         :param key: see :class:`localcdap.pipeline.recordings.model.RecordingRule`.
-        :raises BadRequestError: when the key is empty, or the text is no recording.
+        :raises BadRequestError: when the key is empty, or the text is not a recording.
         :raises NotFoundError: when there is no such namespace.
         """
         rule = RecordingRule(key.strip(), recording.strip(), INSTANCE)

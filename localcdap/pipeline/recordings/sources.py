@@ -139,7 +139,7 @@ class RecordedSources:
             table = self._inputs.read_dataset(name, most)
         except LocalcdapError as error:
             raise BadRequestError(
-                f"The recording '{name}' is no file, and as a table or dataset it cannot be read: "
+                f"The recording '{name}' is not a file, and as a table or dataset it cannot be read: "
                 f"{error.message}",
                 "Correct the name; 'localcdap tables' lists tables and datasets.",
             ) from None
@@ -158,7 +158,7 @@ class RecordedSources:
                 "Record it again, or set the property 'schema' of the stage.",
             )
         match = match_schemas(rows.schema, wanted)
-        # JSON without records says no fields, which is no difference.
+        # JSON without records says no fields, and does not differ.
         if match.problems and rows.schema.field_names:
             raise BadRequestError(
                 " ".join(match.problems), "Record it again, or change the schema."

@@ -40,6 +40,7 @@ from localcdap.runs.capabilities import (
     require_capabilities,
 )
 from localcdap.runs.model import RunError, StoredLogLine, get_now, to_run_error
+from localcdap.runs.new_run import RECORDINGS
 from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
 from localcdap.runs.preview.process import PreviewProcess, PreviewProcesses
 from localcdap.security.access import of_namespace, requires
@@ -193,7 +194,7 @@ class PreviewService:
     def _begin(self, entry: _Entry, environment: NamespaceEnvironment) -> None:
         self._change(entry, status=PreviewStatus.INIT)
         arguments = environment.merge_arguments(entry.preview.pipeline, entry.request.arguments)
-        folder = entry.process.directory / "recordings"
+        folder = entry.process.directory / RECORDINGS
         given = entry.request.recordings
         recorded = environment.record_document(
             entry.document, entry.preview.pipeline, given, folder, arguments=arguments

@@ -35,7 +35,7 @@ class ParsedText(msgspec.Struct):
 
 
 class GenerationHints:
-    """The hints in the stages of a pipeline. Each question is answered anew: ask once a source."""
+    """The hints in the stages of a pipeline. Nothing is remembered: ask once for a source."""
 
     def __init__(self, document: PipelineDocument) -> None:
         self._document: Final = document

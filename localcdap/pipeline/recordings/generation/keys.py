@@ -43,7 +43,7 @@ class KeyDomains:
         )
 
     def find(self, field: str, stage: str) -> str | None:
-        """Return the name of the keys that a field has; None for a field that is no key."""
+        """Return the name of the keys that a field has; None for any other field."""
         joined = self._joined.get(field)
         if joined is not None:
             return joined

@@ -15,7 +15,7 @@ from localcdap.pipeline.recordings.generation.people import Person, load_provide
 from localcdap.pipeline.recordings.generation.texts import build_text_maker
 
 _NULLS: Final = 0.05
-"""The share of nulls in a nullable field that is no key."""
+"""The share of nulls in a nullable field that is not a key."""
 _SHARED_KEYS: Final = 10
 """Of as many records of a source, about one key that others refer to: ten orders a customer."""
 _BATCH: Final = 10_000

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
-from localcdap.pipeline.recordings.masking import find_personal_fields, mask_fields
+from localcdap.pipeline.recordings.masks import find_personal_fields, mask_fields
 
 SCHEMA = Schema.record(
     "row",
