@@ -28,8 +28,13 @@ EVERY = {
 ROW = schema(id="int", name=["string", "null"])
 SCHEMAS = dict.fromkeys(("outputSchema", "output_schema"), ROW)
 """Arguments for the sources whose schema is a macro."""
-DYNAMIC = {"output.schema": ROW, "parser": "parse-as-csv :body ','", "dq.checks": "uppercase :name"}
+DYNAMIC = {
+    "output.schema": ROW,
+    "parser": "parse-as-csv :body ','\nrename body_1 id\nrename body_2 name\nset-type :id integer",
+    "dq.checks": "uppercase :name",
+}
 PEOPLE = "id,name\n1,ada\n2,grace\n"
+LINES = '[{"offset": 0, "body": "1,ada"}, {"offset": 6, "body": "2,grace"}]'
 WITHOUT_SCHEMA = {"023": "Database", "114": "Database", "468": "File"}
 """By the number of a pipeline, its source of which no schema is known before it is read."""
 
@@ -41,6 +46,8 @@ def list_recordings(name: str, corpus: Path, people: Path) -> dict[str, str]:
         return {WITHOUT_SCHEMA[number]: str(people)}
     if number == "098":  # a hierarchy without cycles
         return {"File": str(corpus / "data" / "098" / "input_data.csv")}
+    if number == "080":  # its recipe is an argument
+        return {"File": str(people.with_name("lines.json"))}
     return {}
 
 
@@ -50,6 +57,7 @@ def test_nine_of_ten_valid_batch_pipelines_run_with_counts_that_add_up(
     monkeypatch.setenv("LOCALCDAP_ENGINE_DIRECTORY", str(engine_directory))
     people = tmp_path / "people.csv"
     people.write_text(PEOPLE)
+    people.with_name("lines.json").write_text(LINES)
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     lines: list[str] = []

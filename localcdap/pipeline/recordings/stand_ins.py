@@ -104,12 +104,14 @@ class StageReplacer:
         used: set[str] = set()
         hints = GenerationHints(document)
         for stage in document.stages:
-            rule = self._rules.find(self._describe(stage)) if stage.name not in without else None
+            subject = self._describe(stage)
+            # A rule that gives way to a more specific one applies all the same.
+            used.update(subject.list_keys())
+            rule = self._rules.find(subject) if stage.name not in without else None
             if rule is not None:
-                used.add(rule.subject)
                 self._add(found, stage, self._replace_stage(stage, rule, hints))
         if requires_use:
-            found.failures += self._find_unused(document.stages, used, without)
+            found.failures += self._find_unused(document.stages, used)
         return found
 
     def _describe(self, stage: StageUse) -> RuleSubject:
@@ -178,17 +180,16 @@ class StageReplacer:
         return Replacement(plugin, stand_in, [])
 
     def _find_unused(
-        self, stages: Sequence[StageUse], used: Collection[str], without: Collection[str]
+        self, stages: Sequence[StageUse], used: Collection[str]
     ) -> list[ValidationFailure]:
         """Return a failure for each rule of the command line that applies to no stage."""
         names = ", ".join(stage.name for stage in stages)
-        skipped = {f"stage:{name}" for name in without}
         return [
             create_structural_failure(
                 f"The recording of '{rule.key}' applies to no stage.", f"Stages: {names}."
             )
             for rule in self._rules.list_given()
-            if rule.subject not in used and rule.subject not in skipped
+            if rule.subject not in used
         ]
 
 

@@ -194,7 +194,10 @@ def _build_text(words: Sequence[str]) -> MakeText:
         return _choose("true", "false")
     bounds = _find_bounds(words)
     if bounds is not None:
-        return lambda _, random: f"{round(random.uniform(*bounds), 2):g}"
+        low, high = bounds
+        if high > 1:
+            return lambda _, random: str(random.randint(int(low), int(high)))
+        return lambda _, random: f"{random.uniform(low, high):.2f}"
     return lambda _, random: random.choice(_PLAIN_WORDS)
 
 
