@@ -20,6 +20,8 @@ class StageMark(enum.Enum):
     CHECKING = "…"
     VALID = "✓"
     WARNED = "!"
+    RECORDED = "●"
+    """It is valid, with what stands in for its plugin."""
     WRONG = "✗"
     RUNNING = "▶"
 
@@ -107,7 +109,7 @@ def build_card(
     mark, words, note = _describe_validation(state)
     stand_in = state.stand_in.kind if state is not None and state.stand_in is not None else ""
     if stand_in:
-        role = f"{role}, {stand_in}"
+        role = stand_in
     brief = short = ""
     if counts is not None:
         words, brief, short = _describe_counts(counts, type)
@@ -139,7 +141,9 @@ def _describe_validation(state: StageState | None) -> tuple[StageMark, str, str]
         return StageMark.WRONG, plural(len(state.errors), "failure"), ""
     if state.warnings:
         return StageMark.WARNED, plural(len(state.warnings), "warning"), note
-    return StageMark.VALID, state.stand_in.kind if state.stand_in else "valid", note
+    if state.stand_in is not None:
+        return StageMark.RECORDED, state.stand_in.kind, note
+    return StageMark.VALID, "valid", note
 
 
 def _describe_schema(state: StageState) -> str:

@@ -24,14 +24,19 @@ def mask(records, fields=("text", "number"), key="k"):
     return mask_fields(SCHEMA, records, fields, key)
 
 
+def find_shape(text):
+    """Signs as they are, and of letters and digits only their kind."""
+    kinds = ((str.isdigit, "9"), (str.isupper, "A"), (str.islower, "a"))
+    return "".join(next((kind for holds, kind in kinds if holds(c)), c) for c in text)
+
+
 def test_the_form_stays_and_the_letters_and_digits_change():
     record = {"text": "Ada.Lovelace+1815@Example.com", "number": -1815, "x": 0.5}
     masked = mask([record])[0]
     assert masked["text"] != record["text"]
-    shape = [c if not c.isalnum() else "9" if c.isdigit() else c.isupper() for c in masked["text"]]
-    assert shape == [
-        c if not c.isalnum() else "9" if c.isdigit() else c.isupper() for c in record["text"]
-    ]
+    assert (
+        find_shape(masked["text"]) == find_shape(record["text"]) == "Aaa.Aaaaaaaa+9999@Aaaaaaa.aaa"
+    )
     assert masked["number"] < 0
     assert masked["x"] == 0.5
 
