@@ -67,8 +67,9 @@ async def test_a_stage_gets_a_recording_and_loses_it_again(open_studio, cdap):
         keep_picture(driver, "canvas-150")
         canvas = driver.app.screen.view.canvas
         drawn = "\n".join(canvas.render_line(y).text for y in range(canvas.size.height))
-        assert "SapOdp · recorded" in drawn
+        assert "● Orders" in drawn
         assert "● Score" in drawn
+        assert "✓ Store" in drawn
         assert json.loads(editor.to_text()) == json.loads(SAP)
         assert [each.subject for each in cdap.recordings.list_recordings("default")] == [
             "stage:nightly/Orders",
