@@ -174,6 +174,7 @@ def test_privileges_are_read_and_every_problem_has_its_line(file):
 def test_every_setting_is_declared_and_has_a_default_of_its_type(file):
     fields = set(Settings.__struct_fields__) - {
         "locations",
+        "recordings",
         "profiles",
         "namespaces",
         "security_privileges",
