@@ -55,10 +55,11 @@ EVERY_SETTING = """
         plugin.time_limit_s = 2.5
         plugin.memory_mb = 512
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1, jobs_at_once = 2, job_memory_mb = 900}
-        runs = {keep_days = 30, keep_newest = 100, update_datasets = true}
+        runs = {keep_days = 30, keep_newest = 100, update_datasets = true, recorded_on_clusters = true}
         host.idle_seconds = 0
         security.enabled = true
         locations."gs://sales" = "data/sales"
+        recordings."plugin:SapOdp" = "generate:7"
         lineage.retention.days = 0.5
         data.tx.timeout = 7
         data.tx.max.timeout = 70
@@ -132,6 +133,8 @@ def test_every_setting_can_be_set_in_the_file(file):
         "openlineage.instance": "shop",
         "security.enabled": True,
         "locations": {"gs://sales": "data/sales"},
+        "recordings": {"plugin:SapOdp": "generate:7"},
+        "runs.recorded_on_clusters": True,
         "profiles": {
             "cluster": {
                 "remote": "sc://spark.example:15002",
@@ -171,6 +174,7 @@ def test_privileges_are_read_and_every_problem_has_its_line(file):
 def test_every_setting_is_declared_and_has_a_default_of_its_type(file):
     fields = set(Settings.__struct_fields__) - {
         "locations",
+        "recordings",
         "profiles",
         "namespaces",
         "security_privileges",
@@ -486,3 +490,11 @@ def test_profiles_that_are_named_must_be_there(file):
         "localcdap.toml:5: namespaces.n.profile: There is no profile 'r'; available: native, p",
         "localcdap.toml:1: engine.profile: There is no profile 'q'; available: native, p",
     ]
+
+
+def test_a_recording_that_is_none_is_a_problem_with_its_line(file):
+    found = problems(file, '[recordings]\n"Orders" = "orders.csv"\n"Store" = "generate:0"\nX = 1\n')
+    assert found[0].startswith(
+        "localcdap.toml:3: recordings.Store: 'generate:0' does not say how many records to generate."
+    )
+    assert found[1].startswith("localcdap.toml:4: recordings.X: ")

@@ -113,6 +113,32 @@ class PipelineSpec(msgspec.Struct, rename="camel"):
     connections_used: list[str] = []
 
 
+class StandIn(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a stage does in place of its plugin: a recording of its records, or a placeholder."""
+
+    stage: str
+    plugin: str
+    """Type and name of the plugin that the document names."""
+    kind: str
+    """``recorded`` or ``placeholder``."""
+    recording: str
+    """What it reads or writes, as in ``--record``; for a placeholder ``pass`` or ``skip``."""
+    origin: str
+    """Where that was set: ``command line``, ``instance`` or ``localcdap.toml``, with the key."""
+    records: int | None = None
+    """The number of records of the recording; None where it is not known before the run."""
+    notes: list[str] = []
+    """How the records differ from the schema of the stage, and what is made of that; sentences."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: stage '{self.stage}' ({self.plugin}) {self.describe_use()}"
+
+    def describe_use(self) -> str:
+        """Return what the stage does instead, such as ``is generate:100 (instance)``."""
+        counted = f", {self.records:,} records" if self.records is not None else ""
+        return f"is {self.recording}{counted} ({self.origin})"
+
+
 class PipelineValidation(msgspec.Struct):
     """The result of validating a pipeline: all failures, or the specification."""
 
@@ -122,6 +148,8 @@ class PipelineValidation(msgspec.Struct):
     """Probable mistakes that do not make the pipeline invalid, such as unknown properties."""
     detected: dict[str, int] = {}
     """The time of the connected checks by stage, in milliseconds since 1970."""
+    stand_ins: list[StandIn] = msgspec.field(default_factory=list, name="standIns")
+    """The stages that do not use their plugins."""
 
 
 class StageValidation(msgspec.Struct):

@@ -28,6 +28,7 @@ def explain(cdap: Cdap, request: RunRequest, *, as_json: bool) -> int:
             name=request.name,
             arguments=request.arguments,
             use_suggested=request.use_suggested,
+            recordings=request.recordings,
             explains=True,
         ),
     )

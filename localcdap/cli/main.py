@@ -33,6 +33,8 @@ _COMMANDS: Final = {
     "pipelines": "List, show or delete the deployed pipelines.",
     "drafts": "Save unfinished pipelines, with every revision.",
     "preview": "Run a pipeline on a few records and show the records of each stage.",
+    "record": "Keep the records that a stage gives in a file.",
+    "recordings": "Manage what stands in for systems and plugins that are not here.",
     "debug": "Run one stage of a pipeline on given records.",
     "prep": "Prepare data: write a recipe in the studio, or apply one to a file.",
     "test": "Run pipeline tests, which compare the output with expected records.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from localcdap.artifacts.model import SYSTEM, SYSTEM_NAMESPACE, ArtifactSelector
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table
+from localcdap.cli.wanted import show_wanted
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.text import nearest_name
 
@@ -50,6 +52,13 @@ if TYPE_CHECKING:
     metavar="TAG",
     help="Only plugins that users gave this tag, see 'localcdap metadata'; repeat it to require several.",
 )
+@click.option(
+    "--wanted",
+    is_flag=True,
+    help="Rank the plugins that pipelines in FILES use and that are not installed: how many use them, how "
+    "many lack nothing else, and what can stand in for them.",
+)
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--all-versions", is_flag=True, help="List every version, not only the newest.")
 @instance_options
 def command(
@@ -59,11 +68,18 @@ def command(
     artifact: str | None,
     scope: str | None,
     tags: tuple[str, ...],
+    wanted: bool,
+    files: tuple[Path, ...],
     all_versions: bool,
 ) -> int:
     """List the plugins that pipelines of the namespace can use, each in its newest version, and the
-    templates of these plugins.
+    templates of these plugins. With --wanted, FILES are pipeline files and folders of them.
     """
+    if wanted != bool(files):
+        raise click.UsageError("Name the pipelines: localcdap plugins --wanted FILES…")
+    if wanted:
+        show_wanted(instance, files)
+        return 0
     name, _, version = (artifact or "").partition(":")
     with instance.connect() as cdap:
         plugins = cdap.artifacts.list_plugins(

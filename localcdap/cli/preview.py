@@ -16,6 +16,7 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, print_failures, print_json, secho
+from localcdap.cli.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.cli.records import print_problem, print_records, print_rejected, print_results
 from localcdap.engine.messages.samples import StageSample
 from localcdap.runs.preview.model import (
@@ -51,6 +52,7 @@ _MOST_ON_SCREEN: Final = 10
     metavar="MINUTES",
     help="Stop the preview after this time.",
 )
+@record_option
 @fix_option
 @instance_options
 def command(
@@ -60,6 +62,7 @@ def command(
     limit: int | None,
     arguments: tuple[str, ...],
     timeout: float,
+    recordings: tuple[str, ...],
     fix: bool,
 ) -> int:
     """Run the pipeline in FILE ('-' is standard input), or the deployed pipeline NAME, on the first records
@@ -80,6 +83,7 @@ def command(
             records=limit,
             timeout_minutes=timeout,
             use_suggested=fix,
+            recordings=parse_recordings(recordings),
         )
         preview = run_preview(cdap, request)
     if stage is not None:
@@ -109,6 +113,7 @@ def run_preview(cdap: Cdap, request: PreviewRequest) -> Preview:
 def _print(preview: Preview, *, every: bool) -> None:
     for name, sample in preview.stages.items():
         _print_stage(name, sample, every=every)
+    print_stand_ins(preview.stand_ins)
     print_failures(preview.errors)
     colour = {PreviewStatus.COMPLETED: "green"}.get(preview.status, "red")
     secho(f"{preview.status}", fg=colour, bold=True, nl=False)

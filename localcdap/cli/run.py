@@ -20,6 +20,7 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, is_terminal, print_json, print_table, secho
+from localcdap.cli.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.cli.records import print_results
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.expectations import RECENT_RUNS, find_changes
@@ -48,6 +49,7 @@ _EARLIER_RUNS: Final = 20
     is_flag=True,
     help="Change existing datasets so that they can hold what the sinks write, where that loses nothing.",
 )
+@record_option
 @fix_option
 @instance_options
 def command(
@@ -58,6 +60,7 @@ def command(
     explain: bool,
     detach: bool,
     update_datasets: bool,
+    recordings: tuple[str, ...],
     fix: bool,
 ) -> int:
     """Validate the pipeline in FILE ('-' is standard input), or the deployed pipeline NAME, run it on Spark,
@@ -75,6 +78,7 @@ def command(
         profile=profile,
         use_suggested=fix,
         update_datasets=update_datasets,
+        recordings=parse_recordings(recordings),
     )
     if explain:
         return _explain(instance, request, pipeline)
@@ -141,6 +145,7 @@ def show_result(run: Run, changes: Mapping[tuple[str, str], str] = NO_CHANGES) -
             listed = ", ".join(f"{metric} {number:,}" for metric, number in counts.metrics.items())
             echo(f"{name}: {listed}")
     print_results(run.expectations, changes)
+    print_stand_ins(run.stand_ins)
     for repair in run.repairs:
         secho(str(repair), fg="yellow")
     took = format_duration(run.starting, run.end)

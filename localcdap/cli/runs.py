@@ -12,7 +12,7 @@ from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.cli.run import read_changes, show_result
 from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.expectations.results import format_share
-from localcdap.runs.model import Run, StoredAlert, count_alerts, format_payload
+from localcdap.runs.model import Run, StoredAlert, count_alerts, describe_stand_ins, format_payload
 from localcdap.runs.retention import RunRetention
 from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_time, plural
@@ -224,4 +224,5 @@ def _compare(instance: Instance, run: str, other: str) -> None:
 def _format_row(run: Run) -> tuple[str, ...]:
     started, took = format_time(run.starting), format_duration(run.starting, run.end)
     because = find_reason(run.error).text if run.error is not None else ""
-    return run.run, run.pipeline, run.profile, run.status, started, took, because
+    status = f"{run.status} ({mark})" if (mark := describe_stand_ins(run)) else run.status
+    return run.run, run.pipeline, run.profile, status, started, took, because

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,7 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import is_file, read_pipeline, split_version
 from localcdap.cli.options import Instance, fix_option, instance_options, parse_pairs
 from localcdap.cli.output import print_json
+from localcdap.cli.recordings import parse_recordings, record_option
 from localcdap.cli.scaffold_tests import scaffold_test
 from localcdap.cli.test_report import print_report, print_summary
 from localcdap.pipeline.document.model import PipelineDocument
@@ -108,6 +109,7 @@ mistakes in test files.
     metavar="K=V",
     help="With --new: set a runtime argument; repeatable.",
 )
+@record_option
 @fix_option
 @instance_options
 def command(
@@ -120,6 +122,7 @@ def command(
     new: str | None,
     limit: int,
     arguments: tuple[str, ...],
+    recordings: tuple[str, ...],
     fix: bool,
 ) -> int:
     """Run, update or scaffold pipeline tests. The exit code is 1 when a test fails."""
@@ -131,7 +134,8 @@ def command(
             "No tests found.",
             "Write one with 'localcdap test --new pipeline.json', or name the folder of the tests.",
         )
-    reports = _run(instance, files, stage, updates=updates, fix=fix)
+    given = parse_recordings(recordings)
+    reports = _run(instance, files, stage, given, updates=updates, fix=fix)
     if junit is not None:
         write_junit(junit, reports)
     if instance.json:
@@ -176,13 +180,19 @@ def _find_tests_of(name: str) -> list[Path]:
 
 
 def _run(
-    instance: Instance, files: Sequence[Path], stage: str | None, *, updates: bool, fix: bool
+    instance: Instance,
+    files: Sequence[Path],
+    stage: str | None,
+    recordings: Mapping[str, str],
+    *,
+    updates: bool,
+    fix: bool,
 ) -> list[PipelineTestReport]:
     """Run the tests and, without --json, print a line for each."""
     reports = []
     with instance.connect() as cdap:
         tests, documents = _read(cdap, instance, files, stage)
-        for test, result in _run_cases(cdap, instance, tests, documents, fix=fix):
+        for test, result in _run_cases(cdap, instance, tests, documents, recordings, fix=fix):
             report = evaluate(test, result, _list_outputs(test, documents[test.file], stage))
             changed = updates and _update(test, report, result)
             reports.append(report)
@@ -243,11 +253,13 @@ def _run_cases(
     instance: Instance,
     tests: Sequence[PipelineTest],
     documents: dict[Path, PipelineDocument],
+    recordings: Mapping[str, str],
     *,
     fix: bool,
 ) -> Iterator[tuple[PipelineTest, CaseResult]]:
     requests = [
-        create_case_request(each, documents[each.file], use_suggested=fix) for each in tests
+        create_case_request(each, documents[each.file], use_suggested=fix, recordings=recordings)
+        for each in tests
     ]
     with cdap.require_same_host("the tests"):
         for result in run_cases(cdap.cases, instance.namespace, requests):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from localcdap.cli.output import echo, secho
+from localcdap.cli.recordings import print_stand_ins
 from localcdap.pipeline_tests.report import Outcome, PipelineTestReport
 from localcdap.pipeline_tests.report_formats import MARKS, format_details
 
@@ -24,6 +25,7 @@ def print_report(report: PipelineTestReport, *, updated: bool = False) -> None:
     note = "  updated" if updated else ""
     secho(mark, fg=colour, bold=True, nl=False)
     echo(f" {report.file}  {report.took_ms / 1000:.1f} s{note}")
+    print_stand_ins(report.stand_ins)
     for line in format_details(report):
         kind = next(
             (k for k, each in MARKS.items() if re.match(rf" +{re.escape(each)} ", line)), ""

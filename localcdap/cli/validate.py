@@ -16,6 +16,7 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, print_failures, print_json, secho
+from localcdap.cli.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.text import plural
 
@@ -30,6 +31,7 @@ from localcdap.text import plural
     is_flag=True,
     help="Also check the files and systems that the pipeline uses, as a run does.",
 )
+@record_option
 @instance_options
 def command(
     instance: Instance,
@@ -38,6 +40,7 @@ def command(
     arguments: tuple[str, ...],
     fix: bool,
     connected: bool,
+    recordings: tuple[str, ...],
 ) -> int:
     """Show every failure of the pipeline in FILE ('-' is standard input), or of the deployed pipeline NAME;
     with --json, also the resolved specification.
@@ -53,6 +56,7 @@ def command(
             file=named.file,
             use_suggested=fix,
             connected=connected,
+            recordings=parse_recordings(recordings),
         )
         answer = (
             cdap.studio.validate_pipeline(request)
@@ -67,6 +71,8 @@ def command(
 
 
 def _print(answer: PipelineValidation | StageValidation, name: str) -> None:
+    if isinstance(answer, PipelineValidation):
+        print_stand_ins(answer.stand_ins)
     print_failures(answer.errors)
     print_failures(answer.warnings, warnings=True)
     counted = f", {plural(len(answer.warnings), 'warning')}" if answer.warnings else ""

@@ -171,6 +171,17 @@ class SqlService:
             to_arrow_stream(found.table),
         )
 
+    @requires(of_namespace())
+    def read_rows(self, namespace: str, name: str, most: int) -> Any:
+        """Return the first rows of a table, view or file set as a ``pyarrow.Table``.
+
+        :param most: up to ``MOST_ROWS``.
+        :raises UnauthorizedError: when the caller may not read it.
+        :raises QueryError: when there is no such table, or it cannot be read.
+        """
+        select = f"SELECT * FROM {quote_identifier(namespace, name)}"  # noqa: S608 - the name is quoted
+        return self.query(SqlRequest(select, namespace, most, LONGEST_S)).to_table()
+
     @open_to_all("only its caller has the id of a query")
     def cancel(self, id: str) -> bool:
         """Cancel a query, whose caller gets a QueryError; return False when no query of that id is running.

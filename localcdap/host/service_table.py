@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from localcdap.pipeline.library.templates import TemplateService
     from localcdap.pipeline.methods import MethodService
     from localcdap.pipeline.paths.service import PathService
+    from localcdap.pipeline.recordings.service import RecordingService
     from localcdap.pipeline.service import StudioService
     from localcdap.pipeline_tests.service import PipelineTestService
     from localcdap.runs.debug.service import DebugService
@@ -131,6 +132,9 @@ class ServiceTable:
     )
     paths: ServiceEntry[PathService] = ServiceEntry(
         "paths", "localcdap.pipeline.paths.service:PathService"
+    )
+    recordings: ServiceEntry[RecordingService] = ServiceEntry(
+        "recordings", "localcdap.pipeline.recordings.service:RecordingService"
     )
     apps: ServiceEntry[AppService] = ServiceEntry("apps", "localcdap.apps.service:AppService")
     jobs: ServiceEntry[JobService] = ServiceEntry("jobs", "localcdap.apps.jobs.service:JobService")

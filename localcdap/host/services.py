@@ -46,6 +46,7 @@ from localcdap.pipeline.library.drafts import DraftService
 from localcdap.pipeline.library.templates import TemplateService, read_templates
 from localcdap.pipeline.methods import MethodService
 from localcdap.pipeline.paths.service import PathService
+from localcdap.pipeline.recordings.service import RecordingService, read_rules
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.service import PipelineTestService
@@ -102,7 +103,7 @@ class HostServices(DataServices):
             self._open_tables(store, structured, home)
             self._open_lineage(store, worker, settings.lineage_retention_days)
             self._open_datasets(store, worker, home, settings)
-            self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
+            self._open_studio(store, worker, home, settings)
             profiles, warms_up = read_profiles(settings), settings.engine_warm_up
             provisioners = Provisioners(profiles, engine, settings.locations, warms_up=warms_up)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
@@ -138,16 +139,22 @@ class HostServices(DataServices):
             self.namespaces.resume()
             self._undo = undo.pop_all()
 
-    def _open_studio(self, store: Store, worker: PluginWorkers, locations: Locations) -> None:
+    def _open_studio(
+        self, store: Store, worker: PluginWorkers, home: Home, settings: Settings
+    ) -> None:
+        self.recordings = RecordingService(store, self.namespaces, settings.recordings)
         self.templates = TemplateService(store, self.namespaces, self.artifacts)
         environments = EnvironmentFactory(
             self.artifacts,
-            locations=locations,
+            locations=Locations(settings.locations, str(home.path)),
             check_namespace=self.namespaces.require,
             preferences=self.preferences.resolve_for_pipeline,
             secrets=self._get_secrets,
             templates=partial(read_templates, store),
             tables=self.tables.read_shapes,
+            configurer=worker.configure,
+            rules=partial(read_rules, store, settings.recordings),
+            read_rows=self.sql.read_rows,
         )
         self._resolver = PipelineResolver(environments, worker.configure, worker.find_connected)
         self.studio = StudioService(self._resolver, self._designed.check, self._planner)
@@ -300,6 +307,7 @@ class HostServices(DataServices):
             retention=RunRetention(settings.runs_keep_days, settings.runs_keep_newest),
             datasets=self._planner,
             updates_datasets=settings.runs_update_datasets,
+            records_on_clusters=settings.runs_recorded_on_clusters,
         )
 
     @property

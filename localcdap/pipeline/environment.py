@@ -1,5 +1,5 @@
-"""The environment that a namespace provides for pipelines: macros, secrets, plugins, plugin templates
-and tables.
+"""The environment that a namespace provides for pipelines: macros, secrets, plugins, plugin templates,
+tables and recordings.
 
 A service creates one :class:`NamespaceEnvironment` for each call and hands it on, so that the namespace is
 checked once, every plugin is looked up once, and all parts of the call see the same values.
@@ -7,17 +7,26 @@ checked once, every plugin is looked up once, and all parts of the call see the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
+from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.recordings.documents import write_stand_ins
+from localcdap.pipeline.recordings.model import RecordingRule, RecordingRules, list_given_rules
+from localcdap.pipeline.recordings.sources import RecordingInputs
+from localcdap.pipeline.recordings.stand_ins import Replacements, StageReplacer
 from localcdap.pipeline.validation.plugin_templates import (
     PluginTemplate,
     TemplateUse,
@@ -27,6 +36,10 @@ from localcdap.pipeline.validation.plugin_templates import (
     write_out_templates,
 )
 from localcdap.pipeline.validation.plugins import Artifacts, IndexedPlugins
+from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SecretsOf = Callable[[str], Secrets]
 """Returns new, empty :class:`Secrets` with the secure keys and connections of a namespace."""
@@ -36,6 +49,17 @@ Preferences = Callable[[str, str | None], Mapping[str, str]]
 """Returns macro values by namespace and pipeline name; None: only those of the namespace."""
 Tables = Callable[[str], Mapping[str, TableShape]]
 """Returns the columns of the tables of a namespace, by name."""
+Rules = Callable[[str], Sequence[RecordingRule]]
+"""Returns the recordings that a namespace always has."""
+ReadRows = Callable[[str, str, int], "pa.Table"]
+"""Returns the first rows of a table or dataset, by namespace, name and the most rows."""
+
+
+class RecordedDocument(NamedTuple):
+    """A document for one run, with recordings and placeholders in place of plugins."""
+
+    document: PipelineDocument
+    replacements: Replacements
 
 
 class NamespaceEnvironment:
@@ -53,6 +77,9 @@ class NamespaceEnvironment:
         preferences: Preferences,
         templates: Templates,
         tables: Tables,
+        rules: Rules,
+        read_rows: ReadRows,
+        configurer: Configurer,
     ) -> None:
         self.namespace = namespace
         self.plugins = plugins
@@ -63,6 +90,9 @@ class NamespaceEnvironment:
         self._preferences = preferences
         self._templates = templates
         self._tables = tables
+        self._rules = rules
+        self._read_rows = read_rows
+        self._configurer = configurer
 
     @cached_property
     def templates(self) -> Sequence[PluginTemplate]:
@@ -99,6 +129,57 @@ class NamespaceEnvironment:
         )
         return MacroContext(arguments, functions, runtime=runtime)
 
+    def create_replacer(
+        self,
+        pipeline: str | None,
+        given: Mapping[str, str],
+        folder: Path | None = None,
+        *,
+        arguments: Mapping[str, str] = MappingProxyType({}),
+    ) -> StageReplacer:
+        """Return what replaces stages by the recordings of the namespace and of one call.
+
+        :param pipeline: its name.
+        :param given: the recordings of the call, by stage or another key; see :class:`RecordingRule`.
+        :param folder: gets converted records; None: recordings are only checked.
+        :param arguments: the values of macros in the schemas of sources.
+        """
+        rules = RecordingRules([*list_given_rules(given), *self._rules(self.namespace)])
+        inputs = RecordingInputs(
+            self.locations,
+            lambda: self.tables,
+            lambda name, most: self._read_rows(self.namespace, name, most),
+            partial(self._find_schema, arguments),
+        )
+        return StageReplacer(rules, inputs, pipeline, folder)
+
+    def _find_schema(self, arguments: Mapping[str, str], stage: StageUse) -> Schema | None:
+        macros = self.create_macros(arguments)
+        configure = StageConfiguration(self.plugins, self._configurer, macros)
+        return configure(stage, {}).result.output_schema
+
+    def record_document(
+        self,
+        document: PipelineDocument,
+        pipeline: str | None,
+        given: Mapping[str, str],
+        folder: Path | None = None,
+        *,
+        arguments: Mapping[str, str] = MappingProxyType({}),
+        without: Collection[str] = (),
+        requires_use: bool = True,
+    ) -> RecordedDocument:
+        """Return a document with its recordings and placeholders, as :meth:`create_replacer` finds them.
+
+        :param without: stages that keep their plugins.
+        :param requires_use: whether a recording of the call that applies to no stage is a failure.
+        """
+        replacer = self.create_replacer(pipeline, given, folder, arguments=arguments)
+        found = replacer.replace(
+            self.expand_templates(document), without, requires_use=requires_use
+        )
+        return RecordedDocument(write_stand_ins(document, found), found)
+
     def expand_templates(self, document: PipelineDocument) -> PipelineDocument:
         """Return the document with plugin templates replaced by their plugins; its source is unchanged."""
         return expand_templates(document, self.templates)
@@ -121,6 +202,10 @@ class NamespaceEnvironment:
         return (encode_json(source) if uses else document.to_json()), uses
 
 
+def _read_nothing(_namespace: str, name: str, _most: int) -> Any:
+    raise NotFoundError(f"There is no table or dataset '{name}' here.")
+
+
 class EnvironmentFactory:
     """Creates the environments of namespaces. Threads may share it.
 
@@ -131,6 +216,9 @@ class EnvironmentFactory:
     :param secrets: by default there are no secure keys.
     :param templates: the plugin templates of a namespace.
     :param tables: the tables that connected checks see.
+    :param rules: the recordings that a namespace always has.
+    :param read_rows: reads a table or dataset that is a recording.
+    :param configurer: finds the schema of a source that has a recording.
     """
 
     def __init__(
@@ -143,6 +231,9 @@ class EnvironmentFactory:
         secrets: SecretsOf = lambda _: Secrets(None),
         templates: Templates = lambda _: (),
         tables: Tables = lambda _: {},
+        rules: Rules = lambda _: (),
+        read_rows: ReadRows = _read_nothing,
+        configurer: Configurer = lambda _: None,
     ) -> None:
         self._artifacts = artifacts
         self._locations = locations
@@ -151,6 +242,9 @@ class EnvironmentFactory:
         self._secrets = secrets
         self._templates = templates
         self._tables = tables
+        self._rules = rules
+        self._read_rows = read_rows
+        self._configurer = configurer
 
     def create(self, namespace: str) -> NamespaceEnvironment:
         """Return the environment of a namespace as it is now.
@@ -166,4 +260,7 @@ class EnvironmentFactory:
             self._preferences,
             self._templates,
             self._tables,
+            self._rules,
+            self._read_rows,
+            self._configurer,
         )

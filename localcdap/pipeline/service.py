@@ -53,6 +53,9 @@ class PipelineRequest(msgspec.Struct, rename="camel"):
     """Use results of earlier connected checks whose plugin, properties and inputs are the same."""
     name: str | None = None
     """The name whose preferences apply, where it is not the one in the document."""
+    recordings: dict[str, str] = {}
+    """What stands in for stages, by stage or another key; see
+    :class:`localcdap.pipeline.recordings.model.RecordingRule`."""
 
 
 class StageSchema(msgspec.Struct):
@@ -110,7 +113,9 @@ class StudioService:
         warnings = resolved.warnings
         if resolved.spec is not None:
             warnings = [*warnings, *self._check_lineage(resolved)]
-        return PipelineValidation(resolved.errors, resolved.spec, warnings, resolved.detected)
+        return PipelineValidation(
+            resolved.errors, resolved.spec, warnings, resolved.detected, resolved.stand_ins
+        )
 
     @requires(of_namespace("request.namespace"))
     def validate_pipeline_stage(self, request: PipelineRequest, stage: str) -> StageValidation:
@@ -176,16 +181,23 @@ class StudioService:
         environment = self._resolver.environments.create(request.namespace)
         document = read_document(request.document, request.file)
         name = request.name or document.name
+        arguments = environment.merge_arguments(name, request.arguments)
+        recorded = environment.record_document(
+            document, document.name or name, request.recordings, arguments=arguments
+        )
         resolved = self._resolver.resolve(
-            document,
+            recorded.document,
             environment,
-            environment.merge_arguments(name, request.arguments),
+            arguments,
             runtime=request.runtime,
-            unevaluated=request.unevaluated,
+            # Only a run has the files of recordings, which connected checks would look for.
+            unevaluated=[*request.unevaluated, *recorded.replacements.plugins],
             use_suggested=request.use_suggested,
             connected=request.connected,
             use_detected=request.detected,
         )
+        found = recorded.replacements
+        resolved.add_stand_ins(found.stand_ins, found.failures)
         plan = self._datasets.plan(request.namespace, resolved.datasets, name)
         resolved.warnings = [*resolved.warnings, *create_update_warnings(plan)]
         if plan.failures:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.pipeline import StandIn
 from localcdap.engine.messages.orders import GivenStream
 from localcdap.engine.messages.samples import StageSample
 from localcdap.runs.model import RunError
@@ -39,6 +40,8 @@ class CaseRequest(msgspec.Struct, rename="camel"):
     timeout_s: float = DEFAULT_TIMEOUT_S
     use_suggested: bool = False
     """Whether a missing artifact is replaced by the suggested one."""
+    recordings: dict[str, str] = {}
+    """What stands in for stages, as in :class:`localcdap.runs.model.RunRequest`."""
     file: str | None = None
     """The file of the document, for error messages."""
 
@@ -75,6 +78,8 @@ class CaseResult(msgspec.Struct, rename="camel"):
     """The reason of a failed case."""
     took_ms: int = 0
     """The duration without the validation, in milliseconds."""
+    stand_ins: list[StandIn] = []
+    """The stages that did not use their plugins."""
 
 
 class CasesProgress(msgspec.Struct, rename="camel"):

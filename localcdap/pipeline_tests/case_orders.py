@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from localcdap.api.errors import BadRequestError
 from localcdap.engine.messages.flow import DATA_TYPES, SINKS
 from localcdap.engine.messages.orders import GivenStream, PreviewOrder
@@ -12,7 +15,11 @@ from localcdap.pipeline_tests.model import PipelineTest, parse_output
 
 
 def create_case_request(
-    test: PipelineTest, document: PipelineDocument, *, use_suggested: bool = False
+    test: PipelineTest,
+    document: PipelineDocument,
+    *,
+    use_suggested: bool = False,
+    recordings: Mapping[str, str] = MappingProxyType({}),
 ) -> CaseRequest:
     """Return the request that runs a test; the document must have the stages of the test."""
     stages = [each.name for each in document.stages]
@@ -34,6 +41,7 @@ def create_case_request(
         logical_start_ms=test.start_ms,
         timeout_s=test.timeout_s,
         use_suggested=use_suggested,
+        recordings=dict(recordings),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from localcdap.api.pipeline import StandIn
 from localcdap.api.record_json import decode_text_record
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import StageSample
@@ -44,6 +45,8 @@ class PipelineTestReport(msgspec.Struct, rename="camel"):
     """Why the test failed, except for differing records."""
     outputs: list[OutputDifference] = []
     took_ms: int = 0
+    stand_ins: list[StandIn] = []
+    """The stages that did not use their plugins."""
 
 
 class ActualOutput(msgspec.Struct):
@@ -63,7 +66,13 @@ def evaluate(
 
     :param outputs: the only outputs that are compared; None for all.
     """
-    report = PipelineTestReport(test.name, str(test.file), Outcome.PASSED, took_ms=result.took_ms)
+    report = PipelineTestReport(
+        test.name,
+        str(test.file),
+        Outcome.PASSED,
+        took_ms=result.took_ms,
+        stand_ins=result.stand_ins,
+    )
     if result.status is CaseStatus.KILLED and result.error is None:
         report.outcome = Outcome.STOPPED
         return report

@@ -10,9 +10,11 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from localcdap.api.errors import LocalcdapError, NotFoundError
+from localcdap.api.pipeline import StandIn
 from localcdap.api.security import Permission
 from localcdap.engine.messages.orders import PipelineTestCase, WorkOrder
 from localcdap.pipeline.document.reader import read_document
@@ -128,10 +130,10 @@ class PipelineTestService:
     def _carry_out(self, made: _CaseSet, environment: NamespaceEnvironment) -> None:
         try:
             orders: dict[int, PipelineTestCase] = {}
-            for number, request in enumerate(made.request.cases):
+            for number in range(len(made.request.cases)):
                 if made.is_stopped:
                     break
-                prepared = self._prepare(environment, request)
+                prepared = self._prepare(made, environment, number)
                 if isinstance(prepared, CaseResult):
                     prepared.case = number
                     self._add(made, prepared)
@@ -145,6 +147,7 @@ class PipelineTestService:
             if not isinstance(error, LocalcdapError):
                 raise
         finally:
+            made.remove_folders()
             self._finish(made)
 
     def _finish(self, made: _CaseSet) -> None:
@@ -159,21 +162,32 @@ class PipelineTestService:
             self._changed.notify_all()
 
     def _prepare(
-        self, environment: NamespaceEnvironment, request: CaseRequest
+        self, made: _CaseSet, environment: NamespaceEnvironment, number: int
     ) -> PipelineTestCase | CaseResult:
         """Return the case for the engine, or the result of a case that cannot be run."""
         try:
-            return self._create_case(environment, request)
+            return self._create_case(made, environment, number)
         except LocalcdapError as error:
             told = RunError(error.message, error.corrective_action)
             return CaseResult(0, CaseStatus.INVALID, error=told)
 
     def _create_case(
-        self, environment: NamespaceEnvironment, request: CaseRequest
+        self, made: _CaseSet, environment: NamespaceEnvironment, number: int
     ) -> PipelineTestCase | CaseResult:
+        request = made.request.cases[number]
         document = read_document(request.document, request.file)
-        preview = create_preview_order(environment.expand_templates(document), request)
         name = document.name or request.name or "pipeline"
+        recorded = environment.record_document(
+            document,
+            name,
+            request.recordings,
+            made.make_folder(),
+            arguments=environment.merge_arguments(name, request.arguments),
+            without=[each.stream.stage for each in request.given],
+            requires_use=False,
+        )
+        document, found = recorded
+        preview = create_preview_order(environment.expand_templates(document), request)
         arguments = environment.merge_arguments(name, request.arguments)
         resolved = self._resolver.resolve_for_run(
             document,
@@ -182,6 +196,8 @@ class PipelineTestService:
             unevaluated=preview.unevaluated,
             use_suggested=request.use_suggested,
         )
+        made.stand_ins[number] = found.stand_ins
+        resolved.add_stand_ins(found.stand_ins, found.failures)
         if resolved.errors:
             return CaseResult(0, CaseStatus.INVALID, errors=resolved.errors)
         require_capabilities(
@@ -241,6 +257,7 @@ class PipelineTestService:
         )
 
     def _add(self, made: _CaseSet, result: CaseResult) -> None:
+        result.stand_ins = made.stand_ins.get(result.case, [])
         with self._changed:
             made.results.append(result)
             # Callers need not wait until the process has ended.
@@ -259,6 +276,19 @@ class _CaseSet:
         self.failure: RunError | None = None
         self.is_stopped = False
         self.is_ended = False
+        self._recordings = TemporaryDirectory(prefix="localcdap-recordings-")
+        """The records of recorded sources, in a folder for each case."""
+        self._folders = 0
+        self.stand_ins: Final[dict[int, list[StandIn]]] = {}
+        """By case, the stages that do not use their plugins."""
+
+    def make_folder(self) -> Path:
+        """Return a new folder for one case, which is there until the set has ended."""
+        self._folders += 1
+        return Path(self._recordings.name) / str(self._folders)
+
+    def remove_folders(self) -> None:
+        self._recordings.cleanup()
 
 
 def run_cases(

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
+from localcdap.api.pipeline import StandIn
 from localcdap.engine.messages.spool import Failed, RunStatus
 from localcdap.expectations.results import RuleResult
 from localcdap.pipeline.validation.repairs import Repair
@@ -85,6 +86,9 @@ class RunRequest(msgspec.Struct, rename="camel"):
     """The file of the document, for error messages."""
     update_datasets: bool = False
     """Whether existing datasets are changed so that they can hold what the sinks write."""
+    recordings: dict[str, str] = {}
+    """What stands in for stages, by stage or another key; see
+    :class:`localcdap.pipeline.recordings.model.RecordingRule`."""
 
 
 class Run(msgspec.Struct, rename="camel"):
@@ -136,6 +140,10 @@ class Run(msgspec.Struct, rename="camel"):
     """How it was started, as :attr:`localcdap.api.app.events.RunStatusChanged.start_method`."""
     expectations: list[RuleResult] = []
     """The results of the expectations that were checked, in the order of the pipeline."""
+    stand_ins: list[StandIn] = []
+    """The stages that ran without their plugins: on recordings, or as placeholders."""
+    recordings: dict[str, str] = {}
+    """The recordings that were given for this run, besides those that the instance has."""
 
     def get_latest_counts(self, stage: str) -> StageCounts:
         """Return the final counts of a stage, or its counts so far while it is running."""
@@ -182,6 +190,11 @@ def count_records_written(run: Run) -> int | None:
     counts = [run.stages[name].records_in for name in run.sinks or () if name in run.stages]
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
+
+
+def describe_stand_ins(run: Run) -> str:
+    """Return how a run differs from one with all of its plugins: ``recorded``, ``placeholder`` or both."""
+    return ", ".join(sorted({each.kind for each in run.stand_ins}, reverse=True))
 
 
 def get_now() -> int:

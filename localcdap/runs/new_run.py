@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
-from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.api.errors import ConflictError, InvalidPipelineError, LocalcdapError
 from localcdap.api.failures import ARTIFACT_NOT_FOUND
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocument
 from localcdap.pipeline.library.application_model import get_application_artifact
 from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER
 from localcdap.pipeline.validation.datasets import DatasetPlanner, create_update_failures
@@ -20,6 +22,9 @@ from localcdap.runs.model import Run, RunRequest, StageCounts, get_now
 from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store
 from localcdap.text import plural
+
+RECORDINGS: Final = "recordings"
+"""Sub-directory of a run's directory: the records of recorded sources."""
 
 
 def has_lost_plugins(request: RunRequest, resolved: ResolvedPipeline) -> bool:
@@ -46,6 +51,35 @@ def create_error_for_run(resolved: ResolvedPipeline) -> LocalcdapError:
     return LocalcdapError("\n".join((heading, *(each.full_message for each in resolved.errors))))
 
 
+def record_run(
+    document: PipelineDocument,
+    environment: NamespaceEnvironment,
+    request: RunRequest,
+    name: str | None,
+    directory: Path,
+) -> RecordedDocument:
+    """Return the document of a run with its recordings, whose records are in the run's directory then."""
+    folder = directory / RECORDINGS
+    return environment.record_document(
+        document, name, request.recordings, folder, arguments=request.arguments
+    )
+
+
+def refuse_stand_ins(resolved: ResolvedPipeline, profile: str) -> None:
+    """Refuse a run with recordings or placeholders on a cluster.
+
+    :raises ConflictError: when it has any; names the stages.
+    """
+    if not resolved.stand_ins:
+        return
+    stages = ", ".join(f"'{each.stage}'" for each in resolved.stand_ins)
+    raise ConflictError(
+        f"Profile '{profile}' is a cluster, and stages have recordings or placeholders: {stages}.",
+        "Run on this machine, remove the recordings, or set runs.recorded_on_clusters = true in "
+        "localcdap.toml.",
+    )
+
+
 def build_run(
     run_id: str, request: RunRequest, name: str | None, profile: str, resolved: ResolvedPipeline
 ) -> Run:
@@ -69,6 +103,8 @@ def build_run(
         user=get_current_user(),
         artifact=get_application_artifact(resolved.document),
         sinks=_list_sinks(resolved.document),
+        stand_ins=resolved.stand_ins,
+        recordings=request.recordings,
     )
 
 
@@ -133,4 +169,5 @@ def build_request(run: Run, document: str) -> RunRequest:
         use_suggested=bool(run.repairs),
         application=run.pipeline if deployed else None,
         application_version=run.application_version,
+        recordings=run.recordings,
     )

@@ -18,9 +18,8 @@ from localcdap.api.security import Authorizer, Permission
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.environment import NamespaceEnvironment
+from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocument
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
@@ -40,6 +39,8 @@ from localcdap.runs.new_run import (
     create_error_for_run,
     has_lost_plugins,
     prepare_datasets,
+    record_run,
+    refuse_stand_ins,
 )
 from localcdap.runs.processes import RunProcess, has_order, remove_process
 from localcdap.runs.profiles import ProfileSummary
@@ -84,6 +85,7 @@ class RunService(RunReports):
     :param recorder: records the datasets that runs read and write.
     :param datasets: says whether datasets can hold what sinks write, and changes them on request.
     :param updates_datasets: whether every run requests that.
+    :param records_on_clusters: whether runs with recordings may take place on clusters.
     :param spare: a run process without an order, started ahead for the next run.
     """
 
@@ -106,10 +108,12 @@ class RunService(RunReports):
         retention: RunRetention = RunRetention(),  # noqa: B008 - frozen
         datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
         updates_datasets: bool = False,
+        records_on_clusters: bool = False,
     ) -> None:
         self._store = store
         self._datasets = datasets
         self._updates_datasets = updates_datasets
+        self._records_on_clusters = records_on_clusters
         self._authorizer = authorizer
         super().__init__(RunRecords(store, topics, namespaces, recorder), RunLogs(store))
         self._history = RunHistory(store)
@@ -165,7 +169,11 @@ class RunService(RunReports):
         )
         process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
-            resolved = self._resolve(document, environment, request)
+            recorded = record_run(document, environment, request, name, process.directory)
+            resolved = self._resolve(recorded, environment, request)
+            is_remote = self._provisioners.profiles.get_remote(profile) is not None
+            if is_remote and not self._records_on_clusters:
+                refuse_stand_ins(resolved, profile)
             run = build_run(process.run, request, name, profile, resolved)
             run.origins = {
                 **self._origins(run.namespace, run.pipeline),
@@ -180,7 +188,7 @@ class RunService(RunReports):
             self._refuse_run(run, create_error_for_run(resolved))
             raise create_error_for_caller(resolved)
         try:
-            self._launcher.launch(run, process, document, resolved, environment)
+            self._launcher.launch(run, process, recorded.document, resolved, environment)
         except LocalcdapError as error:
             process.cancel()
             return self._refuse_run(run, error)
@@ -393,18 +401,20 @@ class RunService(RunReports):
         self._watch.close()
 
     def _resolve(
-        self, document: PipelineDocument, environment: NamespaceEnvironment, request: RunRequest
+        self, recorded: RecordedDocument, environment: NamespaceEnvironment, request: RunRequest
     ) -> ResolvedPipeline:
         """Return the resolved pipeline. That of a deployed pipeline which lost plugins has failures.
 
         :raises InvalidPipelineError: when any other pipeline has failures.
         """
         resolved = self._resolver.resolve_for_run(
-            pin_plugins(self._store, request, document),
+            pin_plugins(self._store, request, recorded.document),
             environment,
             request.arguments,
             use_suggested=request.use_suggested,
         )
+        found = recorded.replacements
+        resolved.add_stand_ins(found.stand_ins, found.failures)
         resolved.errors = explain_lost_artifacts(request, resolved.errors)
         updates = request.update_datasets or self._updates_datasets
         prepare_datasets(self._store, self._datasets, request.namespace, resolved, updates=updates)
@@ -446,16 +456,17 @@ class RunService(RunReports):
             request = build_request(run, self._records.read_document_text(run.run))
             environment = self._resolver.environments.create(run.namespace)
             document = read_document(request.document)
-            resolved = self._resolve(document, environment, request)
-            if resolved.errors:
-                raise create_error_for_run(resolved)
+            process = RunProcess(self._directory, self._engine, run.run)
         except LocalcdapError as error:
             self._refuse_run(run, error)
             return
-        process = RunProcess(self._directory, self._engine, run.run)
         try:
+            recorded = record_run(document, environment, request, run.pipeline, process.directory)
+            resolved = self._resolve(recorded, environment, request)
+            if resolved.errors:
+                raise create_error_for_run(resolved)
             self._records.set_process(run.run, process.identity)
-            self._launcher.launch(run, process, document, resolved, environment)
+            self._launcher.launch(run, process, recorded.document, resolved, environment)
         except LocalcdapError as error:
             process.cancel()
             self._refuse_run(run, error)

@@ -96,6 +96,9 @@ class Settings(msgspec.Struct, kw_only=True):
     """The number of runs of each pipeline that are kept; 0: no limit."""
     runs_update_datasets: bool = False
     """Whether a run of a file may change existing datasets, as with ``--update-datasets``."""
+    runs_recorded_on_clusters: bool = False
+    """Whether a run with recordings or placeholders may take place on a cluster, which must see the
+    instance's folder under the same path."""
     data_tx_timeout: float = 30.0
     """The seconds that a transaction of a program may take, when the program asks for no others."""
     data_tx_max_timeout: float = 600.0
@@ -130,6 +133,8 @@ class Settings(msgspec.Struct, kw_only=True):
     """The permissions of each user by the path of an entity."""
     locations: dict[str, str] = {}
     """The local folders of foreign paths, by prefix of a path in a pipeline."""
+    recordings: dict[str, str] = {}
+    """What stands in for stages: a file, table, dataset or generated records, by stage or another key."""
     profiles: dict[str, Profile] = {}
     """Compute profiles by name, without ``native``."""
     namespaces: dict[str, NamespaceSettings] = {}
@@ -161,6 +166,7 @@ OPTIONS: Final[dict[str, str]] = {
     "runs.keep_days": "runs_keep_days",
     "runs.keep_newest": "runs_keep_newest",
     "runs.update_datasets": "runs_update_datasets",
+    "runs.recorded_on_clusters": "runs_recorded_on_clusters",
     "data.tx.timeout": "data_tx_timeout",
     "data.tx.max.timeout": "data_tx_max_timeout",
     "datasets.shipped_annotations": "datasets_shipped_annotations",

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.errors import SettingsError
+from localcdap.api.errors import BadRequestError, SettingsError
 from localcdap.decoders import convert
 from localcdap.engine.endpoint import hide_parameters
 from localcdap.openlineage.environment import list_client_settings, list_disabled_settings
+from localcdap.pipeline.recordings.model import parse_recording
 from localcdap.security.privileges import read_user_privileges
 from localcdap.settings.file_positions import PositionFinder, find_line
 from localcdap.settings.model import (
@@ -35,7 +36,7 @@ from localcdap.text import nearest_name
 
 _STRUCTS: Final[dict[str, Any]] = {"profiles": Profile, "namespaces": NamespaceSettings}
 _PRIVILEGES: Final = "security.privileges"
-_TABLES: Final = ("locations", *_STRUCTS, _PRIVILEGES)
+_TABLES: Final = ("locations", "recordings", *_STRUCTS, _PRIVILEGES)
 
 
 def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -97,6 +98,7 @@ def describe_settings(settings: Settings) -> dict[str, Any]:
     values: dict[str, Any] = {key: getattr(settings, name) for key, name in OPTIONS.items()}
     values |= {key: "********" for key in SECRET_OPTIONS if values[key]}
     values["locations"] = settings.locations
+    values["recordings"] = settings.recordings
     values["profiles"] = {
         name: msgspec.to_builtins(profile) | {"remote": hide_parameters(profile.remote)}
         for name, profile in settings.profiles.items()
@@ -165,8 +167,12 @@ def _read_table(
         else:
             try:
                 values[name] = convert(entry, str)
+                if table == "recordings":
+                    parse_recording(values[name])
             except msgspec.ValidationError as error:
                 found.append(("", str(error)))
+            except BadRequestError as error:
+                found.append(("", f"{error.message} {error.corrective_action or ''}".rstrip()))
         for key, problem in found:
             full = f"{table}.{name}{key}"
             problems.append(f"{position(full)}: {full}: {problem}")

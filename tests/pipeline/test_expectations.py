@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.document.upgraded import upgrade_document
 from localcdap.pipeline.editing.edits import (
     AddStage,
     DuplicateStage,
@@ -12,7 +13,6 @@ from localcdap.pipeline.editing.edits import (
     SetProperty,
     Undo,
 )
-from localcdap.pipeline.library.export import upgrade_document
 from tests.pipeline.editing.sessions import Bench
 from tests.pipeline.pipelines import config, record, stage
 from tests.pipeline.shelf import resolved

@@ -104,7 +104,7 @@ class EditingService:
         session = EditingSession(
             key,
             edited,
-            partial(self._create_context, request, name),
+            partial(self._create_context, request, name, document.name or name),
             self._workers,
             self._checks,
             partial(self._connect, request.namespace),
@@ -225,7 +225,11 @@ class EditingService:
                 self.close(key)
 
     def _create_context(
-        self, request: OpenRequest, name: str | None, configurer: Configurer
+        self,
+        request: OpenRequest,
+        name: str | None,
+        document_name: str | None,
+        configurer: Configurer,
     ) -> EditingContext:
         environment = self._environments.create(request.namespace)
         arguments = environment.merge_arguments(name, request.arguments)
@@ -235,7 +239,12 @@ class EditingService:
             environment.create_macros(arguments),
             path_locations=environment.locations,
         )
-        return EditingContext(configure, environment.secrets, environment.templates)
+        return EditingContext(
+            configure,
+            environment.secrets,
+            environment.templates,
+            environment.create_replacer(document_name, {}, arguments=arguments),
+        )
 
     def _plan_datasets(
         self,

@@ -18,8 +18,9 @@ from localcdap.pipeline.editing.edited_document import EditedDocument, EditHisto
 from localcdap.pipeline.editing.edits import Edit, Redo, Undo
 from localcdap.pipeline.editing.incremental_validator import IncrementalValidator
 from localcdap.pipeline.editing.plugin_checks import PluginCheck, PluginCheckQueue
-from localcdap.pipeline.editing.stage_states import EditResult, StageStateLog
+from localcdap.pipeline.editing.stage_states import EditResult, StageState, StageStateLog
 from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.recordings.stand_ins import Replacements, StageReplacer
 from localcdap.pipeline.validation.datasets import DatasetPlan, StageDataset
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, expand_templates
 from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
@@ -43,6 +44,7 @@ class EditingContext(NamedTuple):
     configure: StageConfiguration
     secrets: Secrets
     templates: Sequence[PluginTemplate]
+    replacer: StageReplacer
 
 
 PlanDatasets = Callable[[Sequence[StageDataset], Callable[[DatasetPlan], None]], None]
@@ -103,9 +105,11 @@ class EditingSession:
         """The datasets of the last plan that was asked for."""
         self._dataset_failures: dict[str, list[ValidationFailure]] = {}
         """By stage."""
+        self._replaced = Replacements()
+        """What stands in for stages of the current document."""
         self._closed = False
         with self._changed:
-            configure, shown, self._templates = create_context(self._find_result)
+            configure, shown, self._templates, self._replacer = create_context(self._find_result)
             self._validator = IncrementalValidator(configure, shown)
             self._document = self._read(edited)
             self._update(is_edited=True)
@@ -169,7 +173,8 @@ class EditingSession:
         """Validate the whole pipeline again: plugins or the values of macros may have changed."""
         with self._changed:
             if not self._closed:
-                configure, shown, self._templates = self._create_context(self._find_result)
+                context = self._create_context(self._find_result)
+                configure, shown, self._templates, self._replacer = context
                 self._validator.reset(configure, shown)
                 self._detected_requests.clear()
                 self._declared = []
@@ -196,7 +201,9 @@ class EditingSession:
         self._update(is_edited=True)
 
     def _read(self, edited: EditedDocument) -> PipelineDocument:
-        return expand_templates(edited.to_document(), self._templates)
+        document = expand_templates(edited.to_document(), self._templates)
+        self._replaced = self._replacer.replace(document)
+        return self._replaced.apply(document)
 
     def _update(self, *, is_edited: bool = False) -> None:
         self._new_requests = []
@@ -230,8 +237,19 @@ class EditingSession:
             state = states.get(name)
             if state is not None and not state.errors:
                 states[name] = msgspec.structs.replace(state, errors=failures)
+        self._add_stand_ins(states)
         self._states.record(validator.list_errors(), states, is_edited=is_edited)
         self._changed.notify_all()
+
+    def _add_stand_ins(self, states: dict[str, StageState]) -> None:
+        for each in self._replaced.stand_ins:
+            if each.stage in states:
+                states[each.stage] = msgspec.structs.replace(states[each.stage], stand_in=each)
+        for failure in self._replaced.failures:
+            state = states.get(failure.stage or "")
+            if state is not None and failure.stage is not None:
+                changed = msgspec.structs.replace(state, errors=[failure, *state.errors])
+                states[failure.stage] = changed
 
     def _since(self, revision: int) -> EditResult:
         history = self._history
@@ -269,7 +287,9 @@ class EditingSession:
         for stage, checked in self._detected_requests.items():
             outcome = self._validator.find_stage(stage)
             request = outcome.request if outcome is not None else None
-            if request is not None and request != checked:
+            # Only a run has the records of a recording, which the checks would look for.
+            is_recorded = stage in self._replaced.plugins
+            if request is not None and request != checked and not is_recorded:
                 self._detected_requests[stage] = request
                 self._detecting.add(stage)
                 check = PluginCheck(self._connect(request), self._on_detected, lambda: None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
+from localcdap.api.pipeline import StandIn
 from localcdap.api.schema import Schema
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage, find_warnings
@@ -27,6 +28,8 @@ class StageState(msgspec.Struct, rename="camel"):
     """Whether its plugin has not answered yet; the other fields are then the previous state."""
     detected_ms: int | None = None
     """When connected checks were made, in milliseconds since 1970; None if they were not."""
+    stand_in: StandIn | None = None
+    """What the stage does in place of its plugin."""
 
 
 class EditResult(msgspec.Struct, rename="camel"):

@@ -22,6 +22,7 @@ from localcdap.pipeline.document.changes import copy_configuration, rename_pipel
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.source import require_text
+from localcdap.pipeline.document.upgraded import upgrade_document, upgrades
 from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.library import application_records as records
 from localcdap.pipeline.library.application_model import (
@@ -36,12 +37,7 @@ from localcdap.pipeline.library.application_model import (
     get_application_artifact,
     list_entities,
 )
-from localcdap.pipeline.library.export import (
-    encode_document,
-    format_json,
-    upgrade_document,
-    upgrades,
-)
+from localcdap.pipeline.library.export import encode_document, format_json
 from localcdap.pipeline.library.import_problems import find_import_problems
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets, StageDataset

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
-from localcdap.api.pipeline import PipelineSpec, StageSpec
+from localcdap.api.pipeline import PipelineSpec, StageSpec, StandIn
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.macros.evaluation import MacroContext
@@ -52,11 +52,22 @@ class ResolvedPipeline(msgspec.Struct):
     """The datasets that the stages declare, in the order of the run."""
     detected: dict[str, int] = {}
     """See :class:`localcdap.api.pipeline.PipelineValidation`."""
+    stand_ins: list[StandIn] = []
+    """The stages that do not use their plugins."""
 
     @property
     def plugins(self) -> dict[str, PluginRef]:
         """The plugins by stage and post action, without those that were not found."""
         return {name: request.plugin for name, request in self.requests.items()}
+
+    def add_stand_ins(
+        self, stand_ins: Sequence[StandIn], failures: Sequence[ValidationFailure]
+    ) -> None:
+        """Add the stages that do not use their plugins, and the failures of recordings."""
+        self.stand_ins = [*stand_ins]
+        self.errors = [*failures, *self.errors]
+        if failures:
+            self.spec = None
 
 
 def resolve_pipeline(

@@ -92,7 +92,7 @@ class StageConfiguration:
         plugin, failures = self._find_plugin(stage)
         outcome = ConfiguredStage(stage, failures, input_schemas=dict(inputs))
         if plugin is None:
-            outcome.result = ConfigureResult([], _guess_schema(stage))
+            outcome.result = ConfigureResult([], guess_schema(stage))
             return outcome
         is_later = stage.name in self._pending
         macros = self._macros.without_runtime() if is_later else self._macros
@@ -160,7 +160,7 @@ class StageConfiguration:
         return lookup.suggested, [create_not_found_failure(stage, lookup)]
 
 
-def _guess_schema(stage: StageUse) -> Schema | None:
+def guess_schema(stage: StageUse) -> Schema | None:
     """Return the likely output schema of a stage whose plugin is missing, so that stages downstream can be
     checked: its property ``schema``, else the schema that CDAP's studio stored.
     """

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.pipeline import StandIn
 from localcdap.engine.messages.samples import StageSample
 from localcdap.pipeline.validation.repairs import Repair
 from localcdap.runs.model import RunError, StoredLogLine
@@ -59,6 +60,8 @@ class PreviewRequest(msgspec.Struct, rename="camel"):
     """The file of the document, for error messages."""
     stage: str | None = None
     """A stage that the pipeline must have, since only its records will be shown."""
+    recordings: dict[str, str] = {}
+    """What stands in for stages, as in :class:`localcdap.runs.model.RunRequest`."""
 
 
 class Preview(msgspec.Struct, rename="camel"):
@@ -85,6 +88,8 @@ class Preview(msgspec.Struct, rename="camel"):
     error: RunError | None = None
     """The error of a failed preview."""
     repairs: list[Repair] = []
+    stand_ins: list[StandIn] = []
+    """The stages that run without their plugins."""
     logs: list[StoredLogLine] = []
     version: int = 0
     """Grows with every change; see ``PreviewService.wait``."""

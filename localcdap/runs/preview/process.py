@@ -53,6 +53,11 @@ class PreviewProcess:
         """The id of the preview."""
         return self._process.run
 
+    @property
+    def directory(self) -> Path:
+        """The folder of the preview, which is removed with it."""
+        return self._process.directory
+
     def carry_out(
         self,
         order: WorkOrder,

@@ -31,7 +31,7 @@ from localcdap.engine.messages.spool import LogLine as SpoolLine
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.environment import NamespaceEnvironment
+from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocument
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
@@ -40,6 +40,7 @@ from localcdap.runs.capabilities import (
     require_capabilities,
 )
 from localcdap.runs.model import RunError, StoredLogLine, get_now, to_run_error
+from localcdap.runs.new_run import RECORDINGS
 from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
 from localcdap.runs.preview.process import PreviewProcess, PreviewProcesses
 from localcdap.security.access import of_namespace, requires
@@ -193,10 +194,15 @@ class PreviewService:
     def _begin(self, entry: _Entry, environment: NamespaceEnvironment) -> None:
         self._change(entry, status=PreviewStatus.INIT)
         arguments = environment.merge_arguments(entry.preview.pipeline, entry.request.arguments)
-        resolved = self._resolve(entry, environment, arguments)
+        folder = entry.process.directory / RECORDINGS
+        given = entry.request.recordings
+        recorded = environment.record_document(
+            entry.document, entry.preview.pipeline, given, folder, arguments=arguments
+        )
+        resolved = self._resolve(entry, recorded, environment, arguments)
         if resolved is None:
             return
-        text, _ = environment.write_out_templates(entry.document)
+        text, _ = environment.write_out_templates(recorded.document)
         order = self._order(entry, text, resolved.plugins, arguments)
         entry.failing = PreviewStatus.RUN_FAILED
         entry.deadline = time.monotonic() + entry.request.timeout_minutes * 60
@@ -206,18 +212,24 @@ class PreviewService:
             self._end_silent(entry)
 
     def _resolve(
-        self, entry: _Entry, environment: NamespaceEnvironment, arguments: dict[str, str]
+        self,
+        entry: _Entry,
+        recorded: RecordedDocument,
+        environment: NamespaceEnvironment,
+        arguments: dict[str, str],
     ) -> ResolvedPipeline | None:
         """Resolve the pipeline; end the preview and return None when it has failures.
 
         :raises IncapableError: when a plugin cannot run on this machine.
         """
         resolved = self._resolver.resolve_for_run(
-            entry.document,
+            recorded.document,
             environment,
             arguments,
             use_suggested=entry.request.use_suggested,
         )
+        found = recorded.replacements
+        resolved.add_stand_ins(found.stand_ins, found.failures)
         if resolved.errors:
             self._end(entry, PreviewStatus.DEPLOY_FAILED, errors=resolved.errors)
             return None
@@ -228,7 +240,7 @@ class PreviewService:
             "a preview",
         )
         entry.places = {name: place for place, name in enumerate(resolved.requests)}
-        self._change(entry, repairs=resolved.repairs)
+        self._change(entry, repairs=resolved.repairs, stand_ins=resolved.stand_ins)
         return resolved
 
     def _order(

@@ -60,6 +60,7 @@ class DrawingView(ScrollView):
         & > .canvas--unknown { color: $foreground 45%; }
         & > .canvas--checking { color: $primary; }
         & > .canvas--valid { color: $success; }
+        & > .canvas--recorded { color: $accent; }
         & > .canvas--warned { color: $warning; }
         & > .canvas--wrong { color: $error; text-style: bold; }
         & > .canvas--running { color: $primary; }

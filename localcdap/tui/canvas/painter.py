@@ -37,6 +37,7 @@ STYLES: Final = (
     "checking",
     "valid",
     "warned",
+    "recorded",
     "wrong",
     "running",
 )

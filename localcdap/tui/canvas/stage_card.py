@@ -20,6 +20,8 @@ class StageMark(enum.Enum):
     CHECKING = "…"
     VALID = "✓"
     WARNED = "!"
+    RECORDED = "●"
+    """It is valid, with what stands in for its plugin."""
     WRONG = "✗"
     RUNNING = "▶"
 
@@ -105,10 +107,13 @@ def build_card(
     title = plugin or "no plugin"
     role = format_plugin_type(type)
     mark, words, note = _describe_validation(state)
+    stand_in = state.stand_in.kind if state is not None and state.stand_in is not None else ""
+    if stand_in:
+        role = stand_in
     brief = short = ""
     if counts is not None:
         words, brief, short = _describe_counts(counts, type)
-        mark, words, note = run_mark, words or _RUN_WORDS[run_mark], ""
+        mark, words, note = run_mark, words or _RUN_WORDS[run_mark], stand_in
     return StageCard(name, title, role, mark, words, brief, note, short, is_loop, remark)
 
 
@@ -136,6 +141,8 @@ def _describe_validation(state: StageState | None) -> tuple[StageMark, str, str]
         return StageMark.WRONG, plural(len(state.errors), "failure"), ""
     if state.warnings:
         return StageMark.WARNED, plural(len(state.warnings), "warning"), note
+    if state.stand_in is not None:
+        return StageMark.RECORDED, state.stand_in.kind, note
     return StageMark.VALID, "valid", note
 
 

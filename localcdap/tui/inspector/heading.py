@@ -18,7 +18,6 @@ def format_title(use: StageUse | None, state: StageState | None) -> Content:
     """Return the names of the stage and its plugin, and the status of the stage."""
     if use is None:
         return Content.styled("Select a stage to see its properties.", "$foreground 60%")
-    artifact = state.artifact if state is not None else None
     return Content.assemble(
         Content.styled(use.name, "bold"),
         "  ",
@@ -26,7 +25,7 @@ def format_title(use: StageUse | None, state: StageState | None) -> Content:
         Content.styled(_format_check_age(state), "$foreground 60%"),
         "\n",
         Content.styled(
-            f"{use.plugin.name} · {use.plugin.type} · {format_artifact(artifact)}",
+            f"{use.plugin.name} · {use.plugin.type} · {_format_execution(state)}",
             "$foreground 60%",
         ),
     )
@@ -50,6 +49,13 @@ def format_banner(failures: StageFailures) -> list[Content]:
     for warning in failures.remarks:
         lines += _render_failure(warning, "!", "$text-warning")
     return lines
+
+
+def _format_execution(state: StageState | None) -> str:
+    """Return the artifact of the plugin, or what stands in for the plugin."""
+    if state is not None and state.stand_in is not None:
+        return f"{state.stand_in.kind}: {state.stand_in.recording}"
+    return format_artifact(state.artifact if state is not None else None)
 
 
 def format_artifact(artifact: ArtifactId | None) -> str:

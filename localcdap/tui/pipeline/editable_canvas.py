@@ -35,11 +35,24 @@ from localcdap.tui.pipeline.connection_rules import (
     format_connection,
 )
 from localcdap.tui.pipeline.plugin_palette import StagePalette
+from localcdap.tui.pipeline.recording_actions import RecordingActions
 from localcdap.tui.pipeline.stage_clipboard import format_stages, parse_stages
 from localcdap.tui.studio import Choice, StudioNode
 
 _NEEDS_STAGE: Final = frozenset(
-    ("connect", "disconnect", "insert", "rename", "duplicate", "remove", "copy_stage", "remark")
+    (
+        *(
+            "connect",
+            "disconnect",
+            "insert",
+            "rename",
+            "duplicate",
+            "remove",
+            "copy_stage",
+            "remark",
+        ),
+        "record",
+    )
 )
 
 
@@ -59,6 +72,7 @@ class EditableCanvas(StudioNode, Canvas):
         Binding("y", "copy_stage", "copy as JSON", id="stage.copy", show=False),
         Binding("Y", "copy_all", "copy all stages", id="stage.copy_all", show=False),
         Binding("m", "remark", "note about the stage", id="stage.note", show=False),
+        Binding("t", "record", "recording of the stage", id="stage.record", show=False),
         Binding("p", "paste", "paste stages", id="stage.paste", show=False),
         Binding("escape", "select_none", "select nothing", id="stage.none", show=False),
         Binding("n", "next_problem(1)", "next failure", id="stage.next_failure", show=False),
@@ -363,6 +377,12 @@ class EditableCanvas(StudioNode, Canvas):
         text = await self.studio.ask(f"Note about {stage}", before, verb="Save")
         if text is not None and text.strip() != before:
             self._editor.apply(SetNote(stage, text.strip() or None), origin=self)
+
+    @work(group="dialog", exclusive=True)
+    async def action_record(self) -> None:
+        """Ask what stands in for the selected stage."""
+        if self._editor.selected is not None:
+            await RecordingActions(self, self._editor).change(self._editor.selected)
 
     def action_copy_stage(self) -> None:
         stage = self._editor.selected

@@ -15,6 +15,7 @@ from localcdap.api.serialization.structs import pack, unpack
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.document.upgraded import upgrade_document
 from localcdap.pipeline.library.application_model import (
     ApplicationDetail,
     Deployment,
@@ -23,7 +24,6 @@ from localcdap.pipeline.library.application_model import (
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.drafts import DraftService
-from localcdap.pipeline.library.export import upgrade_document
 from localcdap.pipeline.library.hub import create_packaged_document, is_package, read_package
 from localcdap.pipeline.library.templates import TemplateService
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.pipeline import StandIn
 from localcdap.api.schema import Schema
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.runs.model import StageCounts
@@ -32,6 +34,18 @@ def test_a_state_is_a_glyph_and_a_word(known, mark, words, note):
     found = build_card("a", "CSVParser", "transform", known)
 
     assert (found.mark, found.words, found.note) == (mark, words, note)
+
+
+def test_a_stage_on_a_recording_says_so_before_and_in_a_run():
+    given = StandIn("a", "batchsource SapOdp", "recorded", "generate", "command line")
+    known = msgspec.structs.replace(state(schema=SCHEMA), stand_in=given)
+
+    card = build_card("a", "SapOdp", "batchsource", known)
+    assert (card.mark, card.role, card.words) == (StageMark.RECORDED, "recorded", "recorded")
+    running = build_card("a", "SapOdp", "batchsource", known, StageCounts(None, 12, 0))
+    assert (running.words, running.note) == ("out 12", "recorded")
+    wrong = msgspec.structs.replace(known, errors=[FAILURE])
+    assert build_card("a", "SapOdp", "batchsource", wrong).mark is StageMark.WRONG
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane
 
-from localcdap.runs.model import Run, count_alerts, get_now
+from localcdap.runs.model import Run, count_alerts, describe_stand_ins, get_now
 from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_size
 from localcdap.tui.debouncer import Debouncer
@@ -232,6 +232,7 @@ def _format_head(run: Run) -> Content:
         (f"{mark} {run.status.lower()}", style),
         f"  {sanitize_name(run.pipeline)}",
         (f"  {took}", "$foreground 60%"),
+        (f"  {describe_stand_ins(run)}", "$text-accent"),
     )
     facts = [
         f"run {run.run}",
@@ -276,7 +277,7 @@ def _format_messages(run: Run) -> Iterator[Content]:
             for frame in error.trace
         ]
         yield Content("\n").join(lines)
-    notes = [f"! {sanitize_lines(str(repair))}" for repair in run.repairs]
+    notes = [f"! {sanitize_lines(str(each))}" for each in (*run.stand_ins, *run.repairs)]
     notes += [f"→ wrote {sanitize_name(each)}" for each in run.written]
     notes += [f"→ wrote table {sanitize_name(each)}" for each in run.tables]
     if notes:

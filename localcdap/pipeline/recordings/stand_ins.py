@@ -1,0 +1,219 @@
+"""Replaces the plugins of stages by recordings and placeholders, as rules say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.api.pipeline import StandIn
+from localcdap.pipeline.document.failures import create_structural_failure
+from localcdap.pipeline.document.model import PipelineDocument, PluginUse, StageUse
+from localcdap.pipeline.recordings.generation.hints import GenerationHints
+from localcdap.pipeline.recordings.model import (
+    COMMAND_LINE,
+    Kind,
+    Recording,
+    RecordingRule,
+    RecordingRules,
+    RuleSubject,
+    parse_recording,
+)
+from localcdap.pipeline.recordings.references import REFERENCE
+from localcdap.pipeline.recordings.sinks import discard_records, replace_sink
+from localcdap.pipeline.recordings.sources import RecordedSources, RecordingInputs, read_parquet
+from localcdap.pipeline.rules.plugin_types import ACTIONS, SOURCE
+from localcdap.pipeline.validation.stage_configuration import guess_schema
+
+PASSED: Final = ("transform", "sparkcompute", "batchaggregator")
+"""The types with one input and one output, which a placeholder can replace."""
+RECORDED: Final = frozenset((SOURCE, "batchsink", "sparksink"))
+"""The types that recordings can replace."""
+PLACEHOLDER: Final = "Placeholder"
+"""The name of the shipped plugins of placeholders."""
+
+
+class Replacement(msgspec.Struct, frozen=True):
+    """What a rule makes of a stage."""
+
+    plugin: PluginUse | None
+    """None when the rule cannot be followed."""
+    stand_in: StandIn | None
+    failures: list[ValidationFailure]
+
+
+class Replacements(msgspec.Struct):
+    """What rules make of the stages of a pipeline."""
+
+    plugins: dict[str, PluginUse] = {}
+    """The new plugins, by stage."""
+    stand_ins: list[StandIn] = []
+    failures: list[ValidationFailure] = []
+
+    def apply(self, document: PipelineDocument) -> PipelineDocument:
+        """Return a typed document with the new plugins; its source is as it was."""
+        if not self.plugins:
+            return document
+        stages = [
+            msgspec.structs.replace(stage, plugin=self.plugins.get(stage.name, stage.plugin))
+            for stage in document.stages
+        ]
+        return msgspec.structs.replace(document, stages=stages)
+
+
+class StageReplacer:
+    """Replaces stages by the same rules again and again; an unchanged stage is looked at once.
+
+    :param pipeline: its name, which rules may have; None for one without a name.
+    :param folder: gets the converted records of sources; None: recordings are only checked.
+    """
+
+    def __init__(
+        self,
+        rules: RecordingRules,
+        inputs: RecordingInputs,
+        pipeline: str | None,
+        folder: Path | None = None,
+    ) -> None:
+        self._rules = rules
+        self._inputs = inputs
+        self._pipeline = pipeline
+        self._sources = RecordedSources(inputs, folder)
+        self._known: dict[str, tuple[tuple[object, ...], Replacement]] = {}
+
+    def replace(
+        self,
+        document: PipelineDocument,
+        without: Collection[str] = (),
+        *,
+        requires_use: bool = True,
+    ) -> Replacements:
+        """Return what the rules make of the stages.
+
+        :param document: its plugin templates replaced by their plugins.
+        :param without: stages that keep their plugins.
+        :param requires_use: whether a rule of the command line that applies to no stage is a failure.
+        """
+        found = Replacements({}, [], [])
+        if not self._rules:
+            return found
+        used: set[str] = set()
+        hints = GenerationHints(document)
+        for stage in document.stages:
+            subject = self._describe(stage)
+            # A rule that gives way to a more specific one applies all the same.
+            used.update(subject.list_keys())
+            rule = self._rules.find(subject) if stage.name not in without else None
+            if rule is not None:
+                self._add(found, stage, self._replace_stage(stage, rule, hints))
+        if requires_use:
+            found.failures += self._find_unused(document.stages, used)
+        return found
+
+    def _describe(self, stage: StageUse) -> RuleSubject:
+        use = stage.plugin
+        reference = use.properties.get(REFERENCE)
+        return RuleSubject(stage.name, use.type, use.name, reference, self._pipeline)
+
+    def _add(self, found: Replacements, stage: StageUse, replacement: Replacement) -> None:
+        found.failures += replacement.failures
+        if replacement.plugin is not None:
+            found.plugins[stage.name] = replacement.plugin
+        if replacement.stand_in is not None:
+            found.stand_ins.append(replacement.stand_in)
+
+    def _replace_stage(
+        self, stage: StageUse, rule: RecordingRule, hints: GenerationHints
+    ) -> Replacement:
+        key = (stage.plugin, stage.noted_schema, rule)
+        known = self._known.get(stage.name)
+        if known is None or known[0] != key:
+            known = key, self._try_to_replace(stage, rule, hints)
+            self._known[stage.name] = known
+        return known[1]
+
+    def _try_to_replace(
+        self, stage: StageUse, rule: RecordingRule, hints: GenerationHints
+    ) -> Replacement:
+        try:
+            return self._create(stage, rule, parse_recording(rule.recording), hints)
+        except (LocalcdapError, OSError) as error:
+            collector = FailureCollector(stage.name)
+            message = error.message if isinstance(error, LocalcdapError) else str(error)
+            action = error.corrective_action if isinstance(error, LocalcdapError) else None
+            collector.add(f"Recording '{rule.recording}' ({_name_origin(rule)}): {message}", action)
+            return Replacement(self._choose_fallback(stage), None, list(collector))
+
+    def _choose_fallback(self, stage: StageUse) -> PluginUse | None:
+        """Return a plugin with which the other stages can be checked, so that the recording is the only
+        failure.
+        """
+        schema = guess_schema(stage)
+        if stage.plugin.type == SOURCE and schema is not None:
+            return read_parquet(stage, None, schema)
+        is_sink = stage.plugin.type in RECORDED and stage.plugin.type != SOURCE
+        return discard_records(stage) if is_sink else None
+
+    def _create(
+        self, stage: StageUse, rule: RecordingRule, recording: Recording, hints: GenerationHints
+    ) -> Replacement:
+        type, records, notes = stage.plugin.type, None, list[str]()
+        if type == SOURCE and recording.kind not in (Kind.DISCARD, Kind.PASS, Kind.SKIP):
+            source = self._sources.replace(stage, recording, hints)
+            plugin, records, notes = source.plugin, source.records, source.notes
+        elif type in RECORDED and type != SOURCE and not recording.is_placeholder:
+            plugin = replace_sink(stage, recording, self._inputs.tables)
+        elif type in PASSED and recording.kind is Kind.PASS:
+            plugin = _pass_records(stage)
+        elif type in ACTIONS and recording.kind is Kind.SKIP:
+            plugin = PluginUse("action", PLACEHOLDER, {})
+        else:
+            raise _create_kind_error(type, recording)
+        kind = "placeholder" if recording.is_placeholder else "recorded"
+        named = f"{type} {stage.plugin.name}"
+        origin = _name_origin(rule)
+        stand_in = StandIn(stage.name, named, kind, rule.recording, origin, records, notes)
+        return Replacement(plugin, stand_in, [])
+
+    def _find_unused(
+        self, stages: Sequence[StageUse], used: Collection[str]
+    ) -> list[ValidationFailure]:
+        """Return a failure for each rule of the command line that applies to no stage."""
+        names = ", ".join(stage.name for stage in stages)
+        return [
+            create_structural_failure(
+                f"The recording of '{rule.key}' applies to no stage.", f"Stages: {names}."
+            )
+            for rule in self._rules.list_given()
+            if rule.subject not in used
+        ]
+
+
+def _pass_records(stage: StageUse) -> PluginUse:
+    schema = guess_schema(stage)
+    return PluginUse("transform", PLACEHOLDER, {"schema": str(schema)} if schema else {})
+
+
+def _name_origin(rule: RecordingRule) -> str:
+    return rule.origin if rule.origin == COMMAND_LINE else f"{rule.origin}: {rule.key}"
+
+
+def _create_kind_error(type: str, recording: Recording) -> BadRequestError:
+    match type:
+        case "batchsource":
+            action = "A source has a file, table:NAME, dataset:NAME or generate[:N[,SEED]]."
+        case each if each in RECORDED:
+            action = "A sink has a folder such as out.csv, table:NAME,KEY or discard."
+        case each if each in PASSED:
+            action = "A placeholder of a transform has: pass"
+        case each if each in ACTIONS:
+            action = "A placeholder of an action has: skip"
+        case _:
+            action = f"Nothing can stand in for a stage of type '{type}'."
+    return BadRequestError(
+        f"'{recording.kind}' cannot stand in for a stage of type '{type}'.", action
+    )

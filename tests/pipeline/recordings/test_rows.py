@@ -1,0 +1,118 @@
+"""Recordings in files of every format, and what is wrong with files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import fastavro
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.schema import LogicalType, Schema
+from localcdap.pipeline.recordings.rows import open_file
+
+ROWS = [{"id": 1, "name": "ada"}, {"id": 2, "name": None}]
+LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
+CSV = "id,name\n1,ada\n2,\n"
+AVRO = {
+    "type": "record",
+    "name": "r",
+    "fields": [{"name": "id", "type": "long"}, {"name": "name", "type": ["null", "string"]}],
+}
+
+
+def write(folder: Path, name: str) -> Path:
+    file = folder / name
+    table = pa.Table.from_pylist(ROWS)
+    match file.suffix:
+        case ".csv":
+            file.write_text(f"\ufeff{CSV}")
+        case ".tsv":
+            file.write_text(CSV.replace(",", "\t"))
+        case ".json":
+            file.write_text(json.dumps(ROWS, indent=1))
+        case ".jsonl":
+            file.write_text(f"\n{LINES}\n")
+        case ".gz":
+            file.write_bytes(gzip.compress(LINES.encode()))
+        case ".parquet":
+            pq.write_table(table, file)
+        case ".orc":
+            pyarrow.orc.write_table(table, file)
+        case ".avro":
+            with file.open("wb") as stream:
+                fastavro.writer(stream, AVRO, ROWS)
+    return file
+
+
+@pytest.mark.parametrize(
+    "name", ["a.csv", "a.tsv", "a.json", "a.jsonl", "a.ndjson.gz", "a.parquet", "a.orc", "A.avro"]
+)
+def test_every_format_gives_the_same_rows_and_types(tmp_path, name):
+    rows = open_file(write(tmp_path, name))
+    expected = [{"id": "1", "name": "ada"}, {"id": "2", "name": ""}] if rows.is_text else ROWS
+    assert list(rows.open()) == expected == list(rows.open())
+    types = {field.name: field.schema.non_nullable for field in rows.schema}
+    assert types == {"id": Schema.LONG, "name": Schema.STRING}
+
+
+def test_the_files_of_a_folder_are_one_recording_without_its_markers(tmp_path):
+    write(tmp_path, "part-1.csv")
+    write(tmp_path, "part-0.csv")
+    (tmp_path / "_SUCCESS").touch()
+    assert [row["id"] for row in open_file(tmp_path).open()] == ["1", "2", "1", "2"]
+
+
+def test_the_types_of_texts_are_guessed_and_codes_stay_texts(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text(
+        "whole,part,yes,day,at,zip,mixed,none\n"
+        "1,1.5,true,2026-01-02,2026-01-02T03:04:05Z,01067,1,\n"
+        "-2,2,FALSE,2026-12-31,2026-01-02 03:04+01:00,10115,x,\n"
+    )
+    types = {f.name: f.schema.non_nullable for f in open_file(file).schema}
+    assert types == {
+        "whole": Schema.LONG,
+        "part": Schema.DOUBLE,
+        "yes": Schema.BOOLEAN,
+        "day": Schema.of(LogicalType.DATE),
+        "at": Schema.of(LogicalType.TIMESTAMP_MICROS),
+        "zip": Schema.STRING,
+        "mixed": Schema.STRING,
+        "none": Schema.STRING,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("gone.csv", None, "There is no recording"),
+        ("empty.csv", b"", "is empty"),
+        ("a.docx", b"x", "is of no format"),
+        ("twice.csv", b"a,a\n1,2\n", "has no header"),
+        ("short.csv", b"a,b\n1\n", "short.csv:2: 1 values, but 2 columns"),
+        ("quote.csv", b'a,b\n"1,2\n', "quote.csv"),
+        ("bad.json", b"{oops", "is not valid JSON"),
+        ("list.jsonl", b"[1]\n", "is not an object"),
+        ("latin.csv", "a\né\n".encode("latin-1"), "cannot be read"),
+        ("bad.parquet", b"PAR1", "cannot be read"),
+        ("bad.avro", b"Obj\x01", "cannot be read"),
+    ],
+)
+def test_a_bad_file_is_one_clear_error(tmp_path, name, content, said):
+    file = tmp_path / name
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(BadRequestError) as error:
+        list(open_file(file).open())
+    assert said in error.value.message
+
+
+def test_an_empty_folder_is_no_recording(tmp_path):
+    with pytest.raises(BadRequestError, match="has no files"):
+        open_file(tmp_path)
