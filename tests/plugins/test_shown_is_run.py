@@ -97,9 +97,16 @@ NEEDS_A_SERVER = {
 }
 """They differ from Database by their URL alone; database/test_real_servers.py runs them at real servers."""
 
-_ON_MODELS = ("MLPredictor", "NaiveBayesClassifier")
-NEEDS_A_MODEL = {("sparksink", "NaiveBayesTrainer"), *(("sparkcompute", n) for n in _ON_MODELS)}
-"""They load or save models in an instance; analytics/test_pipelines.py runs them in one."""
+_KINDS = ("DecisionTree", "LogisticRegression", "NaiveBayes", "SkipGram")
+_ON_MODELS = (
+    *("DecisionTreePredictor", "LogisticRegressionClassifier", "MLPredictor"),
+    *("NaiveBayesClassifier", "SkipGramFeatureGenerator"),
+)
+NEEDS_A_MODEL = {
+    *(("sparksink", f"{kind}Trainer") for kind in (*_KINDS, "Model")),
+    *(("sparkcompute", name) for name in _ON_MODELS),
+}
+"""They load or save models in an instance; analytics/test_pipelines.py and spark_models run them in one."""
 
 
 class Sample(msgspec.Struct):
@@ -275,6 +282,22 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "JSONParser"): Sample(
         {"field": "body", "mapping": "a:$.p.a,b:$.b", "schema": TWO},
         text('{"p": {"a": "x"}, "b": 1}'),
+    ),
+    ("sparkcompute", "Tokenizer"): Sample(
+        {"columnToBeTokenized": "body", "patternSeparator": " ", "outputColumn": "words"},
+        text("One two", ""),
+    ),
+    ("sparkcompute", "NGramTransform"): Sample(
+        {"fieldToBeTransformed": "words", "ngramSize": "2", "outputField": "pairs"},
+        {
+            "in": (
+                Schema.record("w", [("words", Schema.array(Schema.STRING)), ("n", Schema.INT)]),
+                [{"words": ["a", "b", "c"], "n": 1}, {"words": ["a"], "n": 2}],
+            )
+        },
+    ),
+    ("sparkcompute", "HashingTFFeatureGenerator"): Sample(
+        {"outputColumnMapping": "body:vector", "numFeatures": "50"}, text("one two one", "")
     ),
     ("transform", "CSVFormatter"): Sample({"format": "EXCEL", "schema": ONE_TEXT}, ON_WIDE),
     ("transform", "JSONFormatter"): Sample({"schema": ONE_TEXT}, ON_WIDE),

@@ -1,0 +1,1 @@
+"""Trainers and predictors of CDAP's spark-plugins, and features of texts."""
