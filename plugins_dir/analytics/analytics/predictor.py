@@ -16,14 +16,13 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.app import Range
 from localcdap.plugin_lib.spark.columns import get_column
 
 from .algorithms import REGRESSION, find_algorithm, get_model_class
+from .commits import find_model, has_files
 from .features import PREDICTION, FeatureColumns, load_pipeline_model
 from .model import Model, get_type_name
 from .places import FEATUREGEN, MODEL, TARGET_INDICES
-from .store import MODELS, decode_model
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,20 +80,14 @@ class MLPredictor(SparkCompute):
     def prepare_run(self, context: PrepareContext) -> None:
         """Find the model, and check that the input has its features."""
         config = self.config
-        rows = context.transactions.run(
-            lambda tx: [
-                (row["generation"], row["info"])
-                for row in tx.table(MODELS.table).scan(
-                    Range.singleton({"namespace": context.namespace})
-                )
-                if (row["experiment"], row["id"]) == (config.experiment_id, config.model_id)
-            ]
+        model = context.transactions.run(
+            lambda tx: find_model(tx, context.namespace, config.experiment_id, config.model_id)
         )
-        if not rows:
+        if model is None:
             raise ValueError(
                 f"Could not find model '{config.model_id}' in experiment '{config.experiment_id}'."
             )
-        self._model = decode_model(max(rows)[1])
+        self._model = model
         self._require_usable(self._model)
         missing = [
             each for each in self._model.features if context.input_schema.field(each) is None
@@ -105,7 +98,7 @@ class MLPredictor(SparkCompute):
     def _require_usable(self, model: Model) -> None:
         """Check that the model was trained and can predict what is asked for."""
         config = self.config
-        if model.folder is None:
+        if not has_files(model):
             raise ValueError(
                 f"Could not find the files for model '{config.model_id}' in experiment "
                 f"'{config.experiment_id}'. Please verify that the model was successfully trained."

@@ -5,7 +5,10 @@ Its methods work inside a transaction, so that a service, a job and a listener s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -18,7 +21,6 @@ from localcdap.api.app import (
     NotFoundError,
     Range,
     TransactionContext,
-    TransactionRunner,
     decode_json,
     namespaced_table,
 )
@@ -119,13 +121,13 @@ class ExperimentStore:
             | {
                 "name": experiment.name,
                 "srcpath": experiment.srcpath,
-                "info": _encode(experiment),
+                "info": encode(experiment),
             }
         )
 
     def get_experiment(self, name: str) -> Experiment:
         """Return an experiment."""
-        found = self._find_experiment(name)
+        found = self.find_experiment(name)
         if found is None:
             raise NotFoundError(f"Experiment '{name}' not found.")
         return found
@@ -149,17 +151,21 @@ class ExperimentStore:
             statuses=count_words([each.status.value for each in models]),
         )
 
-    def delete_experiment(self, name: str) -> list[str]:
-        """Delete an experiment with its models and splits; return the ids of jobs that may be running."""
+    def delete_experiment(self, name: str) -> tuple[list[str], list[str]]:
+        """Delete an experiment with its models and splits.
+
+        :returns: the ids of jobs that may be running, and the folders of models.
+        """
         self.get_experiment(name)
-        jobs = [each.job for each in self.list_all_models(name) if each.job]
+        models = self.list_all_models(name)
+        jobs = [each.job for each in models if each.job]
         jobs += [each.job for each in self.list_splits(name) if each.job]
         for table in (self._models, self._splits):
             table.delete_all(Range.singleton(self._namespace.key | {"experiment": name}))
         self._experiments.delete(self._namespace.key | {"name": name})
-        return jobs
+        return jobs, [each.folder for each in models if each.folder]
 
-    def _find_experiment(self, name: str) -> Experiment | None:
+    def find_experiment(self, name: str) -> Experiment | None:
         row = self._experiments.read(self._namespace.key | {"name": name})
         return None if row is None else _decode(row["info"], Experiment)
 
@@ -409,6 +415,17 @@ class ExperimentStore:
             self._unregister(experiment, model.split, id)
         return model
 
+    def put_trained(self, experiment: str, model: Model, report: dict[str, Any]) -> None:
+        """Add a model that was trained elsewhere, in place of one of the same id, whose files are removed."""
+        row = self._models.read(self._key(experiment, model.id))
+        if row is not None:
+            before = decode_model(row["info"])
+            if before.split is not None:
+                self._unregister(experiment, before.split, model.id)
+            if before.folder != model.folder:
+                remove_files(before)
+        self._put_model(experiment, model, report)
+
     # -- rows ----------------------------------------------------------------------------------
 
     def _assign(self, experiment: str, model: Model, split_id: str) -> None:
@@ -437,24 +454,24 @@ class ExperimentStore:
         return self._namespace.key | {"experiment": experiment, "id": id}
 
     def _put_split(self, experiment: str, split: DataSplitStats) -> None:
-        self._splits.upsert(self._key(experiment, split.id) | {"info": _encode(split)})
+        self._splits.upsert(self._key(experiment, split.id) | {"info": encode(split)})
 
     def _put_model(
         self, experiment: str, model: Model, report: dict[str, Any] | None = None
     ) -> None:
-        row = self._key(experiment, model.id) | {"info": _encode(model)}
+        row = self._key(experiment, model.id) | {"info": encode(model)}
         if report is not None:
-            row["report"] = _encode(report)
+            row["report"] = encode(report)
         self._models.upsert(row)
 
 
-def run_in_store(
-    transactions: TransactionRunner,
-    namespace: NamespaceSummary,
-    work: Callable[[ExperimentStore], T],
-) -> T:
-    """Run work on the store of a namespace as one transaction."""
-    return transactions.run(lambda tx: work(ExperimentStore(tx, namespace)))
+def remove_files(model: Model) -> None:
+    """Remove the folder of a trained model, and those above it that have become empty."""
+    if model.folder is not None:
+        shutil.rmtree(model.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            for parent in list(Path(model.folder).parents)[:2]:
+                parent.rmdir()
 
 
 def decode_model(text: str) -> Model:
@@ -462,7 +479,13 @@ def decode_model(text: str) -> Model:
     return _decode(text, Model)
 
 
-def _encode(value: Any) -> str:
+def decode_experiment(text: str) -> Experiment:
+    """Return an experiment of its row's ``info``."""
+    return _decode(text, Experiment)
+
+
+def encode(value: Any) -> str:
+    """Return the text of an entity for its row."""
     return msgspec.json.encode(value, enc_hook=_encode_schema).decode()
 
 
