@@ -128,8 +128,8 @@ def test_features_of_texts():
 
     assert reject(numFeatures="0") == [
         (
-            "numFeatures: Number of features cannot be negative. Please provide a validate positive value for "
-            "number of features."
+            "numFeatures: Number of features cannot be negative. Please provide a validate positive "
+            "value for number of features."
         )
     ]
     assert reject(pattern="(")[0].startswith(
@@ -138,15 +138,16 @@ def test_features_of_texts():
     assert reject(pattern="x*") == ["pattern: The pattern may not match the empty string: x*"]
     assert reject(outputColumnMapping="body") == [
         (
-            "outputColumnMapping: Invalid output column mapping body. Please provide a valid output column mapping "
-            "which can be used to store the generated sparse vector. 'outputColumnMapping' should be in the format "
+            "outputColumnMapping: Invalid output column mapping body. Please provide a valid output column "
+            "mapping which can be used to store the generated sparse vector. 'outputColumnMapping' should be "
+            "in the format "
             "'input-column':'transformed-output-column'. Chunk [body] is not a valid entry."
         )
     ]
     assert reject(outputColumnMapping="body:words,nobody:x") == [
         (
-            "outputColumnMapping: Output column name words for column body is already present in the input schema. "
-            "Please provide a different output field name."
+            "outputColumnMapping: Output column name words for column body is already present in the "
+            "input schema. Please provide a different output field name."
         ),
         "outputColumnMapping: Input field nobody does not exist in the input schema.",
     ]
@@ -157,8 +158,8 @@ def test_a_trainer_of_words():
     assert problems(SkipGramTrainer, properties, TEXTS) == []
     assert problems(SkipGramTrainer, properties | {"inputCol": "day"}, FLIGHT) == [
         (
-            "inputCol: Field to be transformed should be of type String or Nullable String or Array of type String "
-            "or Nullable String . But was INT for field day."
+            "inputCol: Field to be transformed should be of type String or Nullable String or Array of "
+            "type String or Nullable String . But was INT for field day."
         )
     ]
     assert problems(
@@ -197,6 +198,9 @@ def test_words_and_sequences_of_words():
     assert problems(
         NGramTransform, pairs | {"fieldToBeTransformed": "body", "ngramSize": "0"}, TEXTS
     ) == [
-        "fieldToBeTransformed: Features to be transformed body should be of type ARRAY, but was of type STRING.",
+        (
+            "fieldToBeTransformed: Features to be transformed body should be of type ARRAY, but was of "
+            "type STRING."
+        ),
         "ngramSize: The n-gram size is 0, but must be at least 1.",
     ]
