@@ -15,7 +15,7 @@ from benchmarks.measure import Command, Row, at_most, remove, within
 
 ROWS: Final = 1_000_000
 _REFERENCE: Final = Path(__file__).parent / "references" / "train.py"
-_SPLIT_LIMIT_S: Final = 60.0
+_SPLIT_LIMIT_S: Final = 120.0
 _SCRIPT: Final = "PySpark ML script, warm server"
 _CONTEXT: Final = "/v2/contexts/default"
 

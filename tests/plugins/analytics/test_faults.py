@@ -44,7 +44,7 @@ def list_files(client: AnalyticsClient) -> list[Path]:
 
 def test_bad_records_are_counted_and_one_class_is_a_warning(client, tmp_path):
     good = [f"{n}.5,red,4,cat,{n}" for n in range(30)]
-    bad = ["much,red,4,cat,1", ",,,,", "1.5,,,cat,"]
+    bad = ["much,red,4,cat,1", "1.5,,,cat,"]
     client.put_experiment(write(tmp_path / "odd.csv", *good, *bad))
     id = client.split(params={"testPercentage": "30", "seed": "1"})
 
@@ -53,11 +53,12 @@ def test_bad_records_are_counted_and_one_class_is_a_warning(client, tmp_path):
 
     assert split["status"] == "Complete"
     # A text where a number should be drops the record, and the counts show that.
-    assert (split["rows"]["read"], split["rows"]["prepared"]) == (33, 32)
+    assert (split["rows"]["read"], split["rows"]["prepared"]) == (32, 31)
     assert (model["status"], model["error"]) == ("Trained", None)
     report = client.do("GET", f"experiments/e/models/{model['id']}/report")
     assert report["labels"] == ["cat"]
-    assert report["warnings"][0] == "The outcome 'kind' has only one class in the training data."
+    one = "The outcome 'kind' has only one class in the training data."
+    assert one in report["warnings"]
 
 
 def test_what_cannot_be_split_or_trained_says_why(client, tmp_path):
@@ -151,7 +152,7 @@ def test_a_full_disk_fails_the_split(client, animals):
     shutil.rmtree(folder)
 
     with mount_small_disk(folder, 512):
-        filler = fill_disk(folder, 8192)
+        filler = fill_disk(folder)
         failed = get_split(client, client.split())
         left = [each for each in folder.rglob("*") if each.is_file()]
 
