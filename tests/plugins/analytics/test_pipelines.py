@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.runs.model import RunRequest
 from tests.plugins.analytics.conftest import SCHEMA, AnalyticsClient
 
@@ -158,8 +159,21 @@ def test_a_pipeline_trains_a_model_that_another_one_uses(client, animals, tmp_pa
     newer = client.do("GET", "experiments/in/models/forest")
     assert newer["folder"] != model["folder"]
     assert not Path(model["folder"]).exists()
+    assert ask(client, "list-experiments") == [
+        {"name": "in", "outcome": "kind", "isCategorical": True}
+    ]
+    (found,) = ask(client, "list-models", experimentId="in")
+    assert (found["id"], found["status"]) == ("forest", "Trained")
+    assert found["features"] == newer["features"]
+    assert ask(client, "list-models", experimentId="other") == []
     client.do("DELETE", "experiments/in")
     assert not Path(newer["folder"]).exists()
+
+
+def ask(client, method, **properties):
+    plugin = MethodPlugin("sparkcompute", "MLPredictor", properties=properties)
+    call = MethodCall(plugin, method, namespace=client.namespace)
+    return client.instance.cdap.methods.call(call).answer
 
 
 def predict(client, file, target, model):
