@@ -39,7 +39,6 @@ from localcdap.openlineage.builder import EventBuilder
 from localcdap.openlineage.delivery import Deliveries, read_destinations
 from localcdap.openlineage.listener import OpenLineageListener
 from localcdap.openlineage.service import OpenLineageService
-from localcdap.pipeline.application_rows import ApplicationRows
 from localcdap.pipeline.editing.service import EditingService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
@@ -103,9 +102,7 @@ class HostServices(DataServices):
             self._open_tables(store, structured, home)
             self._open_lineage(store, worker, settings.lineage_retention_days)
             self._open_datasets(store, worker, home, settings)
-            self._open_studio(
-                store, structured, worker, Locations(settings.locations, str(home.path))
-            )
+            self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             profiles, warms_up = read_profiles(settings), settings.engine_warm_up
             provisioners = Provisioners(profiles, engine, settings.locations, warms_up=warms_up)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
@@ -141,13 +138,7 @@ class HostServices(DataServices):
             self.namespaces.resume()
             self._undo = undo.pop_all()
 
-    def _open_studio(
-        self,
-        store: Store,
-        structured: StructuredTables,
-        worker: PluginWorkers,
-        locations: Locations,
-    ) -> None:
+    def _open_studio(self, store: Store, worker: PluginWorkers, locations: Locations) -> None:
         self.templates = TemplateService(store, self.namespaces, self.artifacts)
         environments = EnvironmentFactory(
             self.artifacts,
@@ -162,10 +153,7 @@ class HostServices(DataServices):
         self.studio = StudioService(self._resolver, self._designed.check, self._planner)
         self.editing = EditingService(environments, worker, self._planner)
         self._environments = environments
-        rows = ApplicationRows(
-            structured.transactions, lambda name: self.namespaces.describe(name).generation
-        )
-        self.methods = MethodService(environments, worker, rows.fetch)
+        self.methods = MethodService(environments, worker, self._rows.fetch)
         self.paths = PathService(environments)
 
     def _refresh_sessions(self) -> None:

@@ -33,6 +33,7 @@ from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook
 from tests.plugins.hub.properties import HUB_PROPERTIES
+from tests.plugins.spark_models.properties import NEEDS_A_MODEL, PAIRS, TEXT_PROPERTIES, WORDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,17 +97,6 @@ NEEDS_A_SERVER = {
     for name in ("Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL")
 }
 """They differ from Database by their URL alone; database/test_real_servers.py runs them at real servers."""
-
-_KINDS = ("DecisionTree", "LogisticRegression", "NaiveBayes", "SkipGram")
-_ON_MODELS = (
-    *("DecisionTreePredictor", "LogisticRegressionClassifier", "MLPredictor"),
-    *("NaiveBayesClassifier", "SkipGramFeatureGenerator"),
-)
-NEEDS_A_MODEL = {
-    *(("sparksink", f"{kind}Trainer") for kind in (*_KINDS, "Model")),
-    *(("sparkcompute", name) for name in _ON_MODELS),
-}
-"""They load or save models in an instance; analytics/test_pipelines.py and spark_models run them in one."""
 
 
 class Sample(msgspec.Struct):
@@ -283,22 +273,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"field": "body", "mapping": "a:$.p.a,b:$.b", "schema": TWO},
         text('{"p": {"a": "x"}, "b": 1}'),
     ),
-    ("sparkcompute", "Tokenizer"): Sample(
-        {"columnToBeTokenized": "body", "patternSeparator": " ", "outputColumn": "words"},
-        text("One two", ""),
-    ),
-    ("sparkcompute", "NGramTransform"): Sample(
-        {"fieldToBeTransformed": "words", "ngramSize": "2", "outputField": "pairs"},
-        {
-            "in": (
-                Schema.record("w", [("words", Schema.array(Schema.STRING)), ("n", Schema.INT)]),
-                [{"words": ["a", "b", "c"], "n": 1}, {"words": ["a"], "n": 2}],
-            )
-        },
-    ),
-    ("sparkcompute", "HashingTFFeatureGenerator"): Sample(
-        {"outputColumnMapping": "body:vector", "numFeatures": "50"}, text("one two one", "")
-    ),
+    ("sparkcompute", "NGramTransform"): Sample(PAIRS, WORDS),
     ("transform", "CSVFormatter"): Sample({"format": "EXCEL", "schema": ONE_TEXT}, ON_WIDE),
     ("transform", "JSONFormatter"): Sample({"schema": ONE_TEXT}, ON_WIDE),
     ("transform", "Hasher"): Sample({"hash": "SHA256", "fields": "name"}, ON_WIDE),
@@ -361,7 +336,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
             )
         },
     ),
-    **{plugin: Sample(properties, ON_WIDE) for plugin, properties in HUB_PROPERTIES.items()},
+    **{each: Sample(p, ON_WIDE) for each, p in (HUB_PROPERTIES | TEXT_PROPERTIES).items()},
     ("batchjoiner", "Joiner"): Sample(
         {
             "joinKeys": "left.id=right.id",

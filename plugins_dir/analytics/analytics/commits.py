@@ -23,7 +23,8 @@ from localcdap.api.app import (
 
 from .model import Experiment, Model
 from .places import MODEL
-from .store import EXPERIMENTS, MODELS, ExperimentStore, decode_experiment, decode_model, encode
+from .row_texts import decode, encode
+from .store import EXPERIMENTS, MODELS, ExperimentStore
 
 T = TypeVar("T")
 _FIELDS: Final = ("namespace", "experiment", "id", "outcomeType", "info", "report")
@@ -56,14 +57,14 @@ def find_model(tx: TransactionContext, namespace: str, experiment: str, id: str)
     """Return a model by the name of its namespace, of a pipeline too; None when there is none."""
     key = {"namespace": namespace, "experiment": experiment, "id": id}
     committed = tx.table(COMMITS.table).read(key)
-    if committed is not None and has_files(model := decode_model(committed["info"])):
+    if committed is not None and has_files(model := decode(committed["info"], Model)):
         return model
     rows = [
         row
         for row in tx.table(MODELS.table).scan(Range.singleton({"namespace": namespace}))
         if (row["experiment"], row["id"]) == (experiment, id)
     ]
-    return decode_model(max(rows, key=lambda row: row["generation"])["info"]) if rows else None
+    return decode(max(rows, key=lambda row: row["generation"])["info"], Model) if rows else None
 
 
 def has_files(model: Model) -> bool:
@@ -82,7 +83,7 @@ def check_new(
     rows = tx.table(EXPERIMENTS.table).scan(Range.singleton({"namespace": namespace}))
     named = [row for row in rows if row["name"] == experiment]
     if named:
-        newest = decode_experiment(max(named, key=lambda row: row["generation"])["info"])
+        newest = decode(max(named, key=lambda row: row["generation"])["info"], Experiment)
         if newest.outcome != model.outcome:
             raise ConflictError(
                 f"Experiment '{experiment}' predicts '{newest.outcome}', not '{model.outcome}'."
@@ -118,7 +119,7 @@ def _take_over(tx: TransactionContext, namespace: NamespaceSummary, store: Exper
     """Make the models of runs that have committed models of their experiments."""
     table = tx.table(COMMITS.table)
     for row in list(table.scan(Range.singleton({"namespace": namespace.name}))):
-        model, name = decode_model(row["info"]), row["experiment"]
+        model, name = decode(row["info"], Model), row["experiment"]
         is_obsolete = model.createtime < namespace.generation
         if has_files(model) and not is_obsolete:
             if store.find_experiment(name) is None:

@@ -99,7 +99,7 @@ class TrainModel(SystemJob):
         made: DataSplitStats,
         folder: Path,
     ) -> Any:
-        from .training import Training, TrainingPlan
+        from .model_trainer import Training, TrainingPlan
 
         assert made.schema is not None
         plan = TrainingPlan(

@@ -20,8 +20,13 @@ from .commits import run_in_store
 from .inputs import create_pipeline
 from .jobs import SplitData, TrainModel
 from .model import DataSplit, Model, ModelStatus, SplitStatus, TrainModelRequest
-from .places import get_model_folder, get_split_folder, list_experiment_folders
-from .store import ExperimentStore, remove_files
+from .places import (
+    get_model_folder,
+    get_split_folder,
+    list_experiment_folders,
+    remove_folder,
+)
+from .store import ExperimentStore
 
 T = TypeVar("T")
 _ENDED = "The application was ended before it had submitted the job. Try again."
@@ -139,7 +144,7 @@ class ModelManager:
         if found.status is ModelStatus.TRAINING:
             self._stop(namespace, [found.job])
         self._remove(namespace, [get_model_folder(self._open(namespace), experiment, model)])
-        remove_files(found)
+        remove_folder(found.folder)
 
     def delete_experiment(self, namespace: NamespaceSummary, experiment: str) -> None:
         """Delete an experiment with its models, splits and files."""

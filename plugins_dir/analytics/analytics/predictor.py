@@ -24,9 +24,10 @@ from localcdap.plugin_lib.spark.columns import get_column
 from .algorithms import REGRESSION, find_algorithm, get_model_class
 from .commits import COMMITS, find_model, has_files
 from .features import PREDICTION, FeatureColumns, load_pipeline_model
-from .model import Metrics, Model, get_type_name
+from .model import Experiment, Metrics, Model, get_type_name
 from .places import FEATUREGEN, MODEL, TARGET_INDICES
-from .store import EXPERIMENTS, MODELS, decode_experiment, decode_model
+from .row_texts import decode
+from .store import EXPERIMENTS, MODELS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -108,7 +109,7 @@ class MLPredictor(SparkCompute):
     )
     def list_experiments(self, context: MethodContext) -> list[FoundExperiment]:
         """List the experiments of the namespace, by name."""
-        found = [decode_experiment(row["info"]) for row in context.list_rows(EXPERIMENTS.table)]
+        found = [decode(row["info"], Experiment) for row in context.list_rows(EXPERIMENTS.table)]
         return [FoundExperiment(e.name, str(e.outcome), e.is_categorical) for e in found]
 
     @plugin_method(
@@ -120,7 +121,7 @@ class MLPredictor(SparkCompute):
         """List the trained models of an experiment: by default that of the property ``experimentId``."""
         wanted = request.experiment or self.config.experiment_id
         rows = [*context.list_rows(MODELS.table), *context.list_rows(COMMITS.table)]
-        models = [decode_model(row["info"]) for row in rows if row["experiment"] == wanted]
+        models = [decode(row["info"], Model) for row in rows if row["experiment"] == wanted]
         return [
             FoundModel(
                 each.id,

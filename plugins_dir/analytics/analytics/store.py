@@ -5,15 +5,11 @@ Its methods work inside a transaction, so that a service, a job and a listener s
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from localcdap.api import Schema
 from localcdap.api.app import (
     ConflictError,
     FieldType,
@@ -46,6 +42,8 @@ from .model import (
     get_now,
     make_id,
 )
+from .places import remove_folder
+from .row_texts import decode, encode
 
 EXPERIMENTS: Final = namespaced_table(
     "experiment_meta",
@@ -105,7 +103,7 @@ class ExperimentStore:
     def list_experiments(self, page: PageRequest, srcpath: str = "") -> ExperimentPage:
         """Return a page of the experiments by name, of all or of those on one path."""
         rows = self._experiments.scan(Range.singleton(self._namespace.key))
-        found = [_decode(row["info"], Experiment) for row in rows]
+        found = [decode(row["info"], Experiment) for row in rows]
         wanted = [each for each in found if not srcpath or each.srcpath == srcpath]
         return ExperimentPage(len(found), page.cut(wanted))
 
@@ -167,7 +165,7 @@ class ExperimentStore:
 
     def find_experiment(self, name: str) -> Experiment | None:
         row = self._experiments.read(self._namespace.key | {"name": name})
-        return None if row is None else _decode(row["info"], Experiment)
+        return None if row is None else decode(row["info"], Experiment)
 
     # -- splits --------------------------------------------------------------------------------
 
@@ -183,7 +181,7 @@ class ExperimentStore:
         row = self._splits.read(self._key(experiment, id))
         if row is None:
             raise NotFoundError(f"Split '{id}' in experiment '{experiment}' not found.")
-        return _decode(row["info"], DataSplitStats)
+        return decode(row["info"], DataSplitStats)
 
     def add_split(self, experiment: str, split: DataSplit) -> DataSplitStats:
         """Add a split, which is SPLITTING.
@@ -267,7 +265,7 @@ class ExperimentStore:
         row = self._models.read(self._key(experiment, id))
         if row is None:
             raise NotFoundError(f"Model '{id}' in experiment '{experiment}' not found.")
-        return _decode(row["info"], Model)
+        return decode(row["info"], Model)
 
     def get_report(self, experiment: str, id: str) -> dict[str, Any]:
         """Return what the training of a model has found; empty before."""
@@ -419,11 +417,11 @@ class ExperimentStore:
         """Add a model that was trained elsewhere, in place of one of the same id, whose files are removed."""
         row = self._models.read(self._key(experiment, model.id))
         if row is not None:
-            before = decode_model(row["info"])
+            before = decode(row["info"], Model)
             if before.split is not None:
                 self._unregister(experiment, before.split, model.id)
             if before.folder != model.folder:
-                remove_files(before)
+                remove_folder(before.folder)
         self._put_model(experiment, model, report)
 
     # -- rows ----------------------------------------------------------------------------------
@@ -442,13 +440,13 @@ class ExperimentStore:
     def _unregister(self, experiment: str, split_id: str, model: str) -> None:
         row = self._splits.read(self._key(experiment, split_id))
         if row is not None:
-            split = _decode(row["info"], DataSplitStats)
+            split = decode(row["info"], DataSplitStats)
             split.models = [each for each in split.models if each != model]
             self._put_split(experiment, split)
 
     def _list(self, table: Any, experiment: str, type: type[_E]) -> list[_E]:
         rows = table.scan(Range.singleton(self._namespace.key | {"experiment": experiment}))
-        return [_decode(row["info"], type) for row in rows]
+        return [decode(row["info"], type) for row in rows]
 
     def _key(self, experiment: str, id: str) -> dict[str, Any]:
         return self._namespace.key | {"experiment": experiment, "id": id}
@@ -463,43 +461,3 @@ class ExperimentStore:
         if report is not None:
             row["report"] = encode(report)
         self._models.upsert(row)
-
-
-def remove_files(model: Model) -> None:
-    """Remove the folder of a trained model, and those above it that have become empty."""
-    if model.folder is not None:
-        shutil.rmtree(model.folder, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            for parent in list(Path(model.folder).parents)[:2]:
-                parent.rmdir()
-
-
-def decode_model(text: str) -> Model:
-    """Return a model of its row's ``info``."""
-    return _decode(text, Model)
-
-
-def decode_experiment(text: str) -> Experiment:
-    """Return an experiment of its row's ``info``."""
-    return _decode(text, Experiment)
-
-
-def encode(value: Any) -> str:
-    """Return the text of an entity for its row."""
-    return msgspec.json.encode(value, enc_hook=_encode_schema).decode()
-
-
-def _encode_schema(value: Any) -> Any:
-    if isinstance(value, Schema):
-        return value.to_json()
-    raise NotImplementedError(type(value))
-
-
-def _decode_schema(type: Any, value: Any) -> Any:
-    if type is Schema:
-        return Schema.parse(value)
-    raise NotImplementedError(type)
-
-
-def _decode(text: str, type: type[_E]) -> _E:
-    return decode_json(text, type=type, hook=_decode_schema)

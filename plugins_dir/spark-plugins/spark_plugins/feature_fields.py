@@ -32,7 +32,7 @@ class FeatureConfig(PluginConfig, macros=True, rename="camel"):
         form="{input-field},",
     )
     feature_fields_to_exclude: list[str] | None = field(
-        "The fields that are no features.", default=None, form="{input-field},"
+        "The fields that are left out of the features.", default=None, form="{input-field},"
     )
 
     @property

@@ -102,7 +102,7 @@ def test_a_killed_job_fails_its_split_and_its_model(client, animals):
     kill_job(client)
     wait_until(lambda: status() == "Training Failed")
     assert client.do("GET", path)["error"] == KILLED
-    # It can be trained again, as the original allows: with a split that is assigned anew.
+    # It can be trained again, as the original allows: with a split that is assigned again.
     client.do("PUT", f"{path}/split/{whole}")
     client.do("POST", f"{path}/train", {"algorithm": "decision.tree.classifier"})
     client.wait_for_jobs()

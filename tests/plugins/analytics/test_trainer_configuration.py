@@ -30,7 +30,7 @@ REAL = {
 
 
 def problems(**more: str) -> list[str]:
-    return StageTester(load("trainer").ModelTrainer, REAL | more, SALES).problems
+    return StageTester(load("trainer_sink").ModelTrainer, REAL | more, SALES).problems
 
 
 def test_the_pipeline_of_the_original_is_valid():

@@ -27,7 +27,7 @@ from .algorithms import ALGORITHMS, fill_hyperparameters
 from .commits import add_commit, check_new
 from .features import FeatureColumns
 from .model import CATEGORICAL, NUMERIC, Experiment, Model, ModelStatus, get_now, get_type_name
-from .training import TrainedModel, Training, TrainingPlan, check_kind
+from .model_trainer import TrainedModel, Training, TrainingPlan, check_kind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -64,7 +64,7 @@ class ModelTrainer(SparkSink):
             form="{input-field},",
         )
         feature_blacklist: list[str] | None = field(
-            "The fields that are no features.", default=None, form="{input-field},"
+            "The fields that are left out of the features.", default=None, form="{input-field},"
         )
         categorical_features: list[str] | None = field(
             "Numbers that are categories; strings and booleans always are.",
@@ -287,7 +287,7 @@ class ModelTrainer(SparkSink):
     def _get_hyperparameters(self) -> dict[str, str]:
         """Return all parameters of the algorithm.
 
-        :raises ValueError: when those that are given are no JSON.
+        :raises ValueError: when what is given is not JSON.
         :raises BadRequestError: when one is unknown or invalid.
         """
         text = self.config.training_parameters

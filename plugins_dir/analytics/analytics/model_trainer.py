@@ -114,7 +114,7 @@ class TrainedModel(msgspec.Struct):
 class Training:
     """Trains one model.
 
-    :param report: is told what is done, and which part of the whole is done.
+    :param report: called with what is done next, and the part of the whole that is done.
     """
 
     def __init__(
