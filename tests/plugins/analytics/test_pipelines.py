@@ -134,6 +134,7 @@ def test_a_pipeline_trains_a_model_that_another_one_uses(client, animals, tmp_pa
     failed = train_in_pipeline(client, animals, ("fail", "FailPipeline"), **tree)
 
     assert failed.status.value == "FAILED"
+    assert "'fail'" in failed.error.message
     assert client.do("GET", "experiments")["totalRowCount"] == 0
     done = train_in_pipeline(client, animals, **tree, predictionsDataset="guesses")
     assert done.error is None, done.error.message
