@@ -45,6 +45,24 @@ def people_csv(path: Path, rows: int) -> Path:
     return _export(path, rows, _PEOPLE.format(rows=rows), "FORMAT csv, HEADER false")
 
 
+NUMBERS = 8
+"""The columns of :func:`outcomes_parquet` that are numbers."""
+_OUTCOMES = (
+    "SELECT *, CASE WHEN n0 + 2 * n1 - n2 + hash(id * 11) % 60 > 130 THEN 'yes' ELSE 'no' END AS outcome"
+    " FROM ("
+    "SELECT i AS id, "
+    + ", ".join(f"hash(i * {n + 7}) % 10000 / 100.0 AS n{n}" for n in range(NUMBERS))
+    + ", 'channel ' || hash(i * 3) % 12 AS channel, 'region ' || hash(i * 5) % 30 AS region"
+    " FROM range({rows}) AS numbers(i))"
+)
+
+
+def outcomes_parquet(path: Path, rows: int) -> Path:
+    """A Parquet file of numbers and two categories, with an outcome that follows from some of them."""
+    query = f"SELECT * EXCLUDE (id) FROM ({_OUTCOMES.format(rows=rows)})"
+    return _export(path, rows, query, "FORMAT parquet, ROW_GROUP_SIZE 125000")
+
+
 def _export(path: Path, rows: int, query: str, options: str) -> Path:
     import duckdb
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import data, pipelines
+from benchmarks.analytics import analytics
 from benchmarks.artifacts import artifacts
 from benchmarks.datasets import datasets
 from benchmarks.editing import editing
@@ -252,5 +253,6 @@ ALL: Final = {
     "metadata": metadata,
     "lineage": lineage,
     "reports": reports,
+    "analytics": analytics,
     "studio": studio,
 }

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from localcdap.api.config import NamedPlugins
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.decoders import convert
@@ -27,7 +27,7 @@ _MARK: Final = "__localcdap_method__"
 
 
 class MethodContext(Protocol):
-    """The plugins that a plugin method may use: those that it declares, as far as they exist."""
+    """What a plugin method may use: the plugins that it declares, as far as they exist, and rows."""
 
     def find_plugin(self, type: str, name: str) -> type[Any] | None:
         """Return the class of a plugin; None when the method does not declare it, or it does not exist.
@@ -37,6 +37,12 @@ class MethodContext(Protocol):
 
     def list_plugins(self, type: str) -> list[str]:
         """Return the names of the plugins of a type that :meth:`find_plugin` finds."""
+
+    def list_rows(self, table: str) -> list[dict[str, Any]]:
+        """Return the rows that a structured table has for the namespace of the call.
+
+        :raises NotFoundError: when the method does not declare the table.
+        """
 
 
 class PluginMethod(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -52,6 +58,8 @@ class PluginMethod(msgspec.Struct, rename="camel", omit_defaults=True):
     """How fields of the request name other plugins, as :attr:`PluginProperty.uses` for properties."""
     all_of: list[str] = []
     """The types of which the method may use every plugin that the namespace sees."""
+    tables: list[str] = []
+    """The structured tables, with a ``namespace`` in their keys, whose rows the method reads."""
 
 
 def plugin_method(
@@ -60,6 +68,7 @@ def plugin_method(
     *,
     uses: Mapping[str, NamedPlugins] | None = None,
     all_of: Sequence[str] = (),
+    tables: Sequence[str] = (),
 ) -> Callable[[_Function], _Function]:
     """Make a method of a plugin class callable by front ends.
 
@@ -72,6 +81,7 @@ def plugin_method(
     :param name: the name of the method, printable and without ``/``.
     :param uses: how text fields of the request name other plugins, by field.
     :param all_of: types of which the method may use every plugin.
+    :param tables: the structured tables of applications whose rows it reads: those of the call's namespace.
     :raises TypeError: when the name is invalid.
     """
     if not isinstance(name, str) or not name.strip() or "/" in name or not name.isprintable():
@@ -81,7 +91,11 @@ def plugin_method(
 
     def mark(function: _Function) -> _Function:
         declared = PluginMethod(
-            name, description, uses=dict(uses or {}), all_of=list(dict.fromkeys(all_of))
+            name,
+            description,
+            uses=dict(uses or {}),
+            all_of=list(dict.fromkeys(all_of)),
+            tables=list(dict.fromkeys(tables)),
         )
         setattr(function, _MARK, declared)
         return function
@@ -164,6 +178,9 @@ class _NoPlugins:
 
     def list_plugins(self, _type: str) -> list[str]:
         return []
+
+    def list_rows(self, table: str) -> list[dict[str, Any]]:
+        raise NotFoundError(f"The method has no rows of table '{table}'.")
 
 
 def find_plugin_methods(cls: type) -> dict[str, CallableMethod]:

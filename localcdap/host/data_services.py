@@ -47,6 +47,7 @@ from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.application_rows import ApplicationRows
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.sandbox.pool import PluginWorkers
@@ -96,11 +97,15 @@ class DataServices:
         tables = StructuredTables(store, self.namespaces.require_generation, self._open_accesses)
         undo.callback(tables.close)
         self.structured_tables = tables.admin
+        self._rows = ApplicationRows(tables.transactions, self._get_generation)
         self.connections = ConnectionService(tables.transactions, self.namespaces, self.secure_keys)
         limits = TransactionLimits(settings.data_tx_timeout, settings.data_tx_max_timeout)
         self.transaction_service = TransactionService(tables, limits=limits)
         undo.callback(self.transaction_service.close)
         return tables
+
+    def _get_generation(self, namespace: str) -> int:
+        return self.namespaces.describe(namespace).generation
 
     def _open_accesses(self, accessor: object) -> DatasetAccesses:
         """Return what checks and records the accesses of a program to datasets."""

@@ -160,7 +160,7 @@ class HostServices(DataServices):
         self.studio = StudioService(self._resolver, self._designed.check, self._planner)
         self.editing = EditingService(environments, worker, self._planner)
         self._environments = environments
-        self.methods = MethodService(environments, worker)
+        self.methods = MethodService(environments, worker, self._rows.fetch)
         self.paths = PathService(environments)
 
     def _refresh_sessions(self) -> None:

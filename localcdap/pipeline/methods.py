@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -15,6 +15,8 @@ from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.evaluation import evaluate
 from localcdap.sandbox.plugin_methods import MethodAnswer, MethodRequest, call_method
 from localcdap.security.access import of_namespace, requires
+
+FetchRows: TypeAlias = Callable[[str, str], list[dict[str, Any]]]
 
 
 class Worker(Protocol):
@@ -73,11 +75,19 @@ class MethodService:
     """Calls methods of plugins. Threads may share it.
 
     :param worker: runs the code of plugins.
+    :param fetch_rows: returns the rows that a table of an application has for a namespace; None: there are
+        no such tables.
     """
 
-    def __init__(self, environments: EnvironmentFactory, worker: Worker) -> None:
+    def __init__(
+        self,
+        environments: EnvironmentFactory,
+        worker: Worker,
+        fetch_rows: FetchRows | None = None,
+    ) -> None:
         self._environments = environments
         self._worker = worker
+        self._fetch_rows = fetch_rows
 
     @requires(of_namespace("call.namespace"), Permission.EXECUTE)
     def call(self, call: MethodCall) -> MethodResult:
@@ -96,8 +106,11 @@ class MethodService:
         evaluated = evaluate(stage, environment.plugins.properties(plugin), macros)
         plugin = environment.plugins.add_uses(plugin, evaluated.properties)
         plugin = environment.plugins.add_method_uses(plugin, call.method, call.request)
+        declared = environment.plugins.find_method(plugin, call.method)
+        tables = declared.tables if declared is not None and self._fetch_rows is not None else []
+        rows = {table: self._fetch_rows(call.namespace, table) for table in tables}  # type: ignore[misc]
         request = MethodRequest(
-            plugin, evaluated.properties, evaluated.macros, call.method, call.request
+            plugin, evaluated.properties, evaluated.macros, call.method, call.request, rows
         )
         who = f"Method '{call.method}' of plugin '{use.name}'"
         session = f"{call.namespace}/{call.session}" if call.session else ""

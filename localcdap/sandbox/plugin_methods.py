@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ class MethodRequest(msgspec.Struct):
     method: str
     request: Any
     """Decoded JSON."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    """The rows of the tables that the method declares."""
 
 
 class MethodAnswer(msgspec.Struct):
@@ -51,7 +54,7 @@ def call_method(request: MethodRequest) -> MethodAnswer:
     try:
         method = _find_method(cls, ref, name)
         plugin = _make_plugin(cls, request)
-        answer = method.call(plugin, request.request, _UsedPluginsContext(ref))
+        answer = method.call(plugin, request.request, _GivenContext(ref, request.rows))
         # Encoding turns the plugin's objects into plain values.
         return MethodAnswer(decode_json(msgspec.json.encode(answer)))
     except (MemoryError, NotFoundError, BadRequestError):
@@ -60,17 +63,23 @@ def call_method(request: MethodRequest) -> MethodAnswer:
         raise to_plugin_error(where, error, Path(ref.path)) from error
 
 
-class _UsedPluginsContext:
-    """The :class:`localcdap.api.methods.MethodContext` with the plugins that a reference brings."""
+class _GivenContext:
+    """The :class:`localcdap.api.methods.MethodContext` with the plugins that a reference brings, and rows."""
 
-    def __init__(self, plugin: PluginRef) -> None:
+    def __init__(self, plugin: PluginRef, rows: Mapping[str, list[dict[str, Any]]]) -> None:
         self._used = UsedPlugins(plugin.uses)
+        self._rows = rows
 
     def find_plugin(self, type: str, name: str) -> type[Plugin] | None:
         return self._used(type, name)
 
     def list_plugins(self, type: str) -> list[str]:
         return self._used.list_names(type)
+
+    def list_rows(self, table: str) -> list[dict[str, Any]]:
+        if table not in self._rows:
+            raise NotFoundError(f"The method does not declare the table '{table}'.")
+        return self._rows[table]
 
 
 def _find_method(cls: type[Plugin], ref: PluginRef, name: str) -> CallableMethod:

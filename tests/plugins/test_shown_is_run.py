@@ -33,7 +33,9 @@ from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook
 from tests.plugins.database.support import DATABASE
 from tests.plugins.hub.properties import DATES, HUB_PROPERTIES
+from tests.plugins.hub.properties import HUB_PROPERTIES
 from tests.plugins.pdf.documents import write_pdf
+from tests.plugins.spark_models.properties import NEEDS_A_MODEL, PAIRS, TEXT_PROPERTIES, WORDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,10 +92,6 @@ NEEDS_A_SERVER = {
     for name in ("Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL")
 }
 """They differ from Database by their URL alone; database/test_real_servers.py runs them at real servers."""
-
-_ON_MODELS = ("MLPredictor", "NaiveBayesClassifier")
-NEEDS_A_MODEL = {("sparksink", "NaiveBayesTrainer"), *(("sparkcompute", n) for n in _ON_MODELS)}
-"""They load or save models in an instance; analytics/test_pipelines.py runs them in one."""
 
 
 class Sample(msgspec.Struct):
@@ -270,6 +268,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"field": "body", "mapping": "a:$.p.a,b:$.b", "schema": TWO},
         text('{"p": {"a": "x"}, "b": 1}'),
     ),
+    ("sparkcompute", "NGramTransform"): Sample(PAIRS, WORDS),
     ("transform", "CSVFormatter"): Sample({"format": "EXCEL", "schema": ONE_TEXT}, ON_WIDE),
     ("transform", "JSONFormatter"): Sample({"schema": ONE_TEXT}, ON_WIDE),
     ("transform", "Hasher"): Sample({"hash": "SHA256", "fields": "name"}, ON_WIDE),
@@ -336,7 +335,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
             )
         },
     ),
-    **{plugin: Sample(properties, ON_WIDE) for plugin, properties in HUB_PROPERTIES.items()},
+    **{each: Sample(p, ON_WIDE) for each, p in (HUB_PROPERTIES | TEXT_PROPERTIES).items()},
     ("batchjoiner", "Joiner"): Sample(
         {
             "joinKeys": "left.id=right.id",

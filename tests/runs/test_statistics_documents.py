@@ -6,6 +6,8 @@ import csv
 import html.parser
 import io
 
+import pytest
+
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.statistics.documents import (
     draw_bars,
@@ -128,3 +130,8 @@ def test_rates_and_bars():
     assert format_totals(RunTotals(3, 2, 1)) == (
         "3 runs: 2 completed, 1 failed. Success rate 67 %."
     )
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
+def test_csv_gives_a_spreadsheet_nothing_to_calculate(name):
+    assert f"'{name}" in format_document(make_overview(name), "csv", "")

@@ -14,6 +14,7 @@ import msgspec
 from localcdap.api.config import NamedPlugins, PluginProperty
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ARTIFACT_NOT_FOUND, ArtifactId, Cause, ValidationFailure
+from localcdap.api.methods import PluginMethod
 from localcdap.api.pipeline import UsedPluginSpec
 from localcdap.api.plugin import Plugin
 from localcdap.artifacts.model import (
@@ -94,7 +95,7 @@ class IndexedPlugins:
 
         :param request: decoded JSON, whose fields may name plugins.
         """
-        declared = next((m for m in self.get_info(plugin).methods if m.name == method), None)
+        declared = self.find_method(plugin, method)
         if declared is None:
             return plugin
         given = request if isinstance(request, Mapping) else {}
@@ -112,6 +113,10 @@ class IndexedPlugins:
             if found is not None:
                 uses.setdefault((type, name), found)
         return msgspec.structs.replace(plugin, uses=tuple(uses.values()))
+
+    def find_method(self, plugin: PluginRef, name: str) -> PluginMethod | None:
+        """Return a method of a plugin; None when there is none."""
+        return next((each for each in self.get_info(plugin).methods if each.name == name), None)
 
     def require(self, type: str, name: str, selector: ArtifactSelector) -> PluginRef:
         """Return a plugin.

@@ -28,6 +28,8 @@ _CSV: Final = (
 _COLUMNS: Final = (
     *("pipeline", "runs", "success", "failed", "median", "95 %", "records", "durations", "last"),
 )
+_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
+"""The beginnings of what spreadsheets calculate."""
 _STYLE: Final = """
 body { font: 14px/1.45 system-ui, sans-serif; color: #1b1f24; margin: 2rem auto; max-width: 66rem; }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
@@ -60,7 +62,10 @@ def format_document(overview: RunOverview, format: str, title: str) -> str:
 
 
 def format_csv(overview: RunOverview) -> str:
-    """Return a line for each pipeline; durations are in seconds, an unknown value is empty."""
+    """Return a line for each pipeline; durations are in seconds, an unknown value is empty.
+
+    A name that a spreadsheet would calculate is kept from that by an apostrophe.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_CSV)
@@ -68,7 +73,8 @@ def format_csv(overview: RunOverview) -> str:
         rate = each.success_rate
         writer.writerow(
             (
-                *(each.namespace, each.pipeline, each.runs, each.completed, each.failed),
+                *(_keep_text(each.namespace), _keep_text(each.pipeline)),
+                *(each.runs, each.completed, each.failed),
                 *(each.killed, each.active, "" if rate is None else f"{rate:.4f}"),
                 *(_to_seconds(each.median_ms), _to_seconds(each.p95_ms)),
                 "" if each.records is None else each.records,
@@ -76,6 +82,11 @@ def format_csv(overview: RunOverview) -> str:
             )
         )
     return text.getvalue()
+
+
+def _keep_text(text: str) -> str:
+    """Return a text that a spreadsheet does not take for a formula (OWASP, "CSV Injection")."""
+    return f"'{text}" if text.startswith(_FORMULAS) else text
 
 
 def format_markdown(overview: RunOverview, title: str) -> str:

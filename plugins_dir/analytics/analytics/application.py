@@ -24,6 +24,7 @@ from localcdap.api.app import (
 )
 
 from .algorithms import ALGORITHMS, Algorithm, find_algorithm
+from .commits import COMMITS
 from .jobs import SplitData, TrainModel
 from .manager import ModelManager
 from .model import (
@@ -54,7 +55,7 @@ class ModelManagerService(SystemService):
     """Experiments, splits and models."""
 
     name = "ModelManagerService"
-    tables = [EXPERIMENTS, MODELS, SPLITS]
+    tables = [EXPERIMENTS, MODELS, SPLITS, COMMITS]
 
     def initialize(self) -> None:
         self._manager = ModelManager(self.context)

@@ -32,23 +32,33 @@ class FeatureColumns(msgspec.Struct):
     categorical: list[str]
 
     @classmethod
-    def of(cls, schema: Schema, outcome: str) -> FeatureColumns:
-        """Return those of a split: all columns but the outcome.
+    def of(
+        cls,
+        schema: Schema,
+        outcome: str,
+        names: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+    ) -> FeatureColumns:
+        """Return those of a schema: all columns but the outcome.
 
+        :param names: the columns that are features; none: all.
+        :param categorical: numbers that are categories.
         :raises ValueError: when a column is neither a category nor a number, or there is none.
         """
-        names = [name for name in schema.field_names if name != outcome]
+        wanted = names or schema.field_names
+        names = [name for name in schema.field_names if name != outcome and name in wanted]
         if not names:
-            raise ValueError("The split has no column besides the outcome.")
+            raise ValueError("There is no column besides the outcome.")
         types = {field.name: get_type_name(field.schema) for field in schema}
         odd = [name for name in names if types[name] not in (*CATEGORICAL, *NUMERIC)]
         if odd:
             found = ", ".join(f"'{name}' ({types[name]})" for name in odd)
             raise ValueError(
-                f"Features are booleans, strings and numbers; the split has {found}. Drop them, or convert "
-                "them with directives."
+                f"Features are booleans, strings and numbers; there are {found}. Drop them, or convert them."
             )
-        return cls(names, [name for name in names if types[name] in CATEGORICAL])
+        return cls(
+            names, [name for name in names if types[name] in CATEGORICAL or name in categorical]
+        )
 
     @property
     def vector(self) -> list[str]:

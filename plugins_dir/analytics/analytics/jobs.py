@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 
 from localcdap.api.app import JobContext, SystemJob
 
+from .commits import run_in_store
+from .features import FeatureColumns
 from .model import DataSplitStats, Experiment, Model
 from .places import TEST, TRAIN, get_model_folder, get_split_folder
 from .splitters import split
 from .statistics import compute_statistics
-from .store import ExperimentStore, run_in_store
+from .store import ExperimentStore
 
 T = TypeVar("T")
 
@@ -77,8 +79,6 @@ class TrainModel(SystemJob):
     name = "train"
 
     def run(self, context: JobContext) -> Any:
-        from .model_trainer import train_model
-
         name, id = context.arguments["experiment"], context.arguments["model"]
 
         def read(store: ExperimentStore) -> tuple[Experiment, Model, DataSplitStats]:
@@ -88,8 +88,53 @@ class TrainModel(SystemJob):
         experiment, model, made = _run(context, read)
         folder = get_model_folder(context.open_folder(), name, id)
         return _clean_up_after(
-            folder, lambda: train_model(context, experiment, model, made, folder)
+            folder, lambda: self._train(context, experiment, model, made, folder)
         )
+
+    def _train(
+        self,
+        context: JobContext,
+        experiment: Experiment,
+        model: Model,
+        made: DataSplitStats,
+        folder: Path,
+    ) -> Any:
+        from .model_trainer import Training, TrainingPlan
+
+        assert made.schema is not None
+        plan = TrainingPlan(
+            algorithm=str(model.algorithm),
+            hyperparameters=model.hyperparameters,
+            schema=made.schema,
+            outcome=str(experiment.outcome),
+            is_class=experiment.is_categorical,
+            columns=FeatureColumns.of(made.schema, str(experiment.outcome)),
+            handle_invalid=model.handle_invalid,
+            stats=made.stats,
+        )
+        parts = [
+            context.spark.read.parquet(str(path)) for path in (made.training_path, made.test_path)
+        ]
+        trained = Training(plan, context.report, context.logger).run(*parts)
+        trained.save(folder)
+        if model.predictions_dataset is not None:
+            place = context.open_folder() / "predictions" / model.predictions_dataset
+            trained.write_predictions(f"{place}/model={model.id}/experiment={experiment.name}")
+        evaluated = trained.count_evaluated()
+        skipped = {"test": made.rows.get("test", evaluated) - evaluated}
+        _run(
+            context,
+            lambda store: store.finish_training(
+                experiment.name,
+                model.id,
+                trained.metrics,
+                plan.columns.categorical,
+                skipped,
+                str(folder),
+                trained.report,
+            ),
+        )
+        return {"skippedRows": skipped}
 
 
 def _clean_up_after(folder: Path, work: Callable[[], Any]) -> Any:

@@ -16,11 +16,17 @@ from localcdap.api.app import (
 )
 from localcdap.api.errors import LocalcdapError
 
+from .commits import run_in_store
 from .inputs import create_pipeline
 from .jobs import SplitData, TrainModel
 from .model import DataSplit, Model, ModelStatus, SplitStatus, TrainModelRequest
-from .places import get_model_folder, get_split_folder, list_experiment_folders
-from .store import ExperimentStore, run_in_store
+from .places import (
+    get_model_folder,
+    get_split_folder,
+    list_experiment_folders,
+    remove_folder,
+)
+from .store import ExperimentStore
 
 T = TypeVar("T")
 _ENDED = "The application was ended before it had submitted the job. Try again."
@@ -138,12 +144,14 @@ class ModelManager:
         if found.status is ModelStatus.TRAINING:
             self._stop(namespace, [found.job])
         self._remove(namespace, [get_model_folder(self._open(namespace), experiment, model)])
+        remove_folder(found.folder)
 
     def delete_experiment(self, namespace: NamespaceSummary, experiment: str) -> None:
         """Delete an experiment with its models, splits and files."""
-        jobs = self.run(namespace, lambda store: store.delete_experiment(experiment))
+        jobs, folders = self.run(namespace, lambda store: store.delete_experiment(experiment))
         self._stop(namespace, jobs)
-        self._remove(namespace, list_experiment_folders(self._open(namespace), experiment))
+        own = list_experiment_folders(self._open(namespace), experiment)
+        self._remove(namespace, [*own, *map(Path, folders)])
 
     def end_abandoned(self) -> None:
         """Make failed what an earlier process of the application has left without a job."""

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from localcdap.api import Schema
+
 from .features import NUMERIC_PREDICTION, PREDICTION, FeatureColumns
-from .model import DataSplitStats, get_type_name
+from .model import get_type_name
 
 _DATA: Final = "sparkml"
 _TYPES: Final = {
@@ -26,7 +28,7 @@ _TYPES: Final = {
 
 def write_mlflow_folder(
     folder: Path,
-    split: DataSplitStats,
+    schema: Schema,
     columns: FeatureColumns,
     stages: Sequence[Any],
     labels: Sequence[str] | None,
@@ -48,7 +50,7 @@ def write_mlflow_folder(
     folder.mkdir(parents=True, exist_ok=True)
     PipelineModel(all_stages).write().overwrite().save(str(folder / _DATA))
     version = pyspark.__version__
-    (folder / "MLmodel").write_text(_describe(split, columns, labels, version), encoding="utf-8")
+    (folder / "MLmodel").write_text(_describe(schema, columns, labels, version), encoding="utf-8")
     (folder / "requirements.txt").write_text(f"pyspark=={version}\n", encoding="utf-8")
     python = ".".join(map(str, sys.version_info[:3]))
     environment = (
@@ -58,17 +60,16 @@ def write_mlflow_folder(
 
 
 def _describe(
-    split: DataSplitStats, columns: FeatureColumns, labels: Sequence[str] | None, version: str
+    schema: Schema, columns: FeatureColumns, labels: Sequence[str] | None, version: str
 ) -> str:
     """Return the text of ``MLmodel``, YAML."""
-    assert split.schema is not None
     inputs = [
         {
             "type": _TYPES[get_type_name(field.schema)],
             "name": field.name,
             "required": not field.schema.is_nullable,
         }
-        for field in split.schema
+        for field in schema
         if field.name in columns.names
     ]
     output = [{"type": "string" if labels is not None else "double", "required": True}]

@@ -2,181 +2,222 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.app import JobContext
+import msgspec
+
+from localcdap.api import Schema
 from localcdap.plugin_lib.spark.columns import get_column, quote_name
 
-from .algorithms import REGRESSION, create_estimator, find_algorithm
+from .algorithms import REGRESSION, create_estimator, require_algorithm
 from .evaluation import evaluate_classes, evaluate_numbers, weigh_features
 from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns
+from .histograms import ColumnSplitStats
 from .mlflow_folder import write_mlflow_folder
-from .model import DataSplitStats, Experiment, Model
+from .model import SKIP, Metrics
 from .places import FEATUREGEN, MLFLOW, MODEL, TARGET_INDICES
-from .store import run_in_store
 from .warnings import find_warnings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _LAYERS: Final = "layers"
+_MAX_BINS: Final = "maxBins"
 
 
-def train_model(
-    context: JobContext, experiment: Experiment, model: Model, split: DataSplitStats, folder: Path
-) -> Any:
-    """Train a model, evaluate it, write it into a folder, and make it TRAINED.
+class TrainingPlan(msgspec.Struct, kw_only=True):
+    """What is to be trained, on data of a schema."""
 
-    :raises ValueError: when the data of the split cannot be used.
+    algorithm: str
+    hyperparameters: Mapping[str, str]
+    """All of them, as text."""
+    schema: Schema
+    """That of training and test data."""
+    outcome: str
+    is_class: bool
+    """Whether the outcome is a class, not a number."""
+    columns: FeatureColumns
+    handle_invalid: str = SKIP
+    stats: Sequence[ColumnSplitStats] = ()
+    """The statistics of training and test data, for warnings."""
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the algorithm predicts numbers."""
+        return require_algorithm(self.algorithm).type == REGRESSION
+
+    @property
+    def label(self) -> str:
+        """The column with the outcome as a number."""
+        return f"_t_{self.outcome}" if self.is_class else self.outcome
+
+    @property
+    def prediction(self) -> str:
+        """The column with the prediction as a number."""
+        return NUMERIC_PREDICTION if self.is_class else PREDICTION
+
+
+class TrainedModel(msgspec.Struct):
+    """A model with what is known about it. Its parts are on the Spark server, as long as the session."""
+
+    plan: TrainingPlan
+    generator: Any
+    """Makes the feature vector: a PipelineModel."""
+    fitted: Any
+    indexer: Any
+    """Numbers the classes; None for a number as outcome."""
+    metrics: Metrics
+    report: dict[str, Any]
+    predictions: Any
+    """The test data with predictions, a lazy DataFrame."""
+
+    @property
+    def labels(self) -> list[str] | None:
+        """The class of each number; None for a number as outcome."""
+        return list(self.indexer.labels) if self.indexer is not None else None
+
+    def save(self, folder: Path) -> None:
+        """Save everything into a folder of this machine."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.indexer is not None:
+            self.indexer.write().overwrite().save(str(folder / TARGET_INDICES))
+        self.generator.write().overwrite().save(str(folder / FEATUREGEN))
+        self.fitted.write().overwrite().save(str(folder / MODEL))
+        stages = [*self.generator.stages, self.fitted]
+        write_mlflow_folder(
+            folder / MLFLOW, self.plan.schema, self.plan.columns, stages, self.labels
+        )
+
+    def write_predictions(self, path: str, delimiter: str = ",") -> None:
+        """Write the predictions for the test data as CSV: the prediction, and all columns."""
+        shown = self.predictions
+        if self.indexer is not None and not self.plan.is_regression:
+            from pyspark.ml.feature import IndexToString
+
+            reverse = IndexToString(
+                inputCol=NUMERIC_PREDICTION, outputCol=PREDICTION, labels=self.labels
+            )
+            shown = reverse.transform(shown)
+        columns = [quote_name(name) for name in (PREDICTION, *self.plan.schema.field_names)]
+        shown.select(*columns).write.mode("overwrite").option("sep", delimiter).csv(path)
+
+    def count_evaluated(self) -> int:
+        """Return the number of records of the test data that were evaluated."""
+        if "residuals" in self.report:
+            return sum(each[2] for each in self.report["residuals"])
+        return sum(map(sum, self.report["confusion"]))
+
+
+class Training:
+    """Trains one model.
+
+    :param report: called with what is done next, and the part of the whole that is done.
     """
-    return _Training(context, experiment, model, split, folder).run()
 
-
-class _Training:
     def __init__(
-        self,
-        context: JobContext,
-        experiment: Experiment,
-        model: Model,
-        split: DataSplitStats,
-        folder: Path,
+        self, plan: TrainingPlan, report: Callable[[str, float], None], logger: logging.Logger
     ) -> None:
-        assert split.schema is not None
-        self._context = context
-        self._experiment = experiment
-        self._model = model
-        self._split = split
-        self._folder = folder
-        self._outcome = str(experiment.outcome)
-        self._columns = FeatureColumns.of(split.schema, self._outcome)
-        algorithm = find_algorithm(str(model.algorithm))
-        self._is_regression = algorithm is not None and algorithm.type == REGRESSION
-        self._is_class = experiment.is_categorical
-        self._label = f"_t_{self._outcome}" if self._is_class else self._outcome
-        self._prediction = NUMERIC_PREDICTION if self._is_class else PREDICTION
+        self._plan = plan
+        self._report = report
+        self._logger = logger
         self._indexer: Any = None
 
-    def run(self) -> Any:
-        self._context.report("preparing features", 0.05)
-        rows = [self._read(self._split.training_path), self._read(self._split.test_path)]
-        train, test = (self._columns.clean(each, [self._outcome]) for each in rows)
-        generator = self._columns.fit(train, self._model.handle_invalid)
+    def run(self, train: DataFrame, test: DataFrame) -> TrainedModel:
+        """Train a model, and evaluate it.
+
+        :raises ValueError: when the data cannot be used.
+        """
+        plan = self._plan
+        check_kind(plan.algorithm, plan.outcome, is_class=plan.is_class)
+        self._report("preparing features", 0.05)
+        train, test = (self._clean(each) for each in (train, test))
+        generator = plan.columns.fit(train, plan.handle_invalid)
+        self._check_bins(generator)
         train, test = generator.transform(train), generator.transform(test)
-        if self._is_class:
+        if plan.is_class:
             train, test = self._index_outcome(train, test)
-        self._context.report("training", 0.2)
+        self._report("training", 0.2)
         estimator = create_estimator(
-            str(self._model.algorithm),
+            plan.algorithm,
             self._get_hyperparameters(),
             featuresCol=FEATURES,
-            labelCol=self._label,
-            predictionCol=self._prediction,
+            labelCol=plan.label,
+            predictionCol=plan.prediction,
         )
         fitted = estimator.fit(train)
-        self._context.report("evaluating", 0.7)
+        self._report("evaluating", 0.7)
         predictions = fitted.transform(test)
         metrics, report = self._evaluate(predictions)
-        self._context.report("saving", 0.9)
-        self._save(generator, fitted)
-        self._write_predictions(predictions)
-        importance = weigh_features(fitted, self._columns.vector_names)
+        importance = weigh_features(fitted, plan.columns.vector_names)
         report["importance"] = importance
-        report["warnings"] = find_warnings(self._split.stats, self._outcome, importance, metrics)
-        skipped = self._count_skipped(report)
-        run_in_store(
-            self._context.transactions,
-            self._context.namespace,
-            lambda store: store.finish_training(
-                self._experiment.name,
-                self._model.id,
-                metrics,
-                self._columns.categorical,
-                skipped,
-                str(self._folder),
-                report,
-            ),
-        )
-        return {"skippedRows": skipped}
+        report["warnings"] = find_warnings(plan.stats, plan.outcome, importance, metrics)
+        self._report("saving", 0.9)
+        return TrainedModel(plan, generator, fitted, self._indexer, metrics, report, predictions)
 
-    def _read(self, path: str | None) -> DataFrame:
-        data = self._context.spark.read.parquet(str(path))
-        return data.na.drop(subset=[quote_name(self._outcome)])
+    def _clean(self, data: DataFrame) -> DataFrame:
+        known = data.na.drop(subset=[quote_name(self._plan.outcome)])
+        return self._plan.columns.clean(known, [self._plan.outcome])
+
+    def _check_bins(self, generator: Any) -> None:
+        """Check that no category has more values than a tree has bins: Spark would name its number alone."""
+        categories = self._plan.columns.categorical
+        most = self._plan.hyperparameters.get(_MAX_BINS)
+        if most is None or not categories:
+            return
+        counts = [len(labels) for labels in generator.stages[0].labelsArray]
+        large = {name: n for name, n in zip(categories, counts, strict=True) if n > int(most)}
+        if large:
+            found = ", ".join(f"'{name}' ({count})" for name, count in large.items())
+            raise ValueError(
+                f"Trees need at least as many bins as each category has values; maxBins is {most}, and there "
+                f"are more values in {found}. Set maxBins to {max(large.values())}, or drop the columns."
+            )
 
     def _index_outcome(self, train: DataFrame, test: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Number the classes, the most frequent first; test records of other classes are left out."""
         from pyspark.ml.feature import StringIndexer
 
-        text = f"_c_{self._outcome}"
-        value = get_column(self._outcome).cast("string")
+        text = f"_c_{self._plan.outcome}"
+        value = get_column(self._plan.outcome).cast("string")
         train, test = train.withColumn(text, value), test.withColumn(text, value)
-        indexer = StringIndexer(inputCol=text, outputCol=self._label, handleInvalid="skip")
+        indexer = StringIndexer(inputCol=text, outputCol=self._plan.label, handleInvalid="skip")
         self._indexer = indexer.fit(train)
         return self._indexer.transform(train), self._indexer.transform(test)
 
     def _get_hyperparameters(self) -> dict[str, str]:
         """Return the hyperparameters; layers that were not given get the sizes that the data has."""
-        given = dict(self._model.hyperparameters)
+        given = dict(self._plan.hyperparameters)
         default = {
             each.name: each.default_val
-            for each in getattr(find_algorithm(str(self._model.algorithm)), "hyperparameters", [])
+            for each in require_algorithm(self._plan.algorithm).hyperparameters
         }
         if _LAYERS in given and given[_LAYERS] == default[_LAYERS] and self._indexer is not None:
             inside = given[_LAYERS].split(",")[1:-1]
-            ends = len(self._columns.vector), max(2, len(self._indexer.labels))
+            ends = len(self._plan.columns.vector), max(2, len(self._indexer.labels))
             given[_LAYERS] = ",".join([str(ends[0]), *inside, str(ends[1])])
-            self._context.logger.info("The layers are %s, as the data needs.", given[_LAYERS])
+            self._logger.info("The layers are %s, as the data needs.", given[_LAYERS])
         return given
 
     def _evaluate(self, predictions: DataFrame) -> tuple[Any, dict[str, Any]]:
-        if self._is_regression:
-            if self._is_class:
+        if self._plan.is_regression:
+            if self._plan.is_class:
                 from pyspark.sql import functions as f
 
                 predictions = predictions.withColumn(PREDICTION, f.col(NUMERIC_PREDICTION))
-            return evaluate_numbers(predictions, self._label)
-        labels = list(self._indexer.labels) if self._indexer is not None else None
-        if labels is None:
-            raise ValueError(
-                f"Algorithm '{self._model.algorithm}' predicts classes, but the outcome '{self._outcome}' "
-                "is a number. Use an algorithm of type REGRESSION, or make the outcome a string."
-            )
-        return evaluate_classes(predictions, self._label, labels)
+            return evaluate_numbers(predictions, self._plan.label)
+        return evaluate_classes(predictions, self._plan.label, list(self._indexer.labels))
 
-    def _save(self, generator: Any, fitted: Any) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        if self._indexer is not None:
-            self._indexer.write().overwrite().save(str(self._folder / TARGET_INDICES))
-        generator.write().overwrite().save(str(self._folder / FEATUREGEN))
-        fitted.write().overwrite().save(str(self._folder / MODEL))
-        labels = list(self._indexer.labels) if self._indexer is not None else None
-        write_mlflow_folder(
-            self._folder / MLFLOW, self._split, self._columns, [*generator.stages, fitted], labels
+
+def check_kind(algorithm: str, outcome: str, *, is_class: bool) -> None:
+    """Check that an algorithm can learn an outcome.
+
+    :raises ValueError: when it predicts classes, and the outcome is a number.
+    """
+    if not is_class and require_algorithm(algorithm).type != REGRESSION:
+        raise ValueError(
+            f"Algorithm '{algorithm}' predicts classes, but the outcome '{outcome}' is a number. Use an "
+            "algorithm of type REGRESSION, or make the outcome a string."
         )
-
-    def _write_predictions(self, predictions: DataFrame) -> None:
-        """Write the predictions for the test data as CSV, where the request asks for it."""
-        if self._model.predictions_dataset is None:
-            return
-        assert self._split.schema is not None
-        shown = predictions
-        if self._indexer is not None and not self._is_regression:
-            from pyspark.ml.feature import IndexToString
-
-            labels = list(self._indexer.labels)
-            reverse = IndexToString(
-                inputCol=NUMERIC_PREDICTION, outputCol=PREDICTION, labels=labels
-            )
-            shown = reverse.transform(predictions)
-        columns = [quote_name(name) for name in (PREDICTION, *self._split.schema.field_names)]
-        place = self._context.open_folder() / "predictions" / self._model.predictions_dataset
-        path = place / f"model={self._model.id}" / f"experiment={self._experiment.name}"
-        shown.select(*columns).write.mode("overwrite").csv(str(path))
-
-    def _count_skipped(self, report: dict[str, Any]) -> dict[str, int]:
-        """Return the records of the test data that were not evaluated."""
-        if "residuals" in report:
-            evaluated = sum(each[2] for each in report["residuals"])
-        else:
-            evaluated = sum(map(sum, report["confusion"]))
-        return {"test": self._split.rows.get("test", evaluated) - evaluated}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,6 +28,16 @@ def get_model_folder(folder: Path, experiment: str, model: str) -> Path:
 def list_experiment_folders(folder: Path, experiment: str) -> list[Path]:
     """Return the folders of all splits and models of an experiment."""
     return [folder / kind / _escape(experiment) for kind in ("splits", "models")]
+
+
+def remove_folder(folder: str | None) -> None:
+    """Remove the folder of a model, if it has one, and those above it that have become empty."""
+    if folder is None:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        for parent in list(Path(folder).parents)[:2]:
+            parent.rmdir()
 
 
 def _escape(name: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from localcdap.api import (
     Field,
     LineageRecorder,
@@ -16,17 +18,44 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.app import Range
+from localcdap.api.methods import MethodContext, plugin_method
 from localcdap.plugin_lib.spark.columns import get_column
 
 from .algorithms import REGRESSION, find_algorithm, get_model_class
+from .commits import COMMITS, find_model, has_files
 from .features import PREDICTION, FeatureColumns, load_pipeline_model
-from .model import Model, get_type_name
+from .model import Experiment, Metrics, Model, get_type_name
 from .places import FEATUREGEN, MODEL, TARGET_INDICES
-from .store import MODELS, decode_model
+from .row_texts import decode
+from .store import EXPERIMENTS, MODELS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+class FoundExperiment(msgspec.Struct, rename="camel"):
+    """An experiment, as a person chooses one."""
+
+    name: str
+    outcome: str
+    is_categorical: bool
+
+
+class ModelsRequest(msgspec.Struct):
+    """Which models are wanted."""
+
+    experiment: str | None = None
+
+
+class FoundModel(msgspec.Struct, rename="camel"):
+    """A model that can predict, as a person chooses one."""
+
+    id: str
+    name: str
+    algorithm: str
+    status: str
+    features: list[str]
+    metrics: Metrics
 
 
 @plugin(
@@ -75,26 +104,50 @@ class MLPredictor(SparkCompute):
             if has_name and each.name != name:
                 _check_field(stage, each, inputs)
 
+    @plugin_method(
+        "list-experiments", "The experiments that have models.", tables=[EXPERIMENTS.table]
+    )
+    def list_experiments(self, context: MethodContext) -> list[FoundExperiment]:
+        """List the experiments of the namespace, by name."""
+        found = [decode(row["info"], Experiment) for row in context.list_rows(EXPERIMENTS.table)]
+        return [FoundExperiment(e.name, str(e.outcome), e.is_categorical) for e in found]
+
+    @plugin_method(
+        "list-models",
+        "The models of an experiment that can predict.",
+        tables=[MODELS.table, COMMITS.table],
+    )
+    def list_models(self, request: ModelsRequest, context: MethodContext) -> list[FoundModel]:
+        """List the trained models of an experiment: by default that of the property ``experimentId``."""
+        wanted = request.experiment or self.config.experiment_id
+        rows = [*context.list_rows(MODELS.table), *context.list_rows(COMMITS.table)]
+        models = [decode(row["info"], Model) for row in rows if row["experiment"] == wanted]
+        return [
+            FoundModel(
+                each.id,
+                each.name,
+                str(each.algorithm),
+                each.status.value,
+                each.features,
+                each.evaluation_metrics,
+            )
+            for each in {each.id: each for each in models if has_files(each)}.values()
+        ]
+
     def record_lineage(self, lineage: LineageRecorder) -> None:
         lineage.derive(self.config.prediction_field, lineage.input_fields)
 
     def prepare_run(self, context: PrepareContext) -> None:
         """Find the model, and check that the input has its features."""
         config = self.config
-        rows = context.transactions.run(
-            lambda tx: [
-                (row["generation"], row["info"])
-                for row in tx.table(MODELS.table).scan(
-                    Range.singleton({"namespace": context.namespace})
-                )
-                if (row["experiment"], row["id"]) == (config.experiment_id, config.model_id)
-            ]
+        model = context.transactions.run(
+            lambda tx: find_model(tx, context.namespace, config.experiment_id, config.model_id)
         )
-        if not rows:
+        if model is None:
             raise ValueError(
                 f"Could not find model '{config.model_id}' in experiment '{config.experiment_id}'."
             )
-        self._model = decode_model(max(rows)[1])
+        self._model = model
         self._require_usable(self._model)
         missing = [
             each for each in self._model.features if context.input_schema.field(each) is None
@@ -105,7 +158,7 @@ class MLPredictor(SparkCompute):
     def _require_usable(self, model: Model) -> None:
         """Check that the model was trained and can predict what is asked for."""
         config = self.config
-        if model.folder is None:
+        if not has_files(model):
             raise ValueError(
                 f"Could not find the files for model '{config.model_id}' in experiment "
                 f"'{config.experiment_id}'. Please verify that the model was successfully trained."

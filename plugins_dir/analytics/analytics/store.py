@@ -5,12 +5,11 @@ Its methods work inside a transaction, so that a service, a job and a listener s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from localcdap.api import Schema
 from localcdap.api.app import (
     ConflictError,
     FieldType,
@@ -18,7 +17,6 @@ from localcdap.api.app import (
     NotFoundError,
     Range,
     TransactionContext,
-    TransactionRunner,
     decode_json,
     namespaced_table,
 )
@@ -44,6 +42,8 @@ from .model import (
     get_now,
     make_id,
 )
+from .places import remove_folder
+from .row_texts import decode, encode
 
 EXPERIMENTS: Final = namespaced_table(
     "experiment_meta",
@@ -103,7 +103,7 @@ class ExperimentStore:
     def list_experiments(self, page: PageRequest, srcpath: str = "") -> ExperimentPage:
         """Return a page of the experiments by name, of all or of those on one path."""
         rows = self._experiments.scan(Range.singleton(self._namespace.key))
-        found = [_decode(row["info"], Experiment) for row in rows]
+        found = [decode(row["info"], Experiment) for row in rows]
         wanted = [each for each in found if not srcpath or each.srcpath == srcpath]
         return ExperimentPage(len(found), page.cut(wanted))
 
@@ -119,13 +119,13 @@ class ExperimentStore:
             | {
                 "name": experiment.name,
                 "srcpath": experiment.srcpath,
-                "info": _encode(experiment),
+                "info": encode(experiment),
             }
         )
 
     def get_experiment(self, name: str) -> Experiment:
         """Return an experiment."""
-        found = self._find_experiment(name)
+        found = self.find_experiment(name)
         if found is None:
             raise NotFoundError(f"Experiment '{name}' not found.")
         return found
@@ -149,19 +149,23 @@ class ExperimentStore:
             statuses=count_words([each.status.value for each in models]),
         )
 
-    def delete_experiment(self, name: str) -> list[str]:
-        """Delete an experiment with its models and splits; return the ids of jobs that may be running."""
+    def delete_experiment(self, name: str) -> tuple[list[str], list[str]]:
+        """Delete an experiment with its models and splits.
+
+        :returns: the ids of jobs that may be running, and the folders of models.
+        """
         self.get_experiment(name)
-        jobs = [each.job for each in self.list_all_models(name) if each.job]
+        models = self.list_all_models(name)
+        jobs = [each.job for each in models if each.job]
         jobs += [each.job for each in self.list_splits(name) if each.job]
         for table in (self._models, self._splits):
             table.delete_all(Range.singleton(self._namespace.key | {"experiment": name}))
         self._experiments.delete(self._namespace.key | {"name": name})
-        return jobs
+        return jobs, [each.folder for each in models if each.folder]
 
-    def _find_experiment(self, name: str) -> Experiment | None:
+    def find_experiment(self, name: str) -> Experiment | None:
         row = self._experiments.read(self._namespace.key | {"name": name})
-        return None if row is None else _decode(row["info"], Experiment)
+        return None if row is None else decode(row["info"], Experiment)
 
     # -- splits --------------------------------------------------------------------------------
 
@@ -177,7 +181,7 @@ class ExperimentStore:
         row = self._splits.read(self._key(experiment, id))
         if row is None:
             raise NotFoundError(f"Split '{id}' in experiment '{experiment}' not found.")
-        return _decode(row["info"], DataSplitStats)
+        return decode(row["info"], DataSplitStats)
 
     def add_split(self, experiment: str, split: DataSplit) -> DataSplitStats:
         """Add a split, which is SPLITTING.
@@ -261,7 +265,7 @@ class ExperimentStore:
         row = self._models.read(self._key(experiment, id))
         if row is None:
             raise NotFoundError(f"Model '{id}' in experiment '{experiment}' not found.")
-        return _decode(row["info"], Model)
+        return decode(row["info"], Model)
 
     def get_report(self, experiment: str, id: str) -> dict[str, Any]:
         """Return what the training of a model has found; empty before."""
@@ -409,6 +413,17 @@ class ExperimentStore:
             self._unregister(experiment, model.split, id)
         return model
 
+    def put_trained(self, experiment: str, model: Model, report: dict[str, Any]) -> None:
+        """Add a model that was trained elsewhere, in place of one of the same id, whose files are removed."""
+        row = self._models.read(self._key(experiment, model.id))
+        if row is not None:
+            before = decode(row["info"], Model)
+            if before.split is not None:
+                self._unregister(experiment, before.split, model.id)
+            if before.folder != model.folder:
+                remove_folder(before.folder)
+        self._put_model(experiment, model, report)
+
     # -- rows ----------------------------------------------------------------------------------
 
     def _assign(self, experiment: str, model: Model, split_id: str) -> None:
@@ -425,58 +440,24 @@ class ExperimentStore:
     def _unregister(self, experiment: str, split_id: str, model: str) -> None:
         row = self._splits.read(self._key(experiment, split_id))
         if row is not None:
-            split = _decode(row["info"], DataSplitStats)
+            split = decode(row["info"], DataSplitStats)
             split.models = [each for each in split.models if each != model]
             self._put_split(experiment, split)
 
     def _list(self, table: Any, experiment: str, type: type[_E]) -> list[_E]:
         rows = table.scan(Range.singleton(self._namespace.key | {"experiment": experiment}))
-        return [_decode(row["info"], type) for row in rows]
+        return [decode(row["info"], type) for row in rows]
 
     def _key(self, experiment: str, id: str) -> dict[str, Any]:
         return self._namespace.key | {"experiment": experiment, "id": id}
 
     def _put_split(self, experiment: str, split: DataSplitStats) -> None:
-        self._splits.upsert(self._key(experiment, split.id) | {"info": _encode(split)})
+        self._splits.upsert(self._key(experiment, split.id) | {"info": encode(split)})
 
     def _put_model(
         self, experiment: str, model: Model, report: dict[str, Any] | None = None
     ) -> None:
-        row = self._key(experiment, model.id) | {"info": _encode(model)}
+        row = self._key(experiment, model.id) | {"info": encode(model)}
         if report is not None:
-            row["report"] = _encode(report)
+            row["report"] = encode(report)
         self._models.upsert(row)
-
-
-def run_in_store(
-    transactions: TransactionRunner,
-    namespace: NamespaceSummary,
-    work: Callable[[ExperimentStore], T],
-) -> T:
-    """Run work on the store of a namespace as one transaction."""
-    return transactions.run(lambda tx: work(ExperimentStore(tx, namespace)))
-
-
-def decode_model(text: str) -> Model:
-    """Return a model of its row's ``info``."""
-    return _decode(text, Model)
-
-
-def _encode(value: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=_encode_schema).decode()
-
-
-def _encode_schema(value: Any) -> Any:
-    if isinstance(value, Schema):
-        return value.to_json()
-    raise NotImplementedError(type(value))
-
-
-def _decode_schema(type: Any, value: Any) -> Any:
-    if type is Schema:
-        return Schema.parse(value)
-    raise NotImplementedError(type)
-
-
-def _decode(text: str, type: type[_E]) -> _E:
-    return decode_json(text, type=type, hook=_decode_schema)

@@ -56,7 +56,7 @@ def store(app):
     """Runs work on the store of the namespace ``default``."""
     found = app.context.get_namespace_summary("default")
     assert isinstance(found, NamespaceSummary)
-    run = load("store").run_in_store
+    run = load("commits").run_in_store
     return lambda work: run(app.context.transactions, found, work)
 
 

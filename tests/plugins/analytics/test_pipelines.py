@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.runs.model import RunRequest
 from tests.plugins.analytics.conftest import SCHEMA, AnalyticsClient
 
@@ -28,8 +30,12 @@ def make_document(stages):
 
 
 def run(client, stages):
+    return run_document(client, make_document(stages))
+
+
+def run_document(client, document):
     cdap = client.instance.cdap
-    started = cdap.runs.start(RunRequest(json.dumps(make_document(stages)), client.namespace))
+    started = cdap.runs.start(RunRequest(json.dumps(document), client.namespace))
     while not started.status.is_end:
         started = cdap.runs.wait(started.run, started.version, 5)
     return started
@@ -106,6 +112,90 @@ def test_a_model_that_is_not_there_fails_before_the_first_record(client, animals
 
     assert done.status.value == "FAILED"
     assert "Could not find model 'nothing' in experiment 'e'." in done.error.message
+
+
+def train_in_pipeline(client, file, *more, **properties):
+    *source, _ = read_source(file, {each["name"]: each["type"][0] for each in SCHEMA["fields"]})
+    trainer = {"experimentId": "in", "modelId": "forest", "outcomeField": "kind", **properties}
+    document = make_document([tuple(source), ("train", "sparksink", "ModelTrainer", trainer)])
+    for name, plugin in more:
+        stage = {
+            "name": name,
+            "plugin": {"type": "batchsink", "name": plugin, "properties": {"referenceName": "r"}},
+        }
+        document["config"]["stages"].append(stage)
+        document["config"]["connections"].append({"from": "read", "to": name})
+    return run_document(client, document)
+
+
+def test_a_pipeline_trains_a_model_that_another_one_uses(client, animals, tmp_path):
+    tree = {"algorithm": "decision.tree.classifier", "trainingParameters": '{"maxDepth": 6}'}
+
+    failed = train_in_pipeline(client, animals, ("fail", "FailPipeline"), **tree)
+
+    assert failed.status.value == "FAILED"
+    assert "'fail'" in failed.error.message
+    assert client.do("GET", "experiments")["totalRowCount"] == 0
+    done = train_in_pipeline(client, animals, **tree, predictionsDataset="guesses")
+    assert done.error is None, done.error.message
+    model = client.do("GET", "experiments/in/models/forest")
+    assert (model["status"], model["algorithm"]) == ("Trained", tree["algorithm"])
+    assert model["hyperparameters"]["maxDepth"] == "6"
+    assert (model["features"], model["categoricalFeatures"]) == (
+        ["size", "colour", "legs", "weight"],
+        ["colour"],
+    )
+    assert model["evaluationMetrics"]["f1"] > 0.5
+    assert client.do("GET", "experiments/in")["outcomeType"] == "string"
+    again = train_in_pipeline(client, animals, **tree)
+    assert "Model 'forest' in experiment 'in' already exists." in again.error.message
+    replaced = train_in_pipeline(client, animals, **tree, overwrite="true")
+    assert replaced.error is None, replaced.error.message
+    predicted = predict(
+        client, animals, tmp_path / "out", {"experimentId": "in", "modelId": "forest"}
+    )
+    kinds = [line.split(",")[3] for line in animals.read_text().splitlines()]
+    assert sum(a == b for a, b in zip(kinds, predicted, strict=True)) > 0.9 * len(kinds)
+    # The replaced model and its files are gone.
+    newer = client.do("GET", "experiments/in/models/forest")
+    assert newer["folder"] != model["folder"]
+    assert not Path(model["folder"]).exists()
+    assert ask(client, "list-experiments") == [
+        {"name": "in", "outcome": "kind", "isCategorical": True}
+    ]
+    (found,) = ask(client, "list-models", experimentId="in")
+    assert (found["id"], found["status"]) == ("forest", "Trained")
+    assert found["features"] == newer["features"]
+    assert ask(client, "list-models", experimentId="other") == []
+    client.do("DELETE", "experiments/in")
+    assert not Path(newer["folder"]).exists()
+
+
+def ask(client, method, **properties):
+    plugin = MethodPlugin("sparkcompute", "MLPredictor", properties=properties)
+    call = MethodCall(plugin, method, namespace=client.namespace)
+    return client.instance.cdap.methods.call(call).answer
+
+
+def predict(client, file, target, model):
+    *source, schema = read_source(
+        file, {each["name"]: each["type"][0] for each in SCHEMA["fields"]}
+    )
+    guess = {"name": "guess", "type": ["string", "null"]}
+    output = json.dumps({**schema, "fields": [*schema["fields"], guess]})
+    sink = {"path": str(target), "format": "csv", "referenceName": "w"}
+    predictor = {**model, "predictionField": "guess", "schema": output}
+    done = run(
+        client,
+        [
+            tuple(source),
+            ("predict", "sparkcompute", "MLPredictor", predictor),
+            ("write", "batchsink", "File", sink),
+        ],
+    )
+    assert done.error is None, done.error.message
+    lines = "".join(each.read_text() for each in sorted(target.glob("part-*"))).splitlines()
+    return [line.rpartition(",")[2] for line in lines]
 
 
 def test_naive_bayes_learns_texts_and_classifies_them(client, tmp_path):

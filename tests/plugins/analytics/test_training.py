@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,6 +76,56 @@ def test_a_classifier_is_trained_and_saved(trained):
         "model",
         "targetindices",
     ]
+
+
+@pytest.fixture(scope="module")
+def mlflow_folder(trained):
+    client, split = trained
+    return Path(client.train(split, "naive.bayes")["folder"]) / "mlflow"
+
+
+def test_mlflow_reads_a_model_which_predicts_over_connect(mlflow_folder, spark):
+    from mlflow.models import Model
+    from pyspark.ml import PipelineModel
+
+    rows = [(9.5, "red", 4, 30.0), (0.5, "blue", 2, 3.0), (None, "green", None, None)]
+    data = spark.createDataFrame(rows, "size double, colour string, legs int, weight double")
+
+    described = Model.load(str(mlflow_folder))
+    flavor = described.flavors["spark"]
+    predicted = PipelineModel.load(f"{mlflow_folder}/{flavor['model_data']}").transform(data)
+
+    assert described.signature.inputs.input_names() == ["size", "colour", "legs", "weight"]
+    found = [row["_prediction"] for row in predicted.collect()]
+    assert len(found) == 3
+    assert set(found) <= {"cat", "dog"}
+
+
+LOAD = """
+import sys
+import pandas
+from mlflow.pyfunc import load_model
+data = pandas.DataFrame({"size": [9.5], "colour": ["red"], "legs": [4], "weight": [30.0]})
+data["legs"] = data["legs"].astype("int32")
+print(load_model(sys.argv[1]).predict(data)[0])
+"""
+
+
+@pytest.mark.slow
+def test_mlflow_loads_a_model_with_a_spark_of_its_own(mlflow_folder, tmp_path):
+    """Its Spark flavour works with a classic session alone (3.17)."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("a classic Spark needs Java")
+    names = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE")
+    environment = {name: text for name, text in os.environ.items() if name not in names}
+    command = [sys.executable, "-c", LOAD, str(mlflow_folder)]
+
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=300
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split()[-1] in ("cat", "dog")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ A text is split at each blank, and its words are counted in ``numFeatures`` buck
 
 from __future__ import annotations
 
-import pathlib
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import (
@@ -22,6 +21,8 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib.spark.columns import get_column, quote_name
+
+from .model_files import declare_file_set, find_model, is_empty, save_model
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -91,22 +92,16 @@ class NaiveBayesTrainer(SparkSink):
                 stage.failures.add(
                     f"Prediction field '{name}' must be a double of the input schema, but {what}."
                 ).with_config_property("predictionField")
-        if not self.config.contains_macro("fileSetName"):
-            stage.create_dataset(
-                self.config.file_set_name, "fileSet", {}, config_property="fileSetName"
-            )
+        declare_file_set(stage, self.config, self.config.file_set_name)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         from pyspark.ml.classification import NaiveBayes
 
         label = get_column(self.config.prediction_field)
         data = _count_words(df, self.config).select(label.cast("double").alias(_LABEL), _FEATURES)
-        model = NaiveBayes(featuresCol=_FEATURES, labelCol=_LABEL, smoothing=1.0).fit(data)
-        files = context.create_dataset(self.config.file_set_name, "fileSet", {})
-        if files is None:
-            raise context.fail("The model cannot be saved: this run has no host.")
-        final = str(pathlib.Path(files.folder) / self.config.path)
-        model.write().overwrite().save(context.staging_directory(final))
+        if not is_empty(data, context):
+            model = NaiveBayes(featuresCol=_FEATURES, labelCol=_LABEL, smoothing=1.0).fit(data)
+            save_model(model, context, self.config.file_set_name, self.config.path)
 
     def preview(self, df: DataFrame, context: SinkContext) -> None:
         """Count the words, without training."""
@@ -144,10 +139,8 @@ class NaiveBayesClassifier(SparkCompute):
         from pyspark.sql import functions as f
 
         name = self.config.prediction_field
-        folder = context.transactions.run(
-            lambda tx: tx.dataset(self.config.file_set_name).get_location(self.config.path)
-        )
-        model = NaiveBayesModel.load(str(folder))
+        folder = find_model(context, self.config.file_set_name, self.config.path, "classification")
+        model = NaiveBayesModel.load(folder)
         predicted: DataFrame = model.transform(_count_words(df, self.config))
         columns = [quote_name(each) for each in df.columns]
         return predicted.select(*columns, f.col(model.getPredictionCol()).alias(name))
